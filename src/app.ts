@@ -1,0 +1,56 @@
+import { type AnyElysia, Elysia } from 'elysia'
+import { readJson } from './http/body.ts'
+import { createErrorAnswer } from './http/error-answer.ts'
+import { routeBase } from './http/exchange.ts'
+import { describeApi } from './http/openapi.ts'
+import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
+import { createRouteFinder, describedRoutes } from './http/route-table.ts'
+import type { Log } from './lib/log.ts'
+import type { Keyring } from './modules/accounts/keys.ts'
+import { accountRoutes } from './modules/accounts/routes.ts'
+import type { AccountService } from './modules/accounts/service.ts'
+import type { ChatChannel } from './modules/chat/channel.ts'
+import type { AvatarUrl } from './modules/chat/model.ts'
+import { chatRoutes } from './modules/chat/routes.ts'
+import type { ChatService } from './modules/chat/service.ts'
+import { chatSocketRoute } from './modules/chat/socket.ts'
+import { descriptionRoute, webRoutes } from './web/routes.ts'
+
+export type AppOptions = {
+  accounts: AccountService
+  keyring: Keyring
+  chat: ChatService
+  chatChannel: ChatChannel
+  avatarUrl: AvatarUrl
+  pipeline: Omit<PipelineOptions, 'findRoute'>
+  isReady: () => Promise<boolean>
+  log: Log
+  version: string
+  publicUrl: string
+}
+
+export type App = ReturnType<typeof createApp>
+
+/** The application over its services: the pipeline in front, then the modules' routes. */
+export function createApp(options: AppOptions) {
+  const { version, publicUrl, log } = options
+  const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
+    .use(webRoutes(options))
+    .use(accountRoutes(options))
+    .use(chatRoutes(options))
+    .use(chatSocketRoute(options.chatChannel))
+    .use(descriptionRoute(() => describeApi(routes, version, publicUrl)))
+  const findRoute = createRouteFinder(describedRoutes(routes))
+
+  return new Elysia({
+    systemRouter: false, // one router, so that in-process tests and the server see the same paths
+    strictPath: true,
+    normalize: false,
+    serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
+  })
+    .use(routeBase)
+    .onError({ as: 'global' }, createErrorAnswer(log))
+    .onRequest(createPipeline({ ...options.pipeline, findRoute }))
+    .onParse(({ request, exchange }) => readJson(request, exchange.earlyBody))
+    .use(routes)
+}

@@ -1,0 +1,86 @@
+import { existsSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Config, readConfig } from '../config.ts'
+import { type Connection, databaseFile, openToInspect } from '../db/client.ts'
+import { migrations } from '../db/migrations.ts'
+import { StartError } from '../lib/start-error.ts'
+import type { Terminal } from './terminal.ts'
+import { refuseArguments } from './usage.ts'
+
+const leastFreeBytes = 256 * 1_024 * 1_024
+
+type Finding = { subject: string; problem?: string | undefined; detail?: string }
+
+/** `hostline check`: says of each part whether it is fit for service; exit 1 when one is not. */
+export async function check(args: string[], terminal: Terminal): Promise<void> {
+  refuseArguments(args)
+  const config = readConfig(terminal.environment, terminal.isInteractive)
+  const findings = [
+    { subject: 'configuration', detail: config.publicUrl },
+    checkTls(config),
+    ...checkData(config.dataDir),
+  ]
+  for (const { subject, problem, detail } of findings) {
+    terminal.out(`${problem === undefined ? 'ok    ' : 'FAILED'} ${subject}: ${problem ?? detail}`)
+  }
+  const failed = findings.filter(({ problem }) => problem !== undefined)
+  if (failed.length > 0)
+    throw new StartError(`${failed.length} of ${findings.length} checks failed`)
+}
+
+function checkTls({ tls }: Config): Finding {
+  const missing = tls && [tls.cert, tls.key].find((path) => !existsSync(path))
+  return {
+    subject: 'TLS',
+    detail: tls ? tls.cert : 'off',
+    problem: missing === undefined ? undefined : `cannot find ${missing}`,
+  }
+}
+
+function checkData(directory: string): Finding[] {
+  if (!existsSync(join(directory, databaseFile))) {
+    return [{ subject: 'database', detail: `none yet in ${directory}: the first start makes it` }]
+  }
+  return [checkDisk(directory), ...checkDatabase(directory)]
+}
+
+function checkDisk(directory: string): Finding {
+  const { bavail, bsize } = statfsSync(directory)
+  const free = bavail * bsize
+  return {
+    subject: 'free disk',
+    detail: `${Math.floor(free / 1_048_576)} MiB`,
+    problem: free < leastFreeBytes ? `only ${Math.floor(free / 1_048_576)} MiB left` : undefined,
+  }
+}
+
+function checkDatabase(directory: string): Finding[] {
+  let connection: Connection | undefined
+  try {
+    connection = openToInspect(directory)
+    const { sqlite } = connection
+    const integrity = sqlite
+      .query<{ integrity_check: string }, []>('PRAGMA integrity_check(1)')
+      .get()?.integrity_check
+    const orphan = sqlite.query('PRAGMA foreign_key_check').get()
+    const version = sqlite.query<{ user_version: number }, []>('PRAGMA user_version').get()
+    const found = version?.user_version ?? 0
+    return [
+      {
+        subject: 'database integrity',
+        detail: 'whole',
+        problem:
+          integrity === 'ok' ? (orphan ? 'a row refers to a missing one' : undefined) : integrity,
+      },
+      {
+        subject: 'database version',
+        detail: String(found),
+        problem: found > migrations.length ? `${found} is newer than this executable` : undefined,
+      },
+    ]
+  } catch (error) {
+    return [{ subject: 'database', problem: (error as Error).message }]
+  } finally {
+    connection?.close()
+  }
+}

@@ -1,0 +1,37 @@
+import { readConfig } from '../config.ts'
+import { createLog, type Log } from '../lib/log.ts'
+import { serve, version } from '../serve.ts'
+import type { Terminal } from './terminal.ts'
+import { refuseArguments } from './usage.ts'
+
+/** `hostline serve`: serves until SIGTERM or SIGINT; a second signal does not wait. */
+export async function serveUntilSignal(args: string[], terminal: Terminal): Promise<void> {
+  refuseArguments(args)
+  const config = readConfig(terminal.environment, terminal.isInteractive)
+  const log = createLog({
+    level: config.logLevel,
+    format: config.logFormat,
+    now: Date.now,
+    write: (line) => process.stdout.write(line),
+  })
+  const running = await serve(config, log)
+  const { port } = running
+  log.info(`hostline ${version} listens on ${config.host}:${port}`, { data_dir: config.dataDir })
+  await stopSignal(log)
+  await running.stop()
+  log.info('stopped')
+}
+
+function stopSignal(log: Log): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(name, () => {
+        signals++
+        if (signals > 1) process.exit(1)
+        log.info('stopping', { signal: name })
+        resolve()
+      })
+    }
+  })
+}

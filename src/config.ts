@@ -1,0 +1,230 @@
+import { isAbsolute, resolve } from 'node:path'
+import { type Network, parseNetwork } from './http/client-ip.ts'
+import type { RateLimit } from './http/rate-limit.ts'
+import { type LogFormat, type LogLevel, logLevels } from './lib/log.ts'
+import { StartError } from './lib/start-error.ts'
+
+/** How one entry is read. `parse` gets the text of the environment and throws a reason that completes "NAME must …". */
+type Entry<T> = { fallback: string; shown?: string; parse: (text: string) => T; doc: string }
+
+const entry = <T>(definition: Entry<T>) => definition
+
+/** Every entry of the configuration (decisions 11); the table in the README is made from this one. */
+export const entries = {
+  PORT: entry({
+    fallback: '3000',
+    parse: wholeNumber(0, 65_535),
+    doc: 'Port to listen on; 0 picks a free one.',
+  }),
+  HOST: entry({ fallback: '0.0.0.0', parse: nonEmpty, doc: 'Address to listen on.' }),
+  PUBLIC_URL: entry({
+    fallback: '',
+    shown: 'http://localhost:PORT',
+    parse: optional(publicUrl),
+    doc: 'Where clients reach the service: links, and the issuer of tokens (its host name).',
+  }),
+  DATA_DIR: entry({
+    fallback: './data',
+    parse: (text) => (isAbsolute(text) ? text : resolve(nonEmpty(text))),
+    doc: 'Directory of everything that must be kept.',
+  }),
+  TRUSTED_PROXIES: entry({
+    fallback: '',
+    parse: list(network),
+    doc: 'CIDR blocks or addresses of proxies whose `X-Forwarded-For` is believed, comma-separated.',
+  }),
+  CORS_ORIGINS: entry({
+    fallback: '',
+    parse: list(origin),
+    doc: 'Exact origins of web pages that may call the API, comma-separated.',
+  }),
+  TLS_CERT: entry({
+    fallback: '',
+    parse: optional(nonEmpty),
+    doc: 'Certificate chain (PEM file) to serve https and wss without a proxy; with `TLS_KEY`.',
+  }),
+  TLS_KEY: entry({
+    fallback: '',
+    parse: optional(nonEmpty),
+    doc: 'Private key (PEM file) of `TLS_CERT`.',
+  }),
+  RATE_LIMIT_LOGIN: entry({
+    fallback: '5/15m',
+    parse: rateLimit,
+    doc: 'Logins per address: `N/window` (s, m, h) or `off`.',
+  }),
+  RATE_LIMIT_REGISTER: entry({
+    fallback: '3/1h',
+    parse: rateLimit,
+    doc: 'Registrations per address.',
+  }),
+  RATE_LIMIT_USER: entry({
+    fallback: '100/1m',
+    parse: rateLimit,
+    doc: 'Requests per user.',
+  }),
+  RATE_LIMIT_ANONYMOUS: entry({
+    fallback: '30/1m',
+    parse: rateLimit,
+    doc: 'Requests without a valid token per address.',
+  }),
+  RATE_LIMIT_FRAMES: entry({
+    fallback: '10/1s',
+    parse: rateLimit,
+    doc: 'Frames of one socket; three times as many at once.',
+  }),
+  LOG_LEVEL: entry<LogLevel>({
+    fallback: 'info',
+    parse: oneOf(logLevels),
+    doc: 'Least level that is logged: debug, info, warn, error.',
+  }),
+  LOG_FORMAT: entry<LogFormat | undefined>({
+    fallback: '',
+    shown: '`pretty` on a terminal, else `json`',
+    parse: optional(oneOf(['pretty', 'json'] as const)),
+    doc: 'Form of the log: pretty or json.',
+  }),
+}
+
+type Values = { [K in keyof typeof entries]: ReturnType<(typeof entries)[K]['parse']> }
+
+export type Config = Readonly<{
+  port: number
+  host: string
+  /** Without a trailing slash. */
+  publicUrl: string
+  /** Host name of the public URL, without port: the issuer of access tokens. */
+  issuer: string
+  dataDir: string
+  trustedProxies: readonly Network[]
+  corsOrigins: readonly string[]
+  tls: Readonly<{ cert: string; key: string }> | undefined
+  limits: Readonly<Record<'login' | 'register' | 'user' | 'anonymous' | 'frames', RateLimit>>
+  logLevel: LogLevel
+  logFormat: LogFormat
+}>
+
+type Environment = Record<string, string | undefined>
+
+/** Reads the configuration; an empty value counts as absent.
+ *  @throws StartError with one line for each mistake */
+export function readConfig(environment: Environment, isTerminal: boolean): Config {
+  const mistakes: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [name, { fallback, parse }] of Object.entries(entries)) {
+    try {
+      values[name] = parse(environment[name] || fallback)
+    } catch (error) {
+      mistakes.push(`${name} must ${(error as Error).message}`)
+    }
+  }
+  if (Boolean(environment['TLS_CERT']) !== Boolean(environment['TLS_KEY'])) {
+    mistakes.push('TLS_CERT and TLS_KEY must be set together')
+  }
+  if (mistakes.length > 0) throw new StartError(mistakes.join('\n'))
+  return configOf(values as Values, isTerminal) // each value came from the parser of its name
+}
+
+function configOf(values: Values, isTerminal: boolean): Config {
+  const { TLS_CERT: cert, TLS_KEY: key } = values
+  const publicUrl = values.PUBLIC_URL ?? `http://localhost:${values.PORT}`
+  return Object.freeze({
+    port: values.PORT,
+    host: values.HOST,
+    publicUrl,
+    issuer: new URL(publicUrl).hostname,
+    dataDir: values.DATA_DIR,
+    trustedProxies: values.TRUSTED_PROXIES,
+    corsOrigins: values.CORS_ORIGINS,
+    tls: cert !== undefined && key !== undefined ? { cert, key } : undefined,
+    limits: Object.freeze({
+      login: values.RATE_LIMIT_LOGIN,
+      register: values.RATE_LIMIT_REGISTER,
+      user: values.RATE_LIMIT_USER,
+      anonymous: values.RATE_LIMIT_ANONYMOUS,
+      frames: values.RATE_LIMIT_FRAMES,
+    }),
+    logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
+  })
+}
+
+/** The table of the README. */
+export function configTable(): string {
+  const rows = Object.entries(entries).map(([name, { fallback, doc, ...rest }]) => {
+    const shown = 'shown' in rest && rest.shown ? rest.shown : fallback
+    return `| \`${name}\` | ${shown || '–'} | ${doc} |`
+  })
+  return ['| name | default | meaning |', '|---|---|---|', ...rows].join('\n')
+}
+
+function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new Error('not be empty')
+  return text
+}
+
+function wholeNumber(min: number, max: number) {
+  return (text: string): number => {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (number >= min && number <= max) return number
+    throw new Error(`be a whole number from ${min} to ${max}, not "${text}"`)
+  }
+}
+
+function oneOf<const T extends string>(choices: readonly T[]) {
+  return (text: string): T => {
+    const choice = choices.find((known) => known === text)
+    if (choice !== undefined) return choice
+    throw new Error(`be one of ${choices.join(', ')}, not "${text}"`)
+  }
+}
+
+function optional<T>(parse: (text: string) => T) {
+  return (text: string): T | undefined => (text === '' ? undefined : parse(text))
+}
+
+function list<T>(parse: (text: string) => T) {
+  return (text: string): readonly T[] =>
+    Object.freeze(
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+        .map(parse),
+    )
+}
+
+function network(text: string): Network {
+  try {
+    return parseNetwork(text)
+  } catch {
+    throw new Error(`list CIDR blocks or addresses, not "${text}"`)
+  }
+}
+
+function httpUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined
+}
+
+function origin(text: string): string {
+  if (httpUrl(text)?.origin === text) return text
+  throw new Error(`list origins such as https://app.example.com, not "${text}"`)
+}
+
+function publicUrl(text: string): string {
+  const url = httpUrl(text)
+  if (url && url.pathname === '/' && !url.search && !url.hash && !url.username) return url.origin
+  throw new Error(`be an http or https address without a path, not "${text}"`)
+}
+
+const unitMilliseconds: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000 }
+
+function rateLimit(text: string): RateLimit {
+  if (text === 'off') return 'off'
+  const [, count, length, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,3})([smh])$/.exec(text) ?? []
+  const milliseconds = unitMilliseconds[unit]
+  if (milliseconds === undefined)
+    throw new Error(`be N/window such as 100/1m, or off, not "${text}"`)
+  return { count: Number(count), windowMilliseconds: Number(length) * milliseconds }
+}

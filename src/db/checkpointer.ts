@@ -1,0 +1,90 @@
+import type { Database } from 'bun:sqlite'
+import type { Log } from '../lib/log.ts'
+
+export type CheckpointRequest = { type: 'checkpoint'; path: string } | { type: 'close' }
+export type CheckpointReply =
+  | { type: 'done'; logFrames: number }
+  | { type: 'failed'; code: string; message: string }
+  | { type: 'closed' }
+
+type CheckpointerOptions = {
+  sqlite: Database
+  path: string
+  /** Where checkpoint-worker.ts is. */
+  worker: URL
+  log: Log
+  /** The disk refused a sync: see the writer. */
+  onFatal: (error: unknown) => void
+  /** Committed functions between two checkpoints. */
+  interval?: number
+  /** Frames (pages of 4 KiB) in the log from which it is started anew. */
+  maxLogFrames?: number
+}
+
+/** Keeps the write-ahead log short. A Worker copies it into the database as it grows; right after such a copy, when
+ *  the log is past its limit, the loop's own connection copies the little that came since and starts the log anew
+ *  in the same file, which only the writer can do without waiting for itself. */
+export function createCheckpointer(options: CheckpointerOptions) {
+  const { sqlite, path, log, onFatal, interval = 500, maxLogFrames = 4_096 } = options
+  const worker = new Worker(options.worker.href)
+  let commits = 0
+  let running = false
+  let whenIdle: () => void = () => {}
+
+  worker.onmessage = ({ data }: MessageEvent<CheckpointReply>) => {
+    running = false
+    whenIdle()
+    if (data.type === 'done' && data.logFrames >= maxLogFrames) restartLog()
+    if (data.type === 'failed') report(data, 'a checkpoint failed')
+  }
+
+  worker.onerror = ({ message }) => onFatal(new Error(`the checkpoint worker: ${message}`))
+
+  function restartLog() {
+    try {
+      withoutWaiting(() => sqlite.run('PRAGMA wal_checkpoint(RESTART)'))
+    } catch (error) {
+      report(error, 'the log could not be started anew')
+    }
+  }
+
+  function withoutWaiting(work: () => void) {
+    const before = sqlite.query<{ timeout: number }, []>('PRAGMA busy_timeout').get()?.timeout ?? 0
+    sqlite.run('PRAGMA busy_timeout = 0')
+    try {
+      work()
+    } finally {
+      sqlite.run(`PRAGMA busy_timeout = ${before}`)
+    }
+  }
+
+  function report(error: unknown, message: string) {
+    const { code } = error as { code?: string }
+    if (code === 'SQLITE_IOERR_FSYNC') onFatal(error)
+    // Others are passing (a reader in the way, a full disk): the next checkpoint copies what this one did not.
+    else log.warn(message, { error })
+  }
+
+  function post(request: CheckpointRequest) {
+    running = true
+    worker.postMessage(request)
+  }
+
+  return {
+    /** Tells that `size` more functions have been committed. */
+    committed(size: number) {
+      commits += size
+      if (running || commits < interval) return
+      commits = 0
+      post({ type: 'checkpoint', path })
+    },
+    /** Ends the Worker after the running checkpoint. */
+    async close() {
+      if (running) await new Promise<void>((resolve) => (whenIdle = resolve))
+      const closed = new Promise<void>((resolve) => (whenIdle = resolve))
+      post({ type: 'close' })
+      await closed
+      worker.terminate()
+    },
+  }
+}

@@ -1,0 +1,141 @@
+import { Database } from 'bun:sqlite'
+import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
+import { StartError } from '../lib/start-error.ts'
+import { lockDirectory } from './lock.ts'
+import { migrations } from './migrations.ts'
+
+export type Orm = BunSQLiteDatabase
+export type Connection = {
+  path: string
+  sqlite: Database
+  orm: Orm
+  /** Writes a page that changes nothing: shows whether the disk takes it. */
+  touch(): void
+  close(): void
+}
+
+export const databaseFile = 'hostline.db'
+
+const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
+const busyTimeoutMilliseconds = 2_000
+// A command beside us holds the directory for moments only.
+const lockWaitMilliseconds = 1_000
+const notNow = ['SQLITE_BUSY', 'SQLITE_LOCKED']
+
+/** Opens the data directory for the one server on it: takes the lock, makes what is missing, migrates.
+ *  Commits do not wait for the disk here; the writer syncs the log (design, "Writing").
+ *  @throws StartError with one line for the operator */
+export function openForServer(directory: string): Connection {
+  prepareDirectory(directory)
+  const unlock = lockDirectory(directory, lockWaitMilliseconds)
+  if (!unlock) throw new StartError(`another hostline is already running on ${directory}`)
+  try {
+    const connection = open(directory, 'NORMAL')
+    connection.sqlite.run('PRAGMA wal_autocheckpoint = 0')
+    migrate(connection.sqlite, connection.path)
+    return {
+      ...connection,
+      close() {
+        connection.close()
+        unlock()
+      },
+    }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** Opens the data directory for one command, also beside a running server. Each commit waits for the disk.
+ *  @throws StartError, also when a server of another version runs there */
+export function openForCommand(directory: string): Connection {
+  prepareDirectory(directory)
+  const unlock = lockDirectory(directory, 0)
+  try {
+    const connection = open(directory, 'FULL')
+    if (unlock) migrate(connection.sqlite, connection.path)
+    if (versionOf(connection.sqlite) !== migrations.length) {
+      throw new StartError(
+        'the running server has another version: use the executable it runs from',
+      )
+    }
+    return connection
+  } finally {
+    unlock?.()
+  }
+}
+
+/** Opens the database file as it is, without a lock and without migrating: for looking at it. */
+export function openToInspect(directory: string): Connection {
+  return open(directory, 'FULL')
+}
+
+function prepareDirectory(directory: string) {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (cause) {
+    throw new StartError(`cannot write to the data directory ${directory}: ${reason(cause)}`, {
+      cause,
+    })
+  }
+}
+
+function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
+  const path = join(directory, databaseFile)
+  try {
+    closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
+    const sqlite = new Database(path)
+    sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`)
+    sqlite.run('PRAGMA journal_mode = WAL')
+    sqlite.run(`PRAGMA synchronous = ${synchronous}`)
+    sqlite.run('PRAGMA foreign_keys = ON')
+    return {
+      path,
+      sqlite,
+      orm: drizzle(sqlite),
+      touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
+      close: () => sqlite.close(),
+    }
+  } catch (cause) {
+    throw new StartError(`cannot use the database ${path}: ${reason(cause)}`, { cause })
+  }
+}
+
+/** Brings an empty or older database to this version, one transaction for each step.
+ *  @throws StartError for a newer database or a file of another program */
+export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
+  const version = versionOf(sqlite)
+  if (version > steps.length) {
+    throw new StartError(
+      `the database ${path} has version ${version}, this hostline knows up to ${steps.length}: use a newer executable`,
+    )
+  }
+  if (version > 0 && pragma(sqlite, 'application_id') !== applicationId) {
+    throw new StartError(`the database ${path} belongs to another program`)
+  }
+  steps.slice(version).forEach((step, index) => {
+    sqlite.transaction(() => {
+      sqlite.run(step)
+      sqlite.run(`PRAGMA application_id = ${applicationId}`)
+      sqlite.run(`PRAGMA user_version = ${version + index + 1}`)
+    })()
+  })
+}
+
+function versionOf(sqlite: Database) {
+  return pragma(sqlite, 'user_version')
+}
+
+function pragma(sqlite: Database, name: 'user_version' | 'application_id') {
+  const row = sqlite.query<Record<string, number>, []>(`PRAGMA ${name}`).get()
+  return row?.[name] ?? 0
+}
+
+function reason(error: unknown) {
+  const { code, message } = error as { code?: string; message: string }
+  return code && notNow.includes(code) ? 'another process holds it, try again' : message
+}

@@ -1,0 +1,5 @@
+import accountsAndChat from '../../drizzle/0000_accounts_and_chat.sql' with { type: 'text' }
+
+/** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
+ *  carries it. Append only: the position is the version that `PRAGMA user_version` stores. */
+export const migrations: readonly string[] = [accountsAndChat]

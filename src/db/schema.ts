@@ -1,0 +1,226 @@
+import { sql } from 'drizzle-orm'
+import {
+  check,
+  foreignKey,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/sqlite-core'
+import { locales } from '../lib/messages.ts'
+import { actorTypes, keyStates, messageTypes, roles } from '../lib/vocabulary.ts'
+
+/** Every table on one page. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
+
+const time = (name: string) => integer(name)
+const oneOf = (column: string, values: readonly string[]) =>
+  sql.raw(`${column} IN (${values.map((value) => `'${value}'`).join(', ')})`)
+
+// Accounts
+
+export const users = sqliteTable(
+  'users',
+  {
+    id: text('id').primaryKey(),
+    email: text('email').notNull().unique(),
+    displayName: text('display_name').notNull(),
+    avatarUrl: text('avatar_url'),
+    locale: text('locale', { enum: locales }).notNull(),
+    role: text('role', { enum: roles }).notNull(),
+    emailVerified: integer('email_verified', { mode: 'boolean' }).notNull().default(false),
+    passwordHash: text('password_hash').notNull(),
+    createdAt: time('created_at').notNull(),
+    disabledAt: time('disabled_at'),
+    /** When role or disabled changed last: what a running server looks for after a command beside it. */
+    accessChangedAt: time('access_changed_at'),
+  },
+  (table) => [
+    check('users_role', oneOf('role', roles)),
+    check('users_locale', oneOf('locale', locales)),
+    check('users_email_verified', sql.raw('email_verified IN (0, 1)')),
+    index('users_access_changed_at')
+      .on(table.accessChangedAt)
+      .where(sql.raw('access_changed_at IS NOT NULL')),
+  ],
+)
+
+/** One login on one device: the family of the refresh tokens that descend from it. */
+export const sessions = sqliteTable(
+  'sessions',
+  {
+    id: text('id').primaryKey(),
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    userAgent: text('user_agent'),
+    ip: text('ip'),
+    createdAt: time('created_at').notNull(),
+    lastUsedAt: time('last_used_at').notNull(),
+    revokedAt: time('revoked_at'),
+  },
+  (table) => [index('sessions_user').on(table.userId, table.id)],
+)
+
+/** Consumed tokens stay until they expire, so that a reuse is recognised. */
+export const refreshTokens = sqliteTable(
+  'refresh_tokens',
+  {
+    /** SHA-256 of the token in hex; the token itself is nowhere. */
+    hash: text('hash').primaryKey(),
+    sessionId: text('session_id')
+      .notNull()
+      .references(() => sessions.id, { onDelete: 'cascade' }),
+    parentHash: text('parent_hash'),
+    expiresAt: time('expires_at').notNull(),
+    consumedAt: time('consumed_at'),
+  },
+  (table) => [
+    uniqueIndex('refresh_tokens_live').on(table.sessionId).where(sql.raw('consumed_at IS NULL')),
+    index('refresh_tokens_session').on(table.sessionId),
+    index('refresh_tokens_expiry').on(table.expiresAt),
+  ],
+)
+
+export const signingKeys = sqliteTable(
+  'signing_keys',
+  {
+    kid: text('kid').primaryKey(),
+    state: text('state', { enum: keyStates }).notNull(),
+    /** PKCS #8 in PEM. */
+    privateKey: text('private_key').notNull(),
+    publicJwk: text('public_jwk', { mode: 'json' }).notNull(),
+    createdAt: time('created_at').notNull(),
+    activatedAt: time('activated_at'),
+    retiredAt: time('retired_at'),
+  },
+  (table) => [
+    check('signing_keys_state', oneOf('state', keyStates)),
+    uniqueIndex('signing_keys_one_active').on(table.state).where(sql.raw("state = 'active'")),
+    uniqueIndex('signing_keys_one_next').on(table.state).where(sql.raw("state = 'next'")),
+  ],
+)
+
+/** Who did what: append-only, no secrets. */
+export const auditLog = sqliteTable(
+  'audit_log',
+  {
+    id: text('id').primaryKey(),
+    at: time('at').notNull(),
+    action: text('action').notNull(),
+    actorType: text('actor_type', { enum: actorTypes }).notNull(),
+    actorId: text('actor_id'),
+    targetType: text('target_type'),
+    targetId: text('target_id'),
+    ip: text('ip'),
+    details: text('details', { mode: 'json' }),
+  },
+  () => [check('audit_log_actor_type', oneOf('actor_type', actorTypes))],
+)
+
+/** What must still happen outside of this process, written in the transaction that makes it due. */
+export const outbox = sqliteTable(
+  'outbox',
+  {
+    id: text('id').primaryKey(),
+    kind: text('kind').notNull(),
+    payload: text('payload', { mode: 'json' }).notNull(),
+    createdAt: time('created_at').notNull(),
+    runAt: time('run_at').notNull(),
+    attempts: integer('attempts').notNull().default(0),
+    leasedUntil: time('leased_until'),
+    deadAt: time('dead_at'),
+    lastError: text('last_error'),
+  },
+  (table) => [index('outbox_due').on(table.runAt, table.id).where(sql.raw('dead_at IS NULL'))],
+)
+
+// Chat
+
+/** One between any two users: `userA` is the smaller id. */
+export const conversations = sqliteTable(
+  'conversations',
+  {
+    id: text('id').primaryKey(),
+    userA: text('user_a')
+      .notNull()
+      .references(() => users.id),
+    userB: text('user_b')
+      .notNull()
+      .references(() => users.id),
+    /** `seq` of the newest message and, as it is dense, the number of messages. */
+    lastSeq: integer('last_seq').notNull().default(0),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    uniqueIndex('conversations_pair').on(table.userA, table.userB),
+    check('conversations_two_users', sql.raw('user_a < user_b')),
+  ],
+)
+
+/** A conversation as one of its users sees it. WITHOUT ROWID in the migration: the rows of a user lie together. */
+export const participants = sqliteTable(
+  'participants',
+  {
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    conversationId: text('conversation_id')
+      .notNull()
+      .references(() => conversations.id),
+    otherUserId: text('other_user_id')
+      .notNull()
+      .references(() => users.id),
+    unreadCount: integer('unread_count').notNull().default(0),
+    lastReadSeq: integer('last_read_seq').notNull().default(0),
+    lastActivityAt: time('last_activity_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.userId, table.conversationId] }),
+    index('participants_inbox').on(table.userId, table.lastActivityAt, table.conversationId),
+    check('participants_unread_count', sql.raw('unread_count >= 0')),
+  ],
+)
+
+/** Totals of the conversation list. */
+export const inboxes = sqliteTable('inboxes', {
+  userId: text('user_id')
+    .primaryKey()
+    .references(() => users.id),
+  conversationCount: integer('conversation_count').notNull(),
+})
+
+/** WITHOUT ROWID in the migration: a page of a conversation is one range of neighbouring rows. */
+export const messages = sqliteTable(
+  'messages',
+  {
+    conversationId: text('conversation_id').notNull(),
+    /** 1, 2, 3 … within the conversation, in commit order, without gaps. */
+    seq: integer('seq').notNull(),
+    id: text('id').notNull(),
+    senderId: text('sender_id').notNull(),
+    type: text('type', { enum: messageTypes }).notNull(),
+    body: text('body').notNull(),
+    fileUrl: text('file_url'),
+    fileName: text('file_name'),
+    fileSize: integer('file_size'),
+    fileType: text('file_type'),
+    /** The sender's idempotency key. */
+    clientId: text('client_id'),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.conversationId, table.seq] }),
+    // The sender is a participant, and its row is there for good: one key says so for both columns.
+    foreignKey({
+      columns: [table.senderId, table.conversationId],
+      foreignColumns: [participants.userId, participants.conversationId],
+    }),
+    uniqueIndex('messages_client_id')
+      .on(table.senderId, table.clientId)
+      .where(sql.raw('client_id IS NOT NULL')),
+    check('messages_type', oneOf('type', messageTypes)),
+    check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
+  ],
+)

@@ -1,0 +1,41 @@
+const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
+const maxTokenLength = 4_096
+
+export const socketProtocol = 'hostline.v1'
+const bearerProtocol = 'bearer.'
+
+/** The token of an `Authorization: Bearer` header; undefined when there is none that could be an access token. */
+export function bearerToken(headers: Headers): string | undefined {
+  const [scheme = '', token, ...rest] = headers.get('authorization')?.split(' ') ?? []
+  return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? plausible(token) : undefined
+}
+
+/** The one token of a socket's upgrade request: query, header or subprotocol (decisions 6). A browser can set no
+ *  header there. Undefined when it is missing or there is more than one. */
+export function socketToken(request: Request): string | undefined {
+  const query = new URL(request.url).searchParams.getAll('token')
+  const protocols = offeredProtocols(request.headers)
+    .filter((protocol) => protocol.startsWith(bearerProtocol))
+    .map((protocol) => protocol.slice(bearerProtocol.length))
+  const header = request.headers.has('authorization') ? [bearerToken(request.headers)] : []
+  const [token, ...more] = [...query, ...protocols, ...header]
+  return more.length === 0 ? plausible(token) : undefined
+}
+
+/** The subprotocol to select: browsers refuse a connection whose offer was not taken up. */
+export function selectedProtocol(headers: Headers): string | undefined {
+  const offered = offeredProtocols(headers)
+  if (offered.includes(socketProtocol)) return socketProtocol
+  return offered.find((protocol) => protocol.startsWith(bearerProtocol))
+}
+
+function offeredProtocols(headers: Headers) {
+  const header = headers.get('sec-websocket-protocol')
+  return header === null ? [] : header.split(',').map((protocol) => protocol.trim())
+}
+
+function plausible(token: string | undefined) {
+  return token !== undefined && token.length <= maxTokenLength && tokenPattern.test(token)
+    ? token
+    : undefined
+}

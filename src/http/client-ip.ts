@@ -1,0 +1,53 @@
+import ipaddr from 'ipaddr.js'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+export type Network = [Address, number]
+
+/** The address a request came from: the peer's, or, when the peer is a trusted proxy, the first untrusted one in
+ *  `X-Forwarded-For` from right to left (decisions 4). */
+export function clientIp(
+  peer: string | undefined,
+  forwardedFor: string | null,
+  trusted: readonly Network[],
+): string {
+  let address = parse(peer)
+  if (!address) return 'unknown'
+  if (forwardedFor === null || !isTrusted(address, trusted)) return address.toString()
+  for (const hop of forwardedFor.split(',').reverse()) {
+    const next = parse(hop.trim())
+    if (!next) break
+    address = next
+    if (!isTrusted(address, trusted)) break
+  }
+  return address.toString()
+}
+
+/** What shares one limit: an IPv4 address, or the /64 that an IPv6 customer has at least. */
+export function ipGroup(ip: string): string {
+  if (!ipaddr.IPv6.isValid(ip)) return ip
+  const { parts } = ipaddr.IPv6.parse(ip)
+  return `${parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`
+}
+
+/** A CIDR block or a single address.
+ *  @throws Error when the text is neither */
+export function parseNetwork(text: string): Network {
+  if (text.includes('/')) return ipaddr.parseCIDR(text)
+  const address = ipaddr.process(text)
+  return [address, address.kind() === 'ipv4' ? 32 : 128]
+}
+
+function parse(text: string | undefined): Address | undefined {
+  if (text === undefined) return undefined
+  const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+  return ipaddr.isValid(bare) ? ipaddr.process(bare) : undefined
+}
+
+function isTrusted(address: Address, trusted: readonly Network[]) {
+  return trusted.some(
+    ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
+  )
+}

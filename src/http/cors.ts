@@ -1,0 +1,25 @@
+const exposed =
+  'X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Idempotent-Replayed'
+
+/** What a browser page of one of the exact `origins` needs to read an answer; nothing for any other page. */
+export function corsHeaders(request: Headers, origins: readonly string[]): Record<string, string> {
+  const origin = request.get('origin')
+  if (origins.length === 0 || origin === null) return {}
+  if (!origins.includes(origin)) return { vary: 'Origin' }
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': exposed,
+  }
+}
+
+/** A browser asking whether it may send a request; what it may is the same everywhere. */
+export function isPreflight(request: Request): boolean {
+  return request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
+}
+
+export const preflightHeaders = {
+  'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+  'access-control-allow-headers': 'Authorization, Content-Type, Accept-Language, X-Idempotency-Key',
+  'access-control-max-age': '600',
+}

@@ -1,0 +1,45 @@
+import type { TSchema } from '@sinclair/typebox'
+import { ValidationError } from 'elysia'
+import { asAppError, errorBody } from '../lib/error-body.ts'
+import { AppError, invalidField } from '../lib/errors.ts'
+import { fieldProblems } from '../lib/fields.ts'
+import type { Log } from '../lib/log.ts'
+import type { Exchange } from './exchange.ts'
+
+type Context = {
+  code: string | number
+  error: unknown
+  exchange: Exchange
+  set: { status?: number | string; headers: Record<string, string | number> }
+}
+
+/** Turns whatever was thrown into the contract's error answer (chapter 7), and nothing else. */
+export function createErrorAnswer(log: Log) {
+  return ({ code, error, exchange, set }: Context) => {
+    const answer = translate(code, error)
+    if (answer.kind === 'internal_error') {
+      log.error('a request failed', { request_id: exchange.requestId, error: answer.cause })
+    }
+    set.status = answer.status
+    if (answer.retryAfterSeconds !== undefined) {
+      set.headers['retry-after'] = answer.retryAfterSeconds
+    }
+    return errorBody(answer, exchange.locale)
+  }
+}
+
+function translate(code: string | number, error: unknown): AppError {
+  if (error instanceof ValidationError && error.type !== 'response') {
+    const { schema } = error.validator as { schema: TSchema }
+    return new AppError('validation_error', { details: fieldProblems(schema, error.value) })
+  }
+  if (code === 'NOT_FOUND') return new AppError('not_found')
+  if (code === 'PARSE') return parseFailure(error)
+  return asAppError(error)
+}
+
+// Elysia wraps what a body parser throws.
+function parseFailure(error: unknown) {
+  const cause = (error as { cause?: unknown }).cause
+  return cause instanceof AppError ? cause : invalidField('body', 'malformed_json')
+}

@@ -1,0 +1,195 @@
+import { swagger } from '@elysiajs/swagger'
+import { type AnyElysia, Elysia } from 'elysia'
+import { ErrorBody } from '../lib/error-body.ts'
+import { AppError, type ErrorKind } from '../lib/errors.ts'
+import { catalogues } from '../lib/messages.ts'
+import type { Access } from './exchange.ts'
+import { type DescribedRoute, describedRoutes } from './route-table.ts'
+
+type Json = { [key: string]: unknown }
+type Operation = Json & {
+  responses?: Json
+  requestBody?: { content: Json }
+  'x-errors'?: ErrorKind[]
+}
+type Document = Json & { paths: Record<string, Record<string, Operation>> }
+
+const sourcePath = '/routes'
+const successHeaders = [
+  'X-Request-ID',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+]
+
+/** The OpenAPI 3.1 description of an application's routes (spec 9): what the swagger plugin collects, made valid and
+ *  complete. Each operation gets its security, its error answers and the headers of every answer from the same
+ *  options that the pipeline enforces. */
+export async function describeApi(routes: AnyElysia, version: string, publicUrl: string) {
+  const known = new Map(describedRoutes(routes).map((route) => [keyOf(route), route]))
+  const document = await collect(routes)
+  const components = createComponents()
+  const paths: Json = {}
+  for (const [path, operations] of Object.entries(document.paths)) {
+    const described = Object.entries(operations).flatMap(([method, operation]) => {
+      const route = known.get(`${method} ${path}`)
+      return route ? [[method, complete(operation, route, components)]] : []
+    })
+    if (described.length > 0) paths[path] = Object.fromEntries(described)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Hostline',
+      version,
+      description: 'Messaging, accounts, support and notifications for hosts and their clients.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: ['Accounts', 'Chat', 'Service'].map((name) => ({ name })),
+    paths,
+    components: components.all(),
+  }
+}
+
+async function collect(routes: AnyElysia): Promise<Document> {
+  const host = new Elysia().use(routes).use(swagger({ path: sourcePath, excludeStaticFile: false }))
+  const answer = await host.handle(new Request(`http://localhost${sourcePath}/json`))
+  return (await answer.json()) as Document // the plugin's own document
+}
+
+function keyOf({ method, path }: DescribedRoute) {
+  return `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`
+}
+
+type Components = ReturnType<typeof createComponents>
+
+function complete(operation: Operation, route: DescribedRoute, components: Components) {
+  const { 'x-errors': declared = [], responses = {}, requestBody, ...rest } = operation
+  const isLimited = route.limit !== 'none'
+  const body = requestBody?.content['application/json'] as Json | undefined
+  const kinds = errorKindsOf(route, declared, body !== undefined)
+  return {
+    ...rest,
+    operationId: operationId(route),
+    security: securityOf(route.access),
+    ...(body && {
+      requestBody: { required: true, content: { 'application/json': components.lift(body) } },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(responses).map(([status, response]) => [
+          status,
+          components.success(response as Json, isLimited),
+        ]),
+      ),
+      ...components.errors(kinds, isLimited),
+    },
+  }
+}
+
+function errorKindsOf(
+  { access, limit, path }: DescribedRoute,
+  declared: ErrorKind[],
+  hasBody: boolean,
+) {
+  const kinds = new Set<ErrorKind>(['validation_error', ...declared])
+  if (hasBody) kinds.add('body_too_large')
+  if (access !== 'public') kinds.add('unauthorized')
+  if (access === 'admin') kinds.add('forbidden')
+  if (path.includes(':')) kinds.add('not_found')
+  if (limit !== 'none') kinds.add('rate_limited')
+  return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
+}
+
+function securityOf(access: Access): Json[] {
+  if (access === 'public') return []
+  return access === 'socket' ? [{ accessTokenInQuery: [] }, { bearer: [] }] : [{ bearer: [] }]
+}
+
+function operationId({ method, path }: DescribedRoute) {
+  const words = path.replace(/^\/(v1\/)?/, '').split(/[^A-Za-z0-9]+/)
+  return [method.toLowerCase(), ...words.filter(Boolean).map(capital)].join('') || 'root'
+}
+
+function capital(word: string) {
+  return word.charAt(0).toUpperCase() + word.slice(1)
+}
+
+/** Collects what the operations share: schemas that have a title, error answers, headers. */
+function createComponents() {
+  const schemas: Json = {}
+  const responses: Json = {}
+
+  // A schema with a title becomes a component of that name wherever it appears.
+  function lift(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(lift)
+    if (typeof value !== 'object' || value === null) return value
+    const literals = literalsOf(value as Json)
+    if (literals) return literals
+    const lifted = Object.fromEntries(Object.entries(value).map(([key, part]) => [key, lift(part)]))
+    const { title } = lifted
+    if (typeof title !== 'string') return lifted
+    schemas[title] = lifted
+    return { $ref: `#/components/schemas/${title}` }
+  }
+
+  function headers(isLimited: boolean, more: string[] = []) {
+    const names = isLimited ? [...successHeaders, ...more] : ['X-Request-ID', ...more]
+    return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  }
+
+  function success(response: Json, isLimited: boolean): Json {
+    const lifted = lift(response) as Json
+    return { ...lifted, headers: { ...headers(isLimited), ...(lifted['headers'] as Json) } }
+  }
+
+  function error(kinds: ErrorKind[], isLimited: boolean): Json {
+    const { status } = new AppError(kinds[0] ?? 'internal_error')
+    const name = `${kinds.join('_or_')}${isLimited ? '' : '_unlimited'}`
+    const retry = status === 429 || status === 503 ? ['Retry-After'] : []
+    responses[name] = {
+      description: kinds.map((kind) => catalogues.en.errors[kind]).join(' Or: '),
+      headers: headers(isLimited, retry),
+      content: { 'application/json': { schema: lift(ErrorBody) } },
+    }
+    return { $ref: `#/components/responses/${name}` }
+  }
+
+  function errors(kinds: ErrorKind[], isLimited: boolean): Json {
+    const byStatus = Map.groupBy(kinds, (kind) => new AppError(kind).status)
+    return Object.fromEntries([...byStatus].map(([status, own]) => [status, error(own, isLimited)]))
+  }
+
+  return {
+    lift,
+    success,
+    errors,
+    all: () => ({ schemas, responses, headers: headerComponents, securitySchemes }),
+  }
+}
+
+/** `enum` for a union of text literals, which says the same in one line. */
+function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
+  if (!Array.isArray(anyOf)) return undefined
+  const values = anyOf.map((option: Json) => option['const'])
+  if (!values.every((value) => typeof value === 'string')) return undefined
+  return { ...rest, type: 'string', enum: values }
+}
+
+const integerHeader = (description: string) => ({ description, schema: { type: 'integer' } })
+
+const headerComponents: Json = {
+  'X-Request-ID': { description: 'Identifier of this request.', schema: { type: 'string' } },
+  'X-RateLimit-Limit': integerHeader('Requests per window. Absent when the limit is switched off.'),
+  'X-RateLimit-Remaining': integerHeader('Requests left in the window after this one.'),
+  'X-RateLimit-Reset': integerHeader(
+    'Unix time when the oldest counted request leaves the window.',
+  ),
+  'Retry-After': integerHeader('Seconds to wait before trying again.'),
+}
+
+const securitySchemes: Json = {
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+  accessTokenInQuery: { type: 'apiKey', in: 'query', name: 'token' },
+}

@@ -1,0 +1,51 @@
+import type { TSchema } from '@sinclair/typebox'
+import type { ErrorKind } from '../lib/errors.ts'
+
+export type OperationDoc = {
+  tag: 'Accounts' | 'Chat' | 'Service'
+  summary: string
+  description?: string
+  /** Schema of the success answer by status; null for an answer without a JSON body. */
+  success: Record<number, TSchema | null>
+  /** Failures beyond those that follow from the route itself (access, limit, body). */
+  errors?: ErrorKind[]
+  /** Request headers that the route reads. */
+  headers?: Record<string, TSchema>
+  /** Headers of the success answer, with what they tell. */
+  successHeaders?: Record<string, string>
+}
+
+/** The description of a route, in the form that the swagger plugin passes through; `openapi.ts` makes it complete.
+ *  Answers are described, not checked at run time: a test holds them against the description. */
+export function operation(doc: OperationDoc) {
+  const { tag, summary, description, success, errors = [], headers = {}, successHeaders = {} } = doc
+  const responses = Object.fromEntries(
+    Object.entries(success).map(([status, schema]) => [
+      status,
+      {
+        description: summary,
+        headers: Object.fromEntries(
+          Object.entries(successHeaders).map(([name, text]) => [
+            name,
+            { description: text, schema: { type: 'string' as const } },
+          ]),
+        ),
+        ...(schema && { content: { 'application/json': { schema } } }),
+      },
+    ]),
+  )
+  const parameters = Object.entries(headers).map(([name, schema]) => ({
+    in: 'header' as const,
+    name,
+    required: false,
+    schema,
+  }))
+  return {
+    tags: [tag],
+    summary,
+    ...(description !== undefined && { description }),
+    ...(parameters.length > 0 && { parameters }),
+    responses,
+    'x-errors': errors,
+  }
+}

@@ -1,0 +1,97 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { AppError, type FieldProblems, problem } from '../lib/errors.ts'
+import type { Listing, ListRange } from '../lib/list-range.ts'
+
+const largestPage = 100
+
+// Typed as text because that is what a query holds; `listRange` reads and judges it.
+const queryInteger = (annotations: { default?: number; maximum?: number; description?: string }) =>
+  Type.Optional(Type.Unsafe<string>({ type: 'integer', minimum: 1, ...annotations }))
+
+/** The query of every list: pages by number, or a cursor form that stays stable while rows arrive. */
+export const ListQuery = Type.Object({
+  page: queryInteger({ default: 1 }),
+  per_page: queryInteger({ description: `Above ${largestPage} is served as ${largestPage}.` }),
+  limit: queryInteger({ description: 'Starts the cursor form: its page size.' }),
+  cursor: Type.Optional(
+    Type.Unsafe<string>({ type: 'string', description: '`pagination.cursor` of the page before.' }),
+  ),
+})
+export type ListQuery = Static<typeof ListQuery>
+
+/** Which part of a list a query asks for (decisions 5, paging and cursor form).
+ *  @throws validation_error naming each bad parameter */
+export function listRange(query: ListQuery, defaultSize: number): ListRange {
+  const problems: FieldProblems = {}
+  const read = (name: keyof ListQuery, fallback: number) => {
+    const value: unknown = query[name]
+    if (value === undefined) return fallback
+    const number =
+      typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+    if (Number.isNaN(number)) problems[name] = problem('not_an_integer')
+    else if (number < 1) problems[name] = problem('too_small', 1)
+    return number
+  }
+  const page = read('page', 1)
+  const perPage = Math.min(read('per_page', defaultSize), largestPage)
+  const limit = Math.min(read('limit', defaultSize), largestPage)
+  const cursor: unknown = query.cursor
+  if (cursor !== undefined && typeof cursor !== 'string') problems['cursor'] = problem('cursor')
+  if (Object.keys(problems).length > 0)
+    throw new AppError('validation_error', { details: problems })
+  if (query.limit === undefined && query.cursor === undefined) {
+    const offset = Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER)
+    return { form: 'page', page, perPage, offset }
+  }
+  return { form: 'cursor', limit, cursor: query.cursor }
+}
+
+/** The envelope of a list in the form that was asked for: spec 2.9, or the cursor form of spec 8. */
+export function envelope<Row, View>(
+  range: ListRange,
+  listing: Listing<Row>,
+  view: (row: Row) => View,
+) {
+  const data = listing.rows.map(view)
+  if (listing.form === 'page' && range.form === 'page') {
+    const { total } = listing
+    const { page, perPage } = range
+    const pagination = { page, per_page: perPage, total, total_pages: Math.ceil(total / perPage) }
+    return { success: true, data, pagination }
+  }
+  const cursor = listing.form === 'cursor' ? listing.cursor : null
+  const limit = range.form === 'cursor' ? range.limit : range.perPage
+  return { data, pagination: { cursor, has_more: cursor !== null, limit } }
+}
+
+const PageEnvelope = <T extends TSchema>(item: T) =>
+  Type.Object({
+    success: Type.Literal(true),
+    data: Type.Array(item),
+    pagination: Type.Object(
+      {
+        page: Type.Integer(),
+        per_page: Type.Integer(),
+        total: Type.Integer(),
+        total_pages: Type.Integer(),
+      },
+      { title: 'Pagination' },
+    ),
+  })
+
+const CursorEnvelope = <T extends TSchema>(item: T) =>
+  Type.Object({
+    data: Type.Array(item),
+    pagination: Type.Object(
+      {
+        cursor: Type.Union([Type.String(), Type.Null()]),
+        has_more: Type.Boolean(),
+        limit: Type.Integer(),
+      },
+      { title: 'CursorPagination' },
+    ),
+  })
+
+/** What a list endpoint answers: the page form, or the cursor form when the query asks for it. */
+export const ListOf = <T extends TSchema>(item: T) =>
+  Type.Union([PageEnvelope(item), CursorEnvelope(item)])

@@ -1,0 +1,43 @@
+import { LRUCache } from 'lru-cache'
+import { type Limit, SlidingWindow } from '../lib/sliding-window.ts'
+
+export type RateLimit = Limit | 'off'
+
+/** What the four headers say about one request (spec 7, decisions 4). Times in seconds. */
+export type RateVerdict = {
+  allowed: boolean
+  limit: number
+  remaining: number
+  resetAtSeconds: number
+  retryAfterSeconds: number
+}
+
+export type RateLimiter = {
+  /** Counts a request of `key`; undefined when the limit is off. */
+  take(key: string, limit: RateLimit): RateVerdict | undefined
+}
+
+const maxKeys = 100_000
+
+/** Sliding windows by key; the least recently used key is forgotten first. */
+export function createRateLimiter(now: () => number, max = maxKeys): RateLimiter {
+  const windows = new LRUCache<string, SlidingWindow>({ max })
+
+  function take(key: string, limit: RateLimit): RateVerdict | undefined {
+    if (limit === 'off') return undefined
+    const window = windows.get(key) ?? new SlidingWindow()
+    windows.set(key, window)
+    const time = now()
+    const allowed = window.take(limit, time)
+    const resetAtSeconds = Math.ceil(window.freeAt(limit, time) / 1_000)
+    return {
+      allowed,
+      limit: limit.count,
+      remaining: limit.count - window.size,
+      resetAtSeconds,
+      retryAfterSeconds: Math.max(1, resetAtSeconds - Math.floor(time / 1_000)),
+    }
+  }
+
+  return { take }
+}

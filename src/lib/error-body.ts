@@ -1,0 +1,33 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { AppError, errorCodes, type FieldProblem } from './errors.ts'
+import { catalogues, type Locale } from './messages.ts'
+
+/** The error body of chapter 7, the same over HTTP and in an error frame. */
+export const ErrorBody = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.Union(errorCodes.map((code) => Type.Literal(code))),
+      message: Type.String({ description: 'For people, in the language of Accept-Language.' }),
+      details: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
+        description: 'Field name to message when the code is validation_error, else null.',
+      }),
+    }),
+  },
+  { title: 'Error' },
+)
+export type ErrorBody = Static<typeof ErrorBody>
+
+export function errorBody(error: AppError, locale: Locale): ErrorBody {
+  const { errors, fields } = catalogues[locale]
+  const text = ({ key, value = '' }: FieldProblem) => fields[key].replace('{value}', String(value))
+  const details =
+    error.details === null
+      ? null
+      : Object.fromEntries(Object.entries(error.details).map(([name, it]) => [name, text(it)]))
+  return { error: { code: error.code, message: errors[error.kind], details } }
+}
+
+/** What to tell a client about any failure: our own as it is, everything else as internal_error without its text. */
+export function asAppError(error: unknown): AppError {
+  return error instanceof AppError ? error : new AppError('internal_error', { cause: error })
+}

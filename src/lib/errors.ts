@@ -1,0 +1,80 @@
+/** Every failure that a client can see: the code of chapter 7 and its HTTP status. Several kinds may share a code. */
+const errors = {
+  validation_error: { code: 'validation_error', status: 400 },
+  body_too_large: { code: 'validation_error', status: 413 },
+  unauthorized: { code: 'unauthorized', status: 401 },
+  invalid_credentials: { code: 'invalid_credentials', status: 401 },
+  invalid_token: { code: 'invalid_token', status: 401 },
+  payment_provider_error: { code: 'payment_provider_error', status: 402 },
+  forbidden: { code: 'forbidden', status: 403 },
+  not_found: { code: 'not_found', status: 404 },
+  conflict: { code: 'conflict', status: 409 },
+  rate_limited: { code: 'rate_limited', status: 429 },
+  internal_error: { code: 'internal_error', status: 500 },
+  unavailable: { code: 'internal_error', status: 503 },
+} as const
+
+export type ErrorKind = keyof typeof errors
+export type ErrorCode = (typeof errors)[ErrorKind]['code']
+export const errorKinds = Object.keys(errors) as ErrorKind[]
+export const errorCodes = [...new Set(errorKinds.map((kind) => errors[kind].code))]
+
+/** What is wrong with one field; `value` is the bound or the choice that its message names. */
+export type FieldProblem = { key: FieldProblemKey; value?: number | string }
+export type FieldProblems = Record<string, FieldProblem>
+
+export type FieldProblemKey =
+  | 'required'
+  | 'not_a_string'
+  | 'not_an_integer'
+  | 'not_an_object'
+  | 'invalid'
+  | 'one_of'
+  | 'too_short'
+  | 'too_long'
+  | 'too_small'
+  | 'too_big'
+  | 'blank'
+  | 'malformed_text'
+  | 'control_characters'
+  | 'email'
+  | 'id'
+  | 'http_url'
+  | 'media_type'
+  | 'oneself'
+  | 'malformed_json'
+  | 'content_type'
+  | 'body_too_large'
+  | 'host'
+  | 'websocket_only'
+  | 'cursor'
+  | 'other_user'
+
+type ErrorOptions = { details?: FieldProblems; retryAfterSeconds?: number; cause?: unknown }
+
+/** A failure in the contract's form (chapter 7). Whoever answers the client adds the language. */
+export class AppError extends Error {
+  readonly kind: ErrorKind
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: FieldProblems | null
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(kind: ErrorKind, options: ErrorOptions = {}) {
+    super(kind, { cause: options.cause })
+    this.kind = kind
+    this.code = errors[kind].code
+    this.status = errors[kind].status
+    this.details = options.details ?? null
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}
+
+/** A 400 that blames one field. */
+export function invalidField(field: string, key: FieldProblemKey, value?: number | string) {
+  return new AppError('validation_error', { details: { [field]: problem(key, value) } })
+}
+
+export function problem(key: FieldProblemKey, value?: number | string): FieldProblem {
+  return value === undefined ? { key } : { key, value }
+}

@@ -1,0 +1,135 @@
+import {
+  Kind,
+  type Static,
+  type TObject,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
+import { Value } from '@sinclair/typebox/value'
+import { type FieldProblem, type FieldProblems, problem } from './errors.ts'
+import { parseId } from './ids.ts'
+import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from './text.ts'
+
+/** Field types of the contract that plain JSON Schema cannot say. Each is a TypeBox kind: Elysia validates with it,
+ *  the API description shows its JSON Schema part, and `fieldProblems` asks it what to tell the client. */
+type Judge = (schema: TSchema, value: unknown) => FieldProblem | undefined
+const judges = new Map<string, Judge>()
+
+// Symbol keys travel with a copied schema and stay out of its JSON.
+const ruleKey = Symbol('rule')
+const refinementKey = Symbol('refinement')
+type WithRule = { [ruleKey]: TextRule }
+type WithRefinement = { [refinementKey]?: Refinement }
+
+function kind(name: string, judge: Judge) {
+  judges.set(name, judge)
+  TypeRegistry.Set<TSchema>(name, (schema, value) => judge(schema, value) === undefined)
+}
+
+function stringKind(
+  name: string,
+  judge: (schema: TSchema, value: string) => FieldProblem | undefined,
+) {
+  kind(name, (schema, value) =>
+    typeof value === 'string' ? judge(schema, value) : problem('not_a_string'),
+  )
+}
+
+stringKind('Text', (schema, value) => textProblem(value, (schema as TSchema & WithRule)[ruleKey]))
+stringKind('Email', (_, value) => (normalizeEmail(value) ? undefined : problem('email')))
+stringKind('Id', (_, value) => (parseId(value) ? undefined : problem('id')))
+stringKind('HttpUrl', (schema, value) =>
+  isHttpUrl(value, schema['maxLength']) ? undefined : problem('http_url'),
+)
+stringKind('MediaType', (schema, value) =>
+  isMediaType(value, schema['maxLength']) ? undefined : problem('media_type'),
+)
+
+function stringOf(name: string, options: Record<string, unknown>): TUnsafe<string> {
+  return Type.Unsafe<string>({ ...options, type: 'string', [Kind]: name })
+}
+
+type Annotations = { description?: string; examples?: unknown[] }
+
+/** Text under `rule`, whose lengths count code points. */
+export function Text(rule: TextRule, annotations: Annotations = {}) {
+  return stringOf('Text', {
+    ...annotations,
+    ...(rule.min !== undefined && { minLength: rule.min }),
+    maxLength: rule.max,
+    [ruleKey]: rule,
+  })
+}
+
+export const Email = () => stringOf('Email', { format: 'email', maxLength: 254 })
+/** A ULID, or the UUID of the same 128 bits. */
+export const Id = (annotations: Annotations = {}) => stringOf('Id', annotations)
+export const HttpUrl = (maxLength: number) => stringOf('HttpUrl', { format: 'uri', maxLength })
+export const MediaType = (maxLength: number) => stringOf('MediaType', { maxLength })
+
+type Refinement = {
+  base: { Check(value: unknown): boolean }
+  problems: (value: never) => FieldProblems
+}
+
+kind('Refined', (schema, value) => {
+  const refined = refinementOf(schema)
+  const fits =
+    refined?.base.Check(value) && Object.keys(refined.problems(value as never)).length === 0
+  return fits ? undefined : problem('invalid')
+})
+
+/** An object whose fields also have to fit each other; `problems` names the ones that do not. It is also asked about
+ *  objects with wrong single fields, so it must not trust one to be there. */
+export function Refined<T extends TObject>(
+  object: T,
+  problems: (value: Partial<Static<T>>) => FieldProblems,
+) {
+  return Type.Unsafe<Static<T>>({
+    ...object,
+    [Kind]: 'Refined',
+    [refinementKey]: { base: TypeCompiler.Compile(object), problems },
+  })
+}
+
+/** What to tell the client about a value that `schema` refuses: one problem for every failing field. Where no single
+ *  field is to blame the field is `body`. */
+export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return { body: problem('not_an_object') }
+  }
+  const refined = refinementOf(schema)
+  const found: FieldProblems = {}
+  for (const error of Value.Errors(refined ? { ...schema, [Kind]: 'Object' } : schema, value)) {
+    const field = error.path.split('/')[1] || 'body'
+    found[field] ??= problemOf(error)
+  }
+  return refined ? { ...refined.problems(value as never), ...found } : found
+}
+
+function refinementOf(schema: TSchema) {
+  return (schema as TSchema & WithRefinement)[refinementKey]
+}
+
+function problemOf({ type, schema, value }: ValueError): FieldProblem {
+  const choices = choicesOf(schema)
+  if (value === undefined) return problem('required')
+  if (choices.length > 0) return problem('one_of', choices.join(', '))
+  const judge = judges.get(schema[Kind])
+  const judged = judge?.(schema, value)
+  if (judged) return judged
+  if (type === ValueErrorType.IntegerMinimum) return problem('too_small', schema['minimum'])
+  if (type === ValueErrorType.IntegerMaximum) return problem('too_big', schema['maximum'])
+  if (schema['type'] === 'string') return problem('not_a_string')
+  if (schema['type'] === 'integer') return problem('not_an_integer')
+  return problem('invalid')
+}
+
+function choicesOf(schema: TSchema): string[] {
+  const options: TSchema[] = schema['anyOf'] ?? [schema]
+  return options.flatMap((option) => (typeof option['const'] === 'string' ? [option['const']] : []))
+}

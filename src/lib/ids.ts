@@ -1,0 +1,27 @@
+import { monotonicFactory } from 'ulid'
+import type { Clock } from './clock.ts'
+
+/** Makes the next identifier: a ULID, upper case, greater than every one made before. */
+export type NewId = () => string
+
+export function createIds(clock: Clock): NewId {
+  const next = monotonicFactory()
+  return () => next(clock.now())
+}
+
+const ulidPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** The stored form of an id given as a ULID or as the UUID of the same 128 bits, in either case; else undefined. */
+export function parseId(text: string): string | undefined {
+  if (ulidPattern.test(text)) return text.toUpperCase()
+  if (!uuidPattern.test(text)) return undefined
+  let bits = BigInt(`0x${text.replaceAll('-', '')}`)
+  let id = ''
+  for (let i = 0; i < 26; i++) {
+    id = alphabet.charAt(Number(bits & 31n)) + id
+    bits >>= 5n
+  }
+  return id
+}

@@ -1,0 +1,48 @@
+import type { Static, TSchema } from '@sinclair/typebox'
+import type { TypeCheck } from '@sinclair/typebox/compiler'
+import { invalidField } from './errors.ts'
+
+/** Part of a list by page number; `offset` rows come before it. */
+export type PageRange = { form: 'page'; page: number; perPage: number; offset: number }
+/** Part of a list after a position that an earlier part ended with. */
+export type CursorRange = { form: 'cursor'; limit: number; cursor: string | undefined }
+export type ListRange = PageRange | CursorRange
+
+/** What a list answers to a range. `cursor` is null at the end of the list. */
+export type Listing<T> =
+  | { form: 'page'; rows: T[]; total: number }
+  | { form: 'cursor'; rows: T[]; cursor: string | null }
+
+type Position = readonly (string | number)[]
+
+/** Cuts `rows`, which were asked for one further than `limit`, and notes where the next part starts. */
+export function cutAtLimit<T>(
+  rows: T[],
+  limit: number,
+  position: (row: T) => Position,
+): Listing<T> {
+  const kept = rows.slice(0, limit)
+  const last = kept.at(-1)
+  const cursor = last !== undefined && rows.length > limit ? encodeCursor(position(last)) : null
+  return { form: 'cursor', rows: kept, cursor }
+}
+
+/** The position in a cursor, which clients carry around: opaque, not secret.
+ *  @throws validation_error when the text is no cursor of this list */
+export function decodeCursor<T extends TSchema>(text: string, position: TypeCheck<T>): Static<T> {
+  const value = parseCursor(text)
+  if (!position.Check(value)) throw invalidField('cursor', 'cursor')
+  return value
+}
+
+function encodeCursor(position: Position): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url')
+}
+
+function parseCursor(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,40 @@
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof logLevels)[number]
+export type LogFormat = 'pretty' | 'json'
+export type LogFields = Record<string, unknown>
+
+export type Log = Record<LogLevel, (message: string, fields?: LogFields) => void>
+
+type LogOptions = {
+  level: LogLevel
+  format: LogFormat
+  now: () => number
+  write: (line: string) => void
+}
+
+/** One line per event: JSON for machines, or text for a person at a terminal. An Error in `fields` keeps its stack. */
+export function createLog({ level, format, now, write }: LogOptions): Log {
+  const line = format === 'json' ? jsonLine : prettyLine
+  const at = (own: LogLevel) =>
+    logLevels.indexOf(own) < logLevels.indexOf(level)
+      ? () => {}
+      : (message: string, fields: LogFields = {}) =>
+          write(line(new Date(now()).toISOString(), own, message, fields))
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+function jsonLine(time: string, level: LogLevel, message: string, fields: LogFields) {
+  return `${JSON.stringify({ time, level, message, ...fields }, plainError)}\n`
+}
+
+function prettyLine(time: string, level: LogLevel, message: string, fields: LogFields) {
+  const text = Object.entries(fields).map(
+    ([name, value]) => ` ${name}=${value instanceof Error ? value.stack : JSON.stringify(value)}`,
+  )
+  return `${time.slice(11, 23)} ${level.toUpperCase().padEnd(5)} ${message}${text.join('')}\n`
+}
+
+function plainError(_key: string, value: unknown) {
+  if (!(value instanceof Error)) return value
+  return { name: value.name, message: value.message, stack: value.stack, cause: value.cause }
+}

@@ -1,0 +1,62 @@
+import { type FieldProblem, problem } from './errors.ts'
+
+export type TextRule = {
+  /** Lengths in code points. */
+  min?: number
+  max: number
+  /** Lengths and blankness are judged after trimming. */
+  trimmed?: boolean
+  /** Only white space is refused. */
+  notBlank?: boolean
+  noControlCharacters?: boolean
+}
+
+// A cheap upper bound first: no text of more UTF-16 units than this can be short enough.
+const utf16UnitsPerCodePoint = 2
+
+/** What is wrong with a text, if anything (decisions 2). */
+export function textProblem(text: string, rule: TextRule): FieldProblem | undefined {
+  if (!text.isWellFormed() || text.includes('\0')) return problem('malformed_text')
+  const judged = rule.trimmed ? text.trim() : text
+  if (judged.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
+  if (rule.notBlank && judged.trim() === '') return problem('blank')
+  const length = codePoints(judged)
+  if (rule.min !== undefined && length < rule.min) return problem('too_short', rule.min)
+  if (length > rule.max) return problem('too_long', rule.max)
+  if (rule.noControlCharacters && /\p{Cc}/u.test(judged)) return problem('control_characters')
+  return undefined
+}
+
+function codePoints(text: string) {
+  let count = text.length
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit >= 0xd800 && unit <= 0xdbff) count--
+  }
+  return count
+}
+
+const emailPattern =
+  /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i
+const maxEmailLength = 254
+const maxLocalPartLength = 64
+
+/** The stored form of an ASCII e-mail address: lower case; undefined when it is none (decisions 3). */
+export function normalizeEmail(text: string): string | undefined {
+  if (text.length > maxEmailLength || text.indexOf('@') > maxLocalPartLength) return undefined
+  return emailPattern.test(text) ? text.toLowerCase() : undefined
+}
+
+/** An absolute http or https URL of at most `max` characters. */
+export function isHttpUrl(text: string, max: number): boolean {
+  if (text.length > max || !/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text)) return false
+  return text.isWellFormed() && URL.canParse(text)
+}
+
+const mediaTypePattern =
+  /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(\s*;[^\p{Cc}]*)?$/iu
+
+/** `type/subtype`, parameters allowed, of at most `max` characters (RFC 6838). */
+export function isMediaType(text: string, max: number): boolean {
+  return text.length <= max && text.isWellFormed() && mediaTypePattern.test(text)
+}

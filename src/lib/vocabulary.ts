@@ -1,0 +1,13 @@
+/** The closed sets of words of the contract and of the database; a CHECK states each where it is stored. */
+
+export const roles = ['guest', 'user', 'verified_user', 'host', 'admin'] as const
+export type Role = (typeof roles)[number]
+
+export const messageTypes = ['text', 'file'] as const
+export type MessageType = (typeof messageTypes)[number]
+
+export const keyStates = ['next', 'active', 'retired'] as const
+export type KeyState = (typeof keyStates)[number]
+
+export const actorTypes = ['user', 'service_key', 'command_line', 'system'] as const
+export type ActorType = (typeof actorTypes)[number]

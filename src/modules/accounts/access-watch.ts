@@ -1,0 +1,47 @@
+import type { Database } from 'bun:sqlite'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { AccountStore } from './store.ts'
+
+const intervalMilliseconds = 1_000
+/** More than a command takes from reading the clock until its change is seen here. */
+const lookBackMilliseconds = 30_000
+
+type AccessWatchOptions = {
+  sqlite: Database
+  store: AccountStore
+  clock: Clock
+  log: Log
+  /** The user's role changed or they were disabled. */
+  onAccessChanged: (userId: string) => void
+  onKeysChanged: () => Promise<void>
+}
+
+/** Notices what a command beside this process changed about accounts and keys, within 2 s (decisions 12).
+ *  @returns how to stop */
+export function watchAccess(options: AccessWatchOptions): () => void {
+  const { sqlite, store, clock, log, onAccessChanged, onKeysChanged } = options
+  const statement = sqlite.prepare<{ data_version: number }, []>('PRAGMA data_version')
+  // SQLite counts the commits of other connections alone.
+  const foreignCommits = () => statement.get()?.data_version
+  const recentChanges = () =>
+    new Map(
+      store.listAccessChangedSince(clock.now() - lookBackMilliseconds).map((c) => [c.id, c.at]),
+    )
+  let seen = foreignCommits()
+  let handled = recentChanges()
+
+  function look() {
+    const current = foreignCommits()
+    if (current === seen) return
+    seen = current
+    const changes = recentChanges()
+    for (const [userId, at] of changes) {
+      if (handled.get(userId) !== at) onAccessChanged(userId)
+    }
+    handled = changes
+    onKeysChanged().catch((error: unknown) => log.error('the keys could not be read', { error }))
+  }
+
+  return clock.every(intervalMilliseconds, look)
+}

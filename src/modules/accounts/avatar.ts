@@ -1,0 +1,27 @@
+const hues = 12
+
+type Person = { id: string; displayName: string; avatarUrl: string | null }
+
+/** Where the picture of a person is: their own, or else a generated one, whose path says all that it shows. */
+export function createAvatarUrls(publicUrl: string) {
+  return ({ id, displayName, avatarUrl }: Person): string => {
+    if (avatarUrl !== null) return avatarUrl
+    const hue = [...id].reduce((sum, character) => sum + character.charCodeAt(0), 0) % hues
+    return `${publicUrl}/v1/avatars/${hue}/${encodeURIComponent(initialsOf(displayName))}.svg`
+  }
+}
+
+/** The picture itself, or undefined for a path that is not one of these. */
+export function avatarSvg(hueText: string, fileName: string): string | undefined {
+  const initials = /^([\p{L}\p{N}?]{1,4})\.svg$/u.exec(fileName)?.[1]
+  const hue = /^\d{1,2}$/.test(hueText) ? Number(hueText) : hues
+  if (initials === undefined || hue >= hues) return undefined
+  const colour = `hsl(${(hue * 360) / hues} 45% 42%)`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96" width="96" height="96"><rect width="96" height="96" fill="${colour}"/><text x="48" y="50" dominant-baseline="middle" text-anchor="middle" font-family="system-ui, sans-serif" font-size="40" fill="#fff">${initials}</text></svg>`
+}
+
+function initialsOf(displayName: string) {
+  const words = displayName.split(/[\s._-]+/).flatMap((word) => /[\p{L}\p{N}]/u.exec(word) ?? [])
+  const [first = '?', ...rest] = words
+  return `${first}${rest.at(-1) ?? ''}`.toUpperCase()
+}

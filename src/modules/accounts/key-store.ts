@@ -1,0 +1,21 @@
+import { asc } from 'drizzle-orm'
+import type { Orm } from '../../db/client.ts'
+import { signingKeys } from '../../db/schema.ts'
+
+export type SigningKeyRow = typeof signingKeys.$inferSelect
+export type KeyStore = ReturnType<typeof createKeyStore>
+
+/** SQL over signing keys. */
+export function createKeyStore(orm: Orm) {
+  return {
+    list: (): SigningKeyRow[] =>
+      orm
+        .select()
+        .from(signingKeys)
+        .orderBy(asc(signingKeys.createdAt), asc(signingKeys.kid))
+        .all(),
+    insert(keys: SigningKeyRow[]) {
+      orm.insert(signingKeys).values(keys).run()
+    },
+  }
+}

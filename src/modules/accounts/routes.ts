@@ -1,0 +1,139 @@
+import { Elysia } from 'elysia'
+import { callerOf, routeBase } from '../../http/exchange.ts'
+import { operation } from '../../http/operation.ts'
+import { AppError } from '../../lib/errors.ts'
+import { avatarSvg } from './avatar.ts'
+import type { Keyring } from './keys.ts'
+import {
+  Authenticated,
+  Credentials,
+  Jwks,
+  RefreshTokenBody,
+  Registration,
+  TokenSet,
+  userView,
+} from './model.ts'
+import type { AccountService, Client } from './service.ts'
+
+const tag = 'Accounts'
+const jwksMaxAgeSeconds = 600
+const yearSeconds = 31_536_000
+
+type AccountRoutesOptions = { accounts: AccountService; keyring: Keyring }
+
+export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
+  return new Elysia({ name: 'accounts' })
+    .use(routeBase)
+    .post(
+      '/v1/auth/register',
+      async ({ body, exchange, request, set }) => {
+        const client = clientOf(request, exchange.ip())
+        const { user, tokens } = await accounts.register(body, exchange.locale, client)
+        set.status = 201
+        return { user: userView(user), ...tokens }
+      },
+      {
+        access: 'public',
+        limit: 'register',
+        body: Registration,
+        detail: operation({
+          tag,
+          summary: 'Register',
+          success: { 201: Authenticated },
+          errors: ['conflict'],
+        }),
+      },
+    )
+    .post(
+      '/v1/auth/login',
+      async ({ body, exchange, request }) => {
+        const { user, tokens } = await accounts.login(body, clientOf(request, exchange.ip()))
+        return { user: userView(user), ...tokens }
+      },
+      {
+        access: 'public',
+        limit: 'login',
+        body: Credentials,
+        detail: operation({
+          tag,
+          summary: 'Log in',
+          success: { 200: Authenticated },
+          errors: ['invalid_credentials'],
+        }),
+      },
+    )
+    .post(
+      '/v1/auth/refresh',
+      ({ body, exchange, request }) =>
+        accounts.refresh(body.refresh_token, clientOf(request, exchange.ip())),
+      {
+        access: 'public',
+        limit: 'default',
+        body: RefreshTokenBody,
+        detail: operation({
+          tag,
+          summary: 'Trade a refresh token for a new token set',
+          success: { 200: TokenSet },
+          errors: ['invalid_token'],
+        }),
+      },
+    )
+    .post(
+      '/v1/auth/logout',
+      async ({ body, exchange, set }) => {
+        await accounts.logout(callerOf(exchange).userId, body.refresh_token)
+        set.status = 204
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        body: RefreshTokenBody,
+        detail: operation({ tag, summary: 'Log out', success: { 204: null } }),
+      },
+    )
+    .get(
+      '/v1/avatars/:hue/:file',
+      ({ params, set }) => {
+        const svg = avatarSvg(params.hue, params.file)
+        if (svg === undefined) throw new AppError('not_found')
+        set.headers['content-type'] = 'image/svg+xml'
+        set.headers['content-security-policy'] = "default-src 'none'"
+        set.headers['cache-control'] = `public, max-age=${yearSeconds}, immutable`
+        return svg
+      },
+      {
+        access: 'public',
+        limit: 'none',
+        detail: operation({
+          tag,
+          summary: 'The picture of a person who has none: initials on a colour (SVG)',
+          success: { 200: null },
+        }),
+      },
+    )
+    .use(jwksRoute('/.well-known/jwks.json', keyring))
+    .use(jwksRoute('/v1/.well-known/jwks.json', keyring))
+}
+
+function jwksRoute(path: string, keyring: Keyring) {
+  return new Elysia().use(routeBase).get(
+    path,
+    ({ set }) => {
+      set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
+      return keyring.jwks()
+    },
+    {
+      access: 'public',
+      limit: 'default',
+      detail: operation({
+        tag,
+        summary: 'Public keys of the access tokens (JWKS)',
+        success: { 200: Jwks },
+      }),
+    },
+  )
+}
+
+function clientOf(request: Request, ip: string): Client {
+  return { ip, userAgent: request.headers.get('user-agent') ?? undefined }
+}

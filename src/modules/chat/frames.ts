@@ -1,0 +1,111 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { ErrorBody } from '../../lib/error-body.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
+import { fieldProblems, Refined } from '../../lib/fields.ts'
+import { messageTypes } from '../../lib/vocabulary.ts'
+import { Message, messageFields, messageProblems, messageView } from './model.ts'
+import type { MessageRow } from './store.ts'
+
+/** The frames of spec 6.1 and decisions 6. */
+
+const conversation = { conversation_id: Type.String() }
+const open = { additionalProperties: true } as const
+
+const clientFrames = {
+  message: Refined(
+    Type.Object(
+      {
+        type: Type.Literal('message'),
+        ...conversation,
+        ...messageFields,
+        message_type: Type.Optional(Type.Union(messageTypes.map((type) => Type.Literal(type)))),
+      },
+      open,
+    ),
+    (frame) => messageProblems(frame, frame.message_type),
+  ),
+  typing: Type.Object({ type: Type.Literal('typing'), ...conversation }, open),
+  read: Type.Object({ type: Type.Literal('read'), ...conversation }, open),
+  auth: Type.Object({ type: Type.Literal('auth'), token: Type.String() }, open),
+  ping: Type.Object({ type: Type.Literal('ping') }, open),
+}
+
+type ClientFrames = typeof clientFrames
+export type ClientFrame = { [K in keyof ClientFrames]: Static<ClientFrames[K]> }[keyof ClientFrames]
+
+const compiled = new Map(
+  Object.entries(clientFrames).map(([type, schema]: [string, TSchema]) => [
+    type,
+    { schema, check: TypeCompiler.Compile(schema) },
+  ]),
+)
+const knownTypes = [...compiled.keys()].join(', ')
+
+/** Reads a frame as a client sent it.
+ *  @throws validation_error: no JSON object, an unknown type, or a field that is not as it must be */
+export function decodeFrame(value: unknown): ClientFrame {
+  const type = frameField(value, 'type')
+  const known = type === undefined ? undefined : compiled.get(type)
+  if (!known) throw isObject(value) ? invalidType(value) : invalidField('body', 'not_an_object')
+  if (!known.check.Check(value)) {
+    throw new AppError('validation_error', { details: fieldProblems(known.schema, value) })
+  }
+  return value as ClientFrame // checked against the schema of its type
+}
+
+function invalidType(value: object) {
+  return 'type' in value
+    ? invalidField('type', 'one_of', knownTypes)
+    : invalidField('type', 'required')
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A text field of something that may be a frame. */
+export function frameField(value: unknown, name: string): string | undefined {
+  const field = isObject(value) ? value[name] : undefined
+  return typeof field === 'string' ? field : undefined
+}
+
+export const NewMessageFrame = Type.Object({ type: Type.Literal('new_message'), message: Message })
+export const TypingFrame = Type.Object({
+  type: Type.Literal('typing'),
+  ...conversation,
+  user_id: Type.String(),
+})
+export const ReadReceiptFrame = Type.Object({
+  type: Type.Literal('read_receipt'),
+  ...conversation,
+  user_id: Type.String(),
+})
+export const ErrorFrame = Type.Object({
+  type: Type.Literal('error'),
+  ...ErrorBody.properties,
+  retry_after: Type.Optional(Type.Integer({ description: 'Seconds.' })),
+  request: Type.Object(
+    {
+      type: Type.Optional(Type.String()),
+      conversation_id: Type.Optional(Type.String()),
+      client_id: Type.Optional(Type.String()),
+    },
+    { description: 'What of the refused frame tells it apart.' },
+  ),
+})
+
+export function newMessageFrame(row: MessageRow): Static<typeof NewMessageFrame> {
+  return { type: 'new_message', message: messageView(row) }
+}
+
+export function typingFrame(conversationId: string, userId: string): Static<typeof TypingFrame> {
+  return { type: 'typing', conversation_id: conversationId, user_id: userId }
+}
+
+export function readReceiptFrame(
+  conversationId: string,
+  userId: string,
+): Static<typeof ReadReceiptFrame> {
+  return { type: 'read_receipt', conversation_id: conversationId, user_id: userId }
+}

@@ -1,0 +1,143 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { isoTime } from '../../lib/clock.ts'
+import { type FieldProblems, problem } from '../../lib/errors.ts'
+import { HttpUrl, Id, MediaType, Refined, Text } from '../../lib/fields.ts'
+import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
+import type { InboxRow, MessageRow } from './store.ts'
+
+const Timestamp = Type.String({ format: 'date-time' })
+const nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
+  schema: T,
+) => Type.Union([schema, Type.Null()])
+const OneOfMessageTypes = Type.Union(messageTypes.map((type) => Type.Literal(type)))
+
+export const NewConversation = Type.Object(
+  { user_id: Id({ description: 'The other participant: a ULID, or the UUID of the same bits.' }) },
+  { title: 'NewConversation', additionalProperties: true },
+)
+
+export const ClientId = Text(
+  { min: 1, max: 64 },
+  { description: 'Idempotency key: sending again with the same one gives the first answer.' },
+)
+
+/** What a message holds, over REST and in a frame. */
+export const messageFields = {
+  body: Text({ max: 5_000 }),
+  file_url: Type.Optional(HttpUrl(2_048)),
+  file_name: Type.Optional(Text({ min: 1, max: 255 })),
+  file_size: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  file_type: Type.Optional(MediaType(127)),
+  client_id: Type.Optional(ClientId),
+}
+
+export const NewMessage = Refined(
+  Type.Object(
+    { ...messageFields, type: Type.Optional(OneOfMessageTypes) },
+    { title: 'NewMessage', additionalProperties: true },
+  ),
+  (message) => messageProblems(message, message.type),
+)
+export type NewMessage = Static<typeof NewMessage>
+
+/** What the kind of a message asks of its fields: a text needs characters, a file an address. */
+export function messageProblems(
+  { body, file_url }: { body?: unknown; file_url?: unknown },
+  type: MessageType = 'text',
+): FieldProblems {
+  if (type === 'file') return file_url === undefined ? { file_url: problem('required') } : {}
+  return typeof body === 'string' && body.trim() === '' ? { body: problem('blank') } : {}
+}
+
+/** Spec 2.4, create result. */
+export const Conversation = Type.Object(
+  {
+    id: Type.String(),
+    participant: Type.Object({ id: Type.String(), display_name: Type.String() }),
+    unread_count: Type.Integer(),
+    created_at: Timestamp,
+  },
+  { title: 'Conversation' },
+)
+
+/** Spec 2.4, list item. */
+export const ConversationListItem = Type.Object(
+  {
+    id: Type.String(),
+    participant: Type.Object({
+      id: Type.String(),
+      display_name: Type.String(),
+      avatar_url: Type.String({ format: 'uri' }),
+    }),
+    last_message: Type.Union([
+      Type.Object({ body: Type.String(), type: OneOfMessageTypes, sent_at: Timestamp }),
+      Type.Null(),
+    ]),
+    unread_count: Type.Integer(),
+    updated_at: Timestamp,
+  },
+  { title: 'ConversationListItem' },
+)
+export type ConversationListItem = Static<typeof ConversationListItem>
+
+/** Spec 2.5. */
+export const Message = Type.Object(
+  {
+    id: Type.String(),
+    conversation_id: Type.String(),
+    sender_id: Type.String(),
+    body: Type.String(),
+    type: OneOfMessageTypes,
+    file_url: nullable(Type.String()),
+    file_name: nullable(Type.String()),
+    file_size: nullable(Type.Integer()),
+    file_type: nullable(Type.String()),
+    created_at: Timestamp,
+  },
+  { title: 'Message' },
+)
+export type Message = Static<typeof Message>
+
+export function messageView(row: MessageRow): Message {
+  return {
+    id: row.id,
+    conversation_id: row.conversationId,
+    sender_id: row.senderId,
+    body: row.body,
+    type: row.type,
+    file_url: row.fileUrl,
+    file_name: row.fileName,
+    file_size: row.fileSize,
+    file_type: row.fileType,
+    created_at: isoTime(row.createdAt),
+  }
+}
+
+/** Where a person's picture is: their own, or a generated one. */
+export type AvatarUrl = (person: {
+  id: string
+  displayName: string
+  avatarUrl: string | null
+}) => string
+
+export function conversationListItemView(
+  row: InboxRow,
+  avatarUrl: AvatarUrl,
+): ConversationListItem {
+  const { other, lastMessage } = row
+  return {
+    id: row.conversationId,
+    participant: {
+      id: other.id,
+      display_name: other.displayName,
+      avatar_url: avatarUrl(other),
+    },
+    last_message: lastMessage && {
+      body: lastMessage.body,
+      type: lastMessage.type,
+      sent_at: isoTime(lastMessage.createdAt),
+    },
+    unread_count: row.unreadCount,
+    updated_at: isoTime(row.lastActivityAt),
+  }
+}

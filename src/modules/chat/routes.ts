@@ -1,0 +1,153 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { callerOf, routeBase } from '../../http/exchange.ts'
+import { operation } from '../../http/operation.ts'
+import { envelope, ListOf, ListQuery, listRange } from '../../http/pagination.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { AppError } from '../../lib/errors.ts'
+import { fieldProblems } from '../../lib/fields.ts'
+import {
+  type AvatarUrl,
+  ClientId,
+  Conversation,
+  ConversationListItem,
+  conversationListItemView,
+  Message,
+  messageView,
+  NewConversation,
+  NewMessage,
+} from './model.ts'
+import type { ChatService, Draft } from './service.ts'
+
+const tag = 'Chat'
+const conversationPageSize = 20
+const messagePageSize = 50
+const idempotencyHeader = 'X-Idempotency-Key'
+const IdempotencyHeaders = Type.Object({ [idempotencyHeader]: Type.Optional(ClientId) })
+
+type ChatRoutesOptions = { chat: ChatService; avatarUrl: AvatarUrl }
+
+export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
+  return new Elysia({ name: 'chat' })
+    .use(routeBase)
+    .get(
+      '/v1/chat/conversations',
+      ({ query, exchange }) => {
+        const range = listRange(query, conversationPageSize)
+        const listing = chat.listConversations(callerOf(exchange).userId, range)
+        return envelope(range, listing, (row) => conversationListItemView(row, avatarUrl))
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        query: ListQuery,
+        detail: operation({
+          tag,
+          summary: 'List conversations, most recent activity first',
+          success: { 200: ListOf(ConversationListItem) },
+        }),
+      },
+    )
+    .post(
+      '/v1/chat/conversations',
+      async ({ body, exchange, set }) => {
+        const conversation = await chat.open(callerOf(exchange).userId, body.user_id)
+        const { id, participant, unreadCount, createdAt } = conversation
+        set.status = 201
+        return {
+          id,
+          participant: { id: participant.id, display_name: participant.displayName },
+          unread_count: unreadCount,
+          created_at: isoTime(createdAt),
+        }
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        body: NewConversation,
+        detail: operation({
+          tag,
+          summary: 'Open the conversation with another user',
+          success: { 201: Conversation },
+          errors: ['not_found'],
+        }),
+      },
+    )
+    .get(
+      '/v1/chat/conversations/:id/messages',
+      ({ params, query, exchange }) => {
+        const range = listRange(query, messagePageSize)
+        const listing = chat.listMessages(callerOf(exchange).userId, params.id, range)
+        return envelope(range, listing, messageView)
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        query: ListQuery,
+        detail: operation({
+          tag,
+          summary: 'List messages, newest first',
+          success: { 200: ListOf(Message) },
+          errors: ['forbidden', 'not_found'],
+        }),
+      },
+    )
+    .post(
+      '/v1/chat/conversations/:id/messages',
+      async ({ params, body, exchange, request, set }) => {
+        const { userId } = callerOf(exchange)
+        const draft = draftOf(body, request.headers.get(idempotencyHeader))
+        const { message, replayed } = await chat.send(userId, params.id, draft)
+        if (replayed) set.headers['idempotent-replayed'] = 'true'
+        set.status = 201
+        return messageView(message)
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        body: NewMessage,
+        detail: operation({
+          tag,
+          summary: 'Send a message',
+          success: { 201: Message },
+          errors: ['forbidden', 'not_found', 'conflict'],
+          headers: { [idempotencyHeader]: ClientId },
+          successHeaders: {
+            'Idempotent-Replayed': '`true` when the message had been sent before.',
+          },
+        }),
+      },
+    )
+    .put(
+      '/v1/chat/conversations/:id/read',
+      async ({ params, exchange, set }) => {
+        await chat.markRead(callerOf(exchange).userId, params.id)
+        set.status = 204
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        detail: operation({
+          tag,
+          summary: 'Mark a conversation as read',
+          success: { 204: null },
+          errors: ['forbidden', 'not_found'],
+        }),
+      },
+    )
+}
+
+function draftOf(message: NewMessage, header: string | null): Draft {
+  const details =
+    header === null ? {} : fieldProblems(IdempotencyHeaders, { [idempotencyHeader]: header })
+  if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+  return {
+    body: message.body,
+    type: message.type ?? 'text',
+    fileUrl: message.file_url,
+    fileName: message.file_name,
+    fileSize: message.file_size,
+    fileType: message.file_type,
+    clientId: message.client_id ?? header ?? undefined,
+  }
+}

@@ -1,0 +1,212 @@
+import { and, desc, eq, gt, lte, sql } from 'drizzle-orm'
+import type { Orm } from '../../db/client.ts'
+import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
+
+export type MessageRow = typeof messages.$inferSelect
+export type ConversationRow = typeof conversations.$inferSelect
+export type NewMessageRow = Omit<MessageRow, 'seq'>
+/** A place in the conversation list, which is ordered by last activity, then id, newest first. */
+export type InboxPosition = { lastActivityAt: number; conversationId: string }
+export type InboxRow = ReturnType<ChatStore['listInbox']>[number]
+
+export type ChatStore = ReturnType<typeof createChatStore>
+
+const value = sql.placeholder
+
+/** SQL over conversations and messages; hot statements are prepared once. */
+export function createChatStore(orm: Orm) {
+  const conversation = orm
+    .select()
+    .from(conversations)
+    .where(eq(conversations.id, value('id')))
+    .prepare()
+  const insertMessage = orm
+    .insert(messages)
+    .values({
+      conversationId: value('conversationId'),
+      seq: value('seq'),
+      id: value('id'),
+      senderId: value('senderId'),
+      type: value('type'),
+      body: value('body'),
+      fileUrl: value('fileUrl'),
+      fileName: value('fileName'),
+      fileSize: value('fileSize'),
+      fileType: value('fileType'),
+      clientId: value('clientId'),
+      createdAt: value('createdAt'),
+    })
+    .prepare()
+  const nextSeq = orm
+    .update(conversations)
+    .set({ lastSeq: sql`${conversations.lastSeq} + 1` })
+    .where(eq(conversations.id, value('id')))
+    .returning({ seq: conversations.lastSeq })
+    .prepare()
+  const touch = orm
+    .update(participants)
+    .set({
+      lastActivityAt: sql`${value('now')}`,
+      unreadCount: sql`${participants.unreadCount} + (${participants.userId} <> ${value('senderId')})`,
+    })
+    .where(
+      and(
+        sql`${participants.userId} IN (${value('userA')}, ${value('userB')})`,
+        eq(participants.conversationId, value('conversationId')),
+      ),
+    )
+    .prepare()
+  const byClientId = orm
+    .select()
+    .from(messages)
+    .where(and(eq(messages.senderId, value('senderId')), eq(messages.clientId, value('clientId'))))
+    .prepare()
+  const messageRange = orm
+    .select()
+    .from(messages)
+    .where(
+      and(
+        eq(messages.conversationId, value('conversationId')),
+        gt(messages.seq, value('after')),
+        lte(messages.seq, value('until')),
+      ),
+    )
+    .orderBy(desc(messages.seq))
+    .prepare()
+  const read = orm
+    .update(participants)
+    .set({ unreadCount: 0, lastReadSeq: sql`${value('seq')}` })
+    .where(
+      and(
+        eq(participants.userId, value('userId')),
+        eq(participants.conversationId, value('conversationId')),
+      ),
+    )
+    .prepare()
+  const addToInbox = orm
+    .insert(inboxes)
+    .values({ userId: value('userId'), conversationCount: 1 })
+    .onConflictDoUpdate({
+      target: inboxes.userId,
+      set: { conversationCount: sql`${inboxes.conversationCount} + 1` },
+    })
+    .prepare()
+  const inboxPage = prepareInboxPage(orm)
+
+  return {
+    find: (id: string): ConversationRow | undefined => conversation.get({ id }),
+    findByPair(userA: string, userB: string): ConversationRow | undefined {
+      const pair = and(eq(conversations.userA, userA), eq(conversations.userB, userB))
+      return orm.select().from(conversations).where(pair).get()
+    },
+    /** Makes the conversation, both participants, and counts it for both. */
+    insert(row: ConversationRow) {
+      orm.insert(conversations).values(row).run()
+      for (const [userId, otherUserId] of [
+        [row.userA, row.userB],
+        [row.userB, row.userA],
+      ] as const) {
+        const lastActivityAt = row.createdAt
+        orm
+          .insert(participants)
+          .values({ userId, otherUserId, conversationId: row.id, lastActivityAt })
+          .run()
+        addToInbox.run({ userId })
+      }
+    },
+    findPerson(id: string) {
+      const { displayName } = users
+      return orm.select({ id: users.id, displayName }).from(users).where(eq(users.id, id)).get()
+    },
+    findUnreadCount(userId: string, conversationId: string): number {
+      const { unreadCount } = participants
+      const own = and(
+        eq(participants.userId, userId),
+        eq(participants.conversationId, conversationId),
+      )
+      return orm.select({ unreadCount }).from(participants).where(own).get()?.unreadCount ?? 0
+    },
+    countConversations(userId: string): number {
+      const { conversationCount } = inboxes
+      const own = eq(inboxes.userId, userId)
+      return orm.select({ n: conversationCount }).from(inboxes).where(own).get()?.n ?? 0
+    },
+    /** A user's conversations with what the list shows, from a place in the list or from the start. */
+    listInbox(
+      userId: string,
+      range: { limit: number; offset: number; before?: InboxPosition | undefined },
+    ) {
+      const { limit, offset, before } = range
+      return inboxPage.all({
+        userId,
+        limit,
+        offset,
+        // Later than any activity: the start of the list.
+        lastActivityAt: before?.lastActivityAt ?? Number.MAX_SAFE_INTEGER,
+        conversationId: before?.conversationId ?? '',
+      })
+    },
+    findByClientId: (senderId: string, clientId: string): MessageRow | undefined =>
+      byClientId.get({ senderId, clientId }),
+    /** Appends a message to its conversation and counts it for the other side. */
+    insertMessage(row: NewMessageRow, { id, userA, userB }: ConversationRow): MessageRow {
+      const { seq } = nextSeq.get({ id })
+      insertMessage.run({ ...row, seq })
+      touch.run({ now: row.createdAt, senderId: row.senderId, userA, userB, conversationId: id })
+      return { ...row, seq }
+    },
+    /** Messages with `after` < seq ≤ `until`, newest first. */
+    listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
+      messageRange.all({ conversationId, after, until }),
+    updateRead(userId: string, conversationId: string, seq: number) {
+      read.run({ userId, conversationId, seq })
+    },
+  }
+}
+
+// The page is cut from the index first; only its rows meet the other tables.
+function prepareInboxPage(orm: Orm) {
+  const page = orm
+    .select({
+      conversationId: participants.conversationId,
+      lastActivityAt: participants.lastActivityAt,
+    })
+    .from(participants)
+    .where(
+      and(
+        eq(participants.userId, value('userId')),
+        sql`(${participants.lastActivityAt}, ${participants.conversationId}) < (${value('lastActivityAt')}, ${value('conversationId')})`,
+      ),
+    )
+    .orderBy(desc(participants.lastActivityAt), desc(participants.conversationId))
+    .limit(value('limit'))
+    .offset(value('offset'))
+    .as('page')
+  return orm
+    .select({
+      conversationId: participants.conversationId,
+      lastActivityAt: participants.lastActivityAt,
+      unreadCount: participants.unreadCount,
+      other: { id: users.id, displayName: users.displayName, avatarUrl: users.avatarUrl },
+      lastMessage: { body: messages.body, type: messages.type, createdAt: messages.createdAt },
+    })
+    .from(page)
+    .innerJoin(
+      participants,
+      and(
+        eq(participants.userId, value('userId')),
+        eq(participants.conversationId, page.conversationId),
+      ),
+    )
+    .innerJoin(users, eq(users.id, participants.otherUserId))
+    .innerJoin(conversations, eq(conversations.id, page.conversationId))
+    .leftJoin(
+      messages,
+      and(
+        eq(messages.conversationId, page.conversationId),
+        eq(messages.seq, conversations.lastSeq),
+      ),
+    )
+    .orderBy(desc(page.lastActivityAt), desc(page.conversationId))
+    .prepare()
+}
