@@ -14,6 +14,8 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
     now: Date.now,
     write: (line) => process.stdout.write(line),
   })
+  // Whoever read the log may be gone; that is no reason to stop serving.
+  process.stdout.on('error', () => {})
   const running = await serve(config, log)
   const { port } = running
   log.info(`hostline ${version} listens on ${config.host}:${port}`, { data_dir: config.dataDir })

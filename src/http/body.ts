@@ -12,13 +12,14 @@ export async function guardBody(request: Request): Promise<Uint8Array | undefine
   return request.headers.has('transfer-encoding') ? readBounded(request) : undefined
 }
 
-/** The JSON value of a request body. `early` is what `guardBody` had to read.
+/** The JSON value of a request body, undefined when there is none. `early` is what `guardBody` had to read.
  *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON */
 export async function readJson(request: Request, early: Uint8Array | undefined): Promise<unknown> {
-  const mediaType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
-  if (mediaType !== 'application/json') throw invalidField('body', 'content_type')
   const bytes = early ?? new Uint8Array(await request.arrayBuffer())
   if (bytes.byteLength > maxBytes) throw tooLarge()
+  if (bytes.byteLength === 0) return undefined
+  const mediaType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+  if (mediaType !== 'application/json') throw invalidField('body', 'content_type')
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {

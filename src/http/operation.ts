@@ -9,6 +9,8 @@ export type OperationDoc = {
   success: Record<number, TSchema | null>
   /** Failures beyond those that follow from the route itself (access, limit, body). */
   errors?: ErrorKind[]
+  /** Query parameters, none of them required. */
+  query?: Record<string, TSchema>
   /** Request headers that the route reads. */
   headers?: Record<string, TSchema>
   /** Headers of the success answer, with what they tell. */
@@ -18,7 +20,7 @@ export type OperationDoc = {
 /** The description of a route, in the form that the swagger plugin passes through; `openapi.ts` makes it complete.
  *  Answers are described, not checked at run time: a test holds them against the description. */
 export function operation(doc: OperationDoc) {
-  const { tag, summary, description, success, errors = [], headers = {}, successHeaders = {} } = doc
+  const { tag, summary, description, success, errors = [], successHeaders = {} } = doc
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
       status,
@@ -34,12 +36,7 @@ export function operation(doc: OperationDoc) {
       },
     ]),
   )
-  const parameters = Object.entries(headers).map(([name, schema]) => ({
-    in: 'header' as const,
-    name,
-    required: false,
-    schema,
-  }))
+  const parameters = [...parametersIn('query', doc.query), ...parametersIn('header', doc.headers)]
   return {
     tags: [tag],
     summary,
@@ -48,4 +45,13 @@ export function operation(doc: OperationDoc) {
     responses,
     'x-errors': errors,
   }
+}
+
+function parametersIn(place: 'query' | 'header', schemas: Record<string, TSchema> = {}) {
+  return Object.entries(schemas).map(([name, schema]) => ({
+    in: place,
+    name,
+    required: false,
+    schema,
+  }))
 }

@@ -1,30 +1,31 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import { AppError, type FieldProblems, problem } from '../lib/errors.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
 
 const largestPage = 100
 
-// Typed as text because that is what a query holds; `listRange` reads and judges it.
-const queryInteger = (annotations: { default?: number; maximum?: number; description?: string }) =>
-  Type.Optional(Type.Unsafe<string>({ type: 'integer', minimum: 1, ...annotations }))
-
-/** The query of every list: pages by number, or a cursor form that stays stable while rows arrive. */
-export const ListQuery = Type.Object({
-  page: queryInteger({ default: 1 }),
-  per_page: queryInteger({ description: `Above ${largestPage} is served as ${largestPage}.` }),
-  limit: queryInteger({ description: 'Starts the cursor form: its page size.' }),
-  cursor: Type.Optional(
-    Type.Unsafe<string>({ type: 'string', description: '`pagination.cursor` of the page before.' }),
-  ),
+/** The query of every list, for the API description: pages by number, or a cursor form that stays stable while rows
+ *  arrive. `listRange` reads it: it judges all parameters at once, and what Elysia makes of integers in a query is not
+ *  what the contract says. */
+export const listQuery = (defaultSize: number) => ({
+  page: Type.Integer({ minimum: 1, default: 1 }),
+  per_page: Type.Integer({
+    minimum: 1,
+    default: defaultSize,
+    description: `Above ${largestPage} is served as ${largestPage}.`,
+  }),
+  limit: Type.Integer({ minimum: 1, description: 'Starts the cursor form: its page size.' }),
+  cursor: Type.String({ description: '`pagination.cursor` of the page before.' }),
 })
-export type ListQuery = Static<typeof ListQuery>
+
+type ListParameter = keyof ReturnType<typeof listQuery>
 
 /** Which part of a list a query asks for (decisions 5, paging and cursor form).
  *  @throws validation_error naming each bad parameter */
-export function listRange(query: ListQuery, defaultSize: number): ListRange {
+export function listRange(query: Record<string, unknown>, defaultSize: number): ListRange {
   const problems: FieldProblems = {}
-  const read = (name: keyof ListQuery, fallback: number) => {
-    const value: unknown = query[name]
+  const read = (name: ListParameter, fallback: number) => {
+    const value = query[name]
     if (value === undefined) return fallback
     const number =
       typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
@@ -35,15 +36,16 @@ export function listRange(query: ListQuery, defaultSize: number): ListRange {
   const page = read('page', 1)
   const perPage = Math.min(read('per_page', defaultSize), largestPage)
   const limit = Math.min(read('limit', defaultSize), largestPage)
-  const cursor: unknown = query.cursor
-  if (cursor !== undefined && typeof cursor !== 'string') problems['cursor'] = problem('cursor')
-  if (Object.keys(problems).length > 0)
+  const cursor = query['cursor']
+  const isCursor = cursor === undefined || typeof cursor === 'string'
+  if (!isCursor) problems['cursor'] = problem('cursor')
+  if (!isCursor || Object.keys(problems).length > 0)
     throw new AppError('validation_error', { details: problems })
-  if (query.limit === undefined && query.cursor === undefined) {
+  if (query['limit'] === undefined && cursor === undefined) {
     const offset = Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER)
     return { form: 'page', page, perPage, offset }
   }
-  return { form: 'cursor', limit, cursor: query.cursor }
+  return { form: 'cursor', limit, cursor }
 }
 
 /** The envelope of a list in the form that was asked for: spec 2.9, or the cursor form of spec 8. */

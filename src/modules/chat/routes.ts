@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { callerOf, routeBase } from '../../http/exchange.ts'
 import { operation } from '../../http/operation.ts'
-import { envelope, ListOf, ListQuery, listRange } from '../../http/pagination.ts'
+import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
 import { fieldProblems } from '../../lib/fields.ts'
@@ -40,9 +40,9 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
       {
         access: 'user',
         limit: 'default',
-        query: ListQuery,
         detail: operation({
           tag,
+          query: listQuery(conversationPageSize),
           summary: 'List conversations, most recent activity first',
           success: { 200: ListOf(ConversationListItem) },
         }),
@@ -83,9 +83,9 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
       {
         access: 'user',
         limit: 'default',
-        query: ListQuery,
         detail: operation({
           tag,
+          query: listQuery(messagePageSize),
           summary: 'List messages, newest first',
           success: { 200: ListOf(Message) },
           errors: ['forbidden', 'not_found'],

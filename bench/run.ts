@@ -1,0 +1,167 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+
+/** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another. */
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '4' },
+    senders: { type: 'string', default: '32' },
+    rounds: { type: 'string', default: '2' },
+  },
+})
+const seconds = Number(values.seconds)
+const senders = Number(values.senders)
+const pinned = availableParallelism() > 1 && Bun.which('taskset') !== null
+const shim = await buildShim()
+
+type Target = 'floor' | 'hostline'
+type Case = {
+  name: string
+  target: Target
+  transport: 'socket' | 'rest'
+  senders: number
+  readers: number
+  syncMs: number
+}
+type Result = Record<
+  | 'messagesPerSecond'
+  | 'p50'
+  | 'p99'
+  | 'cpuPerMessage'
+  | 'pagesPerSecond'
+  | 'readP50'
+  | 'readP99'
+  | 'cpuPerPage'
+  | 'rssMegabytes',
+  number
+>
+
+const cases: Case[] = []
+for (let round = 0; round < Number(values.rounds); round++) {
+  for (const transport of ['socket', 'rest'] as const) {
+    for (const target of ['floor', 'hostline'] as const) {
+      cases.push({
+        name: `${transport}, ${senders} senders`,
+        target,
+        transport,
+        senders,
+        readers: 0,
+        syncMs: 0,
+      })
+    }
+  }
+}
+for (const target of ['floor', 'hostline'] as const) {
+  cases.push({
+    name: 'socket, sync + 2 ms',
+    target,
+    transport: 'socket',
+    senders,
+    readers: 0,
+    syncMs: 2,
+  })
+}
+cases.push({
+  name: 'socket + 1 reader, sync 20 ms',
+  target: 'hostline',
+  transport: 'socket',
+  senders,
+  readers: 1,
+  syncMs: 20,
+})
+cases.push({
+  name: 'pages of 50, 16 readers',
+  target: 'hostline',
+  transport: 'rest',
+  senders: 0,
+  readers: 16,
+  syncMs: 0,
+})
+
+console.log(
+  '| case | server | messages/s | p50 / p99 ms | CPU µs/message | pages/s | p50 / p99 ms | RSS MB |',
+)
+console.log('|---|---|---|---|---|---|---|---|')
+for (const one of cases) {
+  if (one.syncMs > 0 && !shim) continue
+  console.log(row(one, await measure(one)))
+}
+if (!shim) console.log('no C compiler here: the cases with a slow disk were left out')
+
+function row({ name, target, senders, readers }: Case, r: Result) {
+  const sent =
+    senders > 0 ? [r.messagesPerSecond, `${r.p50} / ${r.p99}`, r.cpuPerMessage] : ['', '', '']
+  const read = readers > 0 ? [r.pagesPerSecond, `${r.readP50} / ${r.readP99}`] : ['', '']
+  return `| ${[name, target, ...sent, ...read, r.rssMegabytes].join(' | ')} |`
+}
+
+async function measure(one: Case): Promise<Result> {
+  const directory = mkdtempSync(join(tmpdir(), 'hostline-bench-'))
+  const server = Bun.spawn([...pin(0), ...command(one.target, directory)], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      PORT: '0',
+      HOST: '127.0.0.1',
+      DATA_DIR: directory,
+      LOG_FORMAT: 'json',
+      RATE_LIMIT_LOGIN: 'off',
+      RATE_LIMIT_REGISTER: 'off',
+      RATE_LIMIT_USER: 'off',
+      RATE_LIMIT_ANONYMOUS: 'off',
+      RATE_LIMIT_FRAMES: 'off',
+      ...(one.syncMs > 0 && { LD_PRELOAD: shim ?? '', SLOW_SYNC_MS: String(one.syncMs) }),
+    },
+  })
+  try {
+    const port = await portOf(server.stdout)
+    const order = { ...one, base: `http://127.0.0.1:${port}`, serverPid: server.pid, seconds }
+    const load = Bun.spawn(
+      [...pin(1), 'bun', join(import.meta.dir, 'load.ts'), JSON.stringify(order)],
+      {
+        stdout: 'pipe',
+        stderr: 'inherit',
+      },
+    )
+    return JSON.parse(await new Response(load.stdout).text()) as Result
+  } finally {
+    server.kill()
+    await server.exited
+    rmSync(directory, { recursive: true })
+  }
+}
+
+function command(target: Target, directory: string) {
+  return target === 'floor'
+    ? ['bun', join(import.meta.dir, 'floor.ts'), directory]
+    : ['bun', join(import.meta.dir, '../src/main.ts')]
+}
+
+function pin(core: number) {
+  return pinned ? ['taskset', '-c', String(core)] : []
+}
+
+/** The port in the first lines that a server prints. */
+async function portOf(output: ReadableStream<Uint8Array>): Promise<number> {
+  const decoder = new TextDecoder()
+  const reader = output.getReader()
+  let text = ''
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    text += decoder.decode(chunk.value, { stream: true })
+    const port = /"port":(\d+)|:(\d+)"/.exec(text)
+    if (port) return Number(port[1] ?? port[2])
+  }
+  throw new Error(`the server did not start: ${text}`)
+}
+
+async function buildShim(): Promise<string | undefined> {
+  if (!Bun.which('gcc')) return undefined
+  const path = join(mkdtempSync(join(tmpdir(), 'hostline-shim-')), 'slow-sync.so')
+  const source = join(import.meta.dir, 'slow-sync.c')
+  const { exitCode } = Bun.spawnSync(['gcc', '-shared', '-fPIC', '-O2', '-o', path, source])
+  return exitCode === 0 ? path : undefined
+}
