@@ -38,6 +38,8 @@ export function openForServer(directory: string): Connection {
     return {
       ...connection,
       close() {
+        // Explicitly: statements that are still prepared would put off what closing does by itself.
+        connection.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
         connection.close()
         unlock()
       },

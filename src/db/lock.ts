@@ -20,5 +20,8 @@ export function lockDirectory(
     if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined
     throw error
   }
-  return () => lock.close()
+  return () => {
+    lock.run('ROLLBACK')
+    lock.close()
+  }
 }

@@ -1,0 +1,390 @@
+import { describe, expect, test } from 'bun:test'
+import { createTestClock } from './support/clock.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+const credentials = { email: 'ada@example.com', password: 'correct horse' }
+const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const unauthorized = { error: { code: 'unauthorized', message: expect.any(String), details: null } }
+const invalidToken = {
+  error: { code: 'invalid_token', message: expect.any(String), details: null },
+}
+
+function claimsOf(token: string) {
+  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+}
+
+function refresh(service: TestService, token: string) {
+  return service.call('POST', '/v1/auth/refresh', { body: { refresh_token: token } })
+}
+
+/** Whether a person's access token still opens doors. */
+async function isIn(service: TestService, { token }: { token: string }) {
+  return (await service.call('GET', '/v1/chat/conversations', { token })).status === 200
+}
+
+describe('register', () => {
+  test('answers 201 with the user and a token set', async () => {
+    await using service = await startService()
+    const body = { ...credentials, email: 'Ada@Example.com', display_name: '  Ada Lovelace ' }
+    const answer = await service.call('POST', '/v1/auth/register', { body })
+    expect(answer.status).toBe(201)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.body).toEqual({
+      user: {
+        id: ulid,
+        email: 'ada@example.com',
+        display_name: 'Ada Lovelace',
+        role: 'user',
+        email_verified: false,
+        created_at: timestamp,
+      },
+      access_token: expect.any(String),
+      refresh_token: expect.stringMatching(/^rt_[\w-]{43}$/),
+      expires_in: 900,
+    })
+  })
+
+  test('signs RS256 tokens with the claims of the contract', async () => {
+    await using service = await startService({
+      environment: { PUBLIC_URL: 'https://api.example.com' },
+    })
+    const { id, token } = await service.register('ada')
+    const header = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())
+    expect(header).toEqual({ alg: 'RS256', typ: 'JWT', kid: expect.any(String) })
+    const claims = claimsOf(token)
+    expect(claims).toEqual({
+      sub: id,
+      email: 'ada@example.com',
+      role: 'user',
+      iat: expect.any(Number),
+      exp: expect.any(Number),
+      iss: 'api.example.com',
+      sid: ulid,
+      jti: ulid,
+    })
+    expect(claims.exp - claims.iat).toBeWithin(899, 902)
+  })
+
+  test('takes the local part as the name when there is none', async () => {
+    await using service = await startService()
+    const { body } = await service.call('POST', '/v1/auth/register', { body: credentials })
+    expect(body.user.display_name).toBe('ada')
+  })
+
+  test('writes nothing that the body claims about role, id or verification', async () => {
+    await using service = await startService()
+    const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+    const body = { ...credentials, role: 'admin', email_verified: true, id, is_admin: true }
+    const { user } = (await service.call('POST', '/v1/auth/register', { body })).body
+    expect(user).toMatchObject({ role: 'user', email_verified: false })
+    expect(user.id).not.toBe(id)
+  })
+
+  test('refuses an address that is taken, in any case', async () => {
+    await using service = await startService()
+    await service.register('ada')
+    const body = { ...credentials, email: 'ADA@example.COM' }
+    const answer = await service.call('POST', '/v1/auth/register', { body })
+    expect(answer.status).toBe(409)
+    expect(answer.body.error).toEqual({
+      code: 'conflict',
+      message: expect.any(String),
+      details: null,
+    })
+  })
+
+  test('lets one of two simultaneous registrations of an address win', async () => {
+    await using service = await startService()
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => service.call('POST', '/v1/auth/register', { body: credentials })),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+  })
+
+  test.each([
+    [{}, ['email', 'password']],
+    [{ ...credentials, email: 5 }, ['email']],
+    [{ ...credentials, email: 'ada' }, ['email']],
+    [{ ...credentials, email: 'ada@localhost' }, ['email']],
+    [{ ...credentials, email: 'аda@example.com' }, ['email']],
+    [{ ...credentials, email: `${'a'.repeat(250)}@example.com` }, ['email']],
+    [{ ...credentials, password: 'short 7' }, ['password']],
+    [{ ...credentials, password: 'p'.repeat(257) }, ['password']],
+    [{ ...credentials, password: 'with a \0 in it' }, ['password']],
+    [{ ...credentials, password: 'lone \ud800 surrogate' }, ['password']],
+    [{ ...credentials, display_name: '' }, ['display_name']],
+    [{ ...credentials, display_name: '   ' }, ['display_name']],
+    [{ ...credentials, display_name: 'n'.repeat(81) }, ['display_name']],
+    [{ ...credentials, display_name: 'two\nlines' }, ['display_name']],
+    [{ email: 'x', password: 'y', display_name: 7 }, ['display_name', 'email', 'password']],
+  ])('refuses %j and names each bad field', async (body, fields) => {
+    await using service = await startService()
+    const answer = await service.call('POST', '/v1/auth/register', { body })
+    expect(answer.status).toBe(400)
+    expect(answer.body.error.code).toBe('validation_error')
+    expect(Object.keys(answer.body.error.details).sort()).toEqual(fields)
+    expect(JSON.stringify(answer.body)).not.toContain('correct horse')
+  })
+
+  test('counts the length of names and passwords in code points', async () => {
+    await using service = await startService()
+    const body = { ...credentials, password: '🔑'.repeat(8), display_name: '🙂'.repeat(80) }
+    expect((await service.call('POST', '/v1/auth/register', { body })).status).toBe(201)
+  })
+
+  test('notes the verification mail in the transaction of the account, without a secret', async () => {
+    await using service = await startService()
+    const { id } = await service.register('ada')
+    const jobs = service.sqlite.query('SELECT kind, payload, attempts FROM outbox').all()
+    const payload = JSON.stringify({ user_id: id, email: 'ada@example.com' })
+    expect(jobs).toEqual([{ kind: 'verification_mail', payload, attempts: 0 }])
+  })
+})
+
+describe('login', () => {
+  test('answers 200 with the user and a token set, for the address in any case', async () => {
+    await using service = await startService()
+    const { id } = await service.register('ada')
+    const body = { ...credentials, email: 'ADA@EXAMPLE.com' }
+    const answer = await service.call('POST', '/v1/auth/login', { body })
+    expect(answer.status).toBe(200)
+    expect(answer.body.user.id).toBe(id)
+    expect(await isIn(service, { token: answer.body.access_token })).toBe(true)
+  })
+
+  test.each([
+    ['a wrong password', { ...credentials, password: 'wrong horse' }],
+    ['an empty password', { ...credentials, password: '' }],
+    ['an unknown address', { ...credentials, email: 'bob@example.com' }],
+    ['no address at all', { ...credentials, email: '' }],
+    ['a Kelvin sign for a k', { ...credentials, email: '\u212Aate@example.com' }],
+  ])('answers %s with the same 401', async (_, body) => {
+    await using service = await startService()
+    await service.register('ada')
+    await service.register('kate')
+    const answer = await service.call('POST', '/v1/auth/login', { body })
+    expect(answer.status).toBe(401)
+    expect(answer.body).toEqual({
+      error: {
+        code: 'invalid_credentials',
+        message: 'The e-mail address or the password is wrong.',
+        details: null,
+      },
+    })
+  })
+
+  test.each([
+    [{ email: 'ada@example.com' }, { password: 'is required' }],
+    [{ password: 'x' }, { email: 'is required' }],
+    [
+      { email: ['a'], password: 5 },
+      { email: 'must be a text', password: 'must be a text' },
+    ],
+    ['text', { body: 'must be an object' }],
+    [null, { body: 'must be an object' }],
+  ])('refuses %j', async (body, details) => {
+    await using service = await startService()
+    const answer = await service.call('POST', '/v1/auth/login', { body })
+    expect(answer.status).toBe(400)
+    expect(answer.body.error.details).toEqual(details)
+  })
+
+  test('keeps a disabled account out with the same answer', async () => {
+    await using service = await startService()
+    const { id } = await service.register('ada')
+    service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [id])
+    const answer = await service.call('POST', '/v1/auth/login', { body: credentials })
+    expect(answer.body.error.code).toBe('invalid_credentials')
+  })
+
+  test('hashes a password again when the parameters have changed', async () => {
+    await using service = await startService()
+    const { id } = await service.register('ada')
+    const old = await Bun.password.hash('correct horse', {
+      algorithm: 'argon2id',
+      memoryCost: 128,
+      timeCost: 1,
+    })
+    service.sqlite.run('UPDATE users SET password_hash = ? WHERE id = ?', [old, id])
+    await service.login('ada@example.com')
+    const stored = service.sqlite
+      .query<{ h: string }, []>('SELECT password_hash h FROM users')
+      .get()
+    expect(stored?.h).toStartWith('$argon2id$v=19$m=64,t=1,p=1$')
+    await service.login('ada@example.com')
+  })
+})
+
+describe('refresh', () => {
+  test('gives a new token set and uses the old token up', async () => {
+    await using service = await startService()
+    const { refreshToken } = await service.register('ada')
+    const answer = await refresh(service, refreshToken)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({
+      access_token: expect.any(String),
+      refresh_token: expect.stringMatching(/^rt_[\w-]{43}$/),
+      expires_in: 900,
+    })
+    expect(await isIn(service, { token: answer.body.access_token })).toBe(true)
+    expect((await refresh(service, refreshToken)).body).toEqual(invalidToken)
+  })
+
+  test('reusing the parent of the live token within 10 s does nothing else: two tabs raced', async () => {
+    await using service = await startService()
+    const ada = await service.register('ada')
+    const next = await refresh(service, ada.refreshToken)
+    expect((await refresh(service, ada.refreshToken)).status).toBe(401)
+    expect((await refresh(service, next.body.refresh_token)).status).toBe(200)
+    expect(await isIn(service, ada)).toBe(true)
+  })
+
+  test('reusing it later revokes the family and writes an audit row', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const ada = await service.register('ada')
+    const next = await refresh(service, ada.refreshToken)
+    clock.advance(10_001)
+    expect((await refresh(service, ada.refreshToken)).body).toEqual(invalidToken)
+    expect((await refresh(service, next.body.refresh_token)).body).toEqual(invalidToken)
+    expect(await isIn(service, ada)).toBe(false)
+    const rows = service.sqlite.query('SELECT action, actor_id FROM audit_log').all()
+    expect(rows).toEqual([{ action: 'refresh_token_reused', actor_id: ada.id }])
+  })
+
+  test('reusing a grandparent revokes the family at once', async () => {
+    await using service = await startService()
+    const ada = await service.register('ada')
+    const second = await refresh(service, ada.refreshToken)
+    const third = await refresh(service, second.body.refresh_token)
+    await refresh(service, ada.refreshToken)
+    expect((await refresh(service, third.body.refresh_token)).status).toBe(401)
+  })
+
+  test('a stolen family does not touch the other devices', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const laptop = await service.register('ada')
+    const phone = await service.login(laptop.email)
+    await refresh(service, laptop.refreshToken)
+    clock.advance(60_000)
+    await refresh(service, laptop.refreshToken)
+    expect([await isIn(service, laptop), await isIn(service, phone)]).toEqual([false, true])
+  })
+
+  test('20 parallel refreshes of one token give one new token, and the session lives on', async () => {
+    await using service = await startService()
+    const { refreshToken } = await service.register('ada')
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => refresh(service, refreshToken)),
+    )
+    const won = answers.filter(({ status }) => status === 200)
+    expect(won).toHaveLength(1)
+    expect((await refresh(service, won[0]?.body.refresh_token)).status).toBe(200)
+  })
+
+  test('a token expires after 30 days without use', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { refreshToken } = await service.register('ada')
+    clock.advance(30 * 86_400_000)
+    expect((await refresh(service, refreshToken)).body).toEqual(invalidToken)
+  })
+
+  test.each([[''], ['rt_unknown'], [`rt_${'A'.repeat(43)}`], ["rt_' OR 1=1 --"]])(
+    'answers %j with 401 invalid_token',
+    async (token) => {
+      await using service = await startService()
+      expect((await refresh(service, token)).body).toEqual(invalidToken)
+    },
+  )
+
+  test('is no use as a bearer token, and an access token none here', async () => {
+    await using service = await startService()
+    const { token, refreshToken } = await service.register('ada')
+    expect(await isIn(service, { token: refreshToken })).toBe(false)
+    expect((await refresh(service, token)).body).toEqual(invalidToken)
+  })
+
+  test('a disabled account gets no new tokens', async () => {
+    await using service = await startService()
+    const { id, refreshToken } = await service.register('ada')
+    service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [id])
+    expect((await refresh(service, refreshToken)).body).toEqual(invalidToken)
+  })
+
+  test('stores no token, only its SHA-256', async () => {
+    await using service = await startService()
+    const { refreshToken } = await service.register('ada')
+    const dump = JSON.stringify(service.sqlite.query('SELECT * FROM refresh_tokens').all())
+    expect(dump).not.toContain(refreshToken)
+    expect(dump).toContain(new Bun.CryptoHasher('sha256').update(refreshToken).digest('hex'))
+  })
+})
+
+describe('logout', () => {
+  const logout = (service: TestService, person: Person, token: unknown = person.refreshToken) =>
+    service.call('POST', '/v1/auth/logout', { token: person.token, body: { refresh_token: token } })
+
+  test('ends the session: refresh token, access token, and no other device', async () => {
+    await using service = await startService()
+    const laptop = await service.register('ada')
+    const phone = await service.login(laptop.email)
+    const answer = await logout(service, laptop)
+    expect([answer.status, answer.body]).toEqual([204, ''])
+    expect((await refresh(service, laptop.refreshToken)).body).toEqual(invalidToken)
+    expect([await isIn(service, laptop), await isIn(service, phone)]).toEqual([false, true])
+  })
+
+  test("another user's or an unknown token does nothing", async () => {
+    await using service = await startService()
+    const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+    expect((await logout(service, ada, bob.refreshToken)).status).toBe(204)
+    expect((await logout(service, ada, 'rt_unknown')).status).toBe(204)
+    expect([await isIn(service, ada), await isIn(service, bob)]).toEqual([true, true])
+    expect((await refresh(service, bob.refreshToken)).status).toBe(200)
+  })
+
+  test('needs a bearer token first, then the field', async () => {
+    await using service = await startService()
+    const ada = await service.register('ada')
+    const anonymous = await service.call('POST', '/v1/auth/logout', { body: {} })
+    expect([anonymous.status, anonymous.body]).toEqual([401, unauthorized])
+    const empty = await service.call('POST', '/v1/auth/logout', { token: ada.token, body: {} })
+    expect([empty.status, empty.body.error.details]).toEqual([
+      400,
+      { refresh_token: 'is required' },
+    ])
+  })
+})
+
+describe('the account behind a token', () => {
+  test('is shut out as soon as it is disabled or gone', async () => {
+    await using service = await startService()
+    const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+    service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [ada.id])
+    service.sqlite.run('DELETE FROM users WHERE id = ?', [bob.id])
+    expect([await isIn(service, ada), await isIn(service, bob)]).toEqual([false, false])
+  })
+})
+
+describe('the generated picture', () => {
+  test('shows initials, can be cached for good, and runs nothing', async () => {
+    await using service = await startService()
+    const answer = await service.call('GET', '/v1/avatars/7/AL.svg')
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('image/svg+xml')
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(answer.headers.get('content-security-policy')).toBe("default-src 'none'")
+    expect(answer.body).toContain('>AL</text>')
+  })
+
+  test.each(['/v1/avatars/12/AL.svg', '/v1/avatars/1/%3Cscript%3E.svg', '/v1/avatars/1/A'])(
+    '%s is none',
+    async (path) => {
+      await using service = await startService()
+      expect((await service.call('GET', path)).body.error.code).toBe('not_found')
+    },
+  )
+})

@@ -1,0 +1,26 @@
+import type { Clock } from '../../src/lib/clock.ts'
+
+/** A clock that moves only when told to. It starts at the real time, as tokens carry real issue times. */
+export function createTestClock(start = Date.now()) {
+  let now = start
+  const repeated = new Set<{ every: number; next: number; work: () => void }>()
+
+  return {
+    now: () => now,
+    every(milliseconds: number, work: () => void) {
+      const entry = { every: milliseconds, next: now + milliseconds, work }
+      repeated.add(entry)
+      return () => repeated.delete(entry)
+    },
+    /** Moves the time and runs what falls due on the way. */
+    advance(milliseconds: number) {
+      now += milliseconds
+      for (const entry of repeated) {
+        while (entry.next <= now) {
+          entry.next += entry.every
+          entry.work()
+        }
+      }
+    },
+  } satisfies Clock & { advance(milliseconds: number): void }
+}

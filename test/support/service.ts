@@ -1,0 +1,159 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig } from '../../src/config.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { openService, type Substitutes, serve } from '../../src/serve.ts'
+import { temporaryDirectory } from './directory.ts'
+import { TestSocket } from './socket.ts'
+
+type Options = Substitutes & {
+  environment?: Record<string, string>
+  /** Listen on a free port instead of answering in-process. */
+  listen?: boolean
+}
+
+const limitsOff = {
+  RATE_LIMIT_LOGIN: 'off',
+  RATE_LIMIT_REGISTER: 'off',
+  RATE_LIMIT_USER: 'off',
+  RATE_LIMIT_ANONYMOUS: 'off',
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are judged by the assertions on them
+type Body = any
+export type Answer = { status: number; headers: Headers; body: Body }
+type Call = { token?: string | undefined; body?: unknown; headers?: Record<string, string> }
+export type Person = { id: string; email: string; token: string; refreshToken: string }
+
+export type TestService = Awaited<ReturnType<typeof startService>>
+
+/** A service over a database of its own, with cheap password hashes and without request limits unless asked for. */
+export async function startService(options: Options = {}) {
+  const { environment = {}, listen = false, ...substitutes } = options
+  const directory = temporaryDirectory()
+  await copyKeys(directory.path)
+  const logged: string[] = []
+  const config = readConfig(
+    { ...limitsOff, HOST: '127.0.0.1', PORT: '0', DATA_DIR: directory.path, ...environment },
+    false,
+  )
+  const log = createLog({
+    level: 'debug',
+    format: 'json',
+    now: Date.now,
+    write: (line) => logged.push(line),
+  })
+  const cheap = { passwordCost: { memoryKibibytes: 64, iterations: 1 }, ...substitutes }
+  const running = listen ? await serve(config, log, cheap) : undefined
+  const service = running?.service ?? (await openService(config, log, rethrow, cheap))
+  const base = running ? `http://127.0.0.1:${running.port}` : 'http://localhost'
+  let names = 0
+  let stopped = false
+
+  async function request(path: string, init: RequestInit = {}): Promise<Response> {
+    return running ? fetch(base + path, init) : service.app.handle(new Request(base + path, init))
+  }
+
+  async function call(method: string, path: string, { token, body, headers }: Call = {}) {
+    const answer = await request(path, {
+      method,
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return readAnswer(answer)
+  }
+
+  async function register(name = `person${++names}`): Promise<Person> {
+    const email = `${name}@example.com`
+    const body = { email, password: 'correct horse', display_name: name }
+    const answer = await call('POST', '/v1/auth/register', { body })
+    return personOf(answer)
+  }
+
+  async function login(email: string): Promise<Person> {
+    return personOf(
+      await call('POST', '/v1/auth/login', { body: { email, password: 'correct horse' } }),
+    )
+  }
+
+  async function openConversation(a: Person, b: Person): Promise<string> {
+    const body = { user_id: b.id }
+    const answer = await call('POST', '/v1/chat/conversations', { token: a.token, body })
+    return answer.body.id
+  }
+
+  async function say(from: Person, conversationId: string, text: string) {
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    return call('POST', path, { token: from.token, body: { body: text } })
+  }
+
+  async function stop() {
+    if (stopped) return
+    stopped = true
+    await (running ? running.stop() : service.close())
+  }
+
+  return {
+    base,
+    directory: directory.path,
+    hub: service.hub,
+    app: service.app,
+    sqlite: service.connection.sqlite,
+    log: () => logged.join(''),
+    request,
+    call,
+    register,
+    login,
+    openConversation,
+    say,
+    /** Two people, their conversation. */
+    async pair() {
+      const [a, b] = [await register(), await register()]
+      return { a, b, conversationId: await openConversation(a, b) }
+    },
+    connect: (person: { token: string }, query = '') =>
+      TestSocket.open(`${base.replace('http', 'ws')}/v1/chat/ws?token=${person.token}${query}`),
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+export async function readAnswer(answer: Response): Promise<Answer> {
+  const text = await answer.text()
+  const isJson = answer.headers.get('content-type')?.includes('json')
+  return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(text) : text }
+}
+
+function personOf({ status, body }: Answer): Person {
+  if (status !== 200 && status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`)
+  const { user, access_token: token, refresh_token: refreshToken } = body
+  return { id: user.id, email: user.email, token, refreshToken }
+}
+
+// Making RSA keys takes most of a start: they are made once, in a database that is then copied.
+let template: Promise<ReturnType<typeof temporaryDirectory>> | undefined
+
+async function copyKeys(directory: string) {
+  template ??= makeTemplate()
+  cpSync(join((await template).path, 'hostline.db'), join(directory, 'hostline.db'))
+}
+
+async function makeTemplate() {
+  const directory = temporaryDirectory()
+  const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
+  const service = await openService(readConfig({ DATA_DIR: directory.path }, false), log, rethrow)
+  await service.close()
+  process.on('exit', () => directory[Symbol.dispose]())
+  return directory
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}

@@ -1,0 +1,69 @@
+// biome-ignore lint/suspicious/noExplicitAny: frames are judged by the assertions on them
+type Frame = any
+
+const patienceMilliseconds = 5_000
+
+/** A socket client that keeps what it got, in order. */
+export class TestSocket {
+  readonly frames: Frame[] = []
+  readonly #socket: WebSocket
+  readonly closed: Promise<number>
+  #wake = () => {}
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket
+    socket.onmessage = ({ data }) => {
+      this.frames.push(JSON.parse(String(data)))
+      this.#wake()
+    }
+    this.closed = new Promise((resolve) => {
+      socket.onclose = ({ code }) => resolve(code)
+    })
+  }
+
+  static async open(url: string, protocols: string[] = []): Promise<TestSocket> {
+    const socket = new WebSocket(url, protocols)
+    const client = new TestSocket(socket)
+    await new Promise<void>((resolve, reject) => {
+      socket.onopen = () => resolve()
+      socket.onerror = () => reject(new Error('the socket was refused'))
+    })
+    return client
+  }
+
+  get protocol(): string {
+    return this.#socket.protocol
+  }
+
+  send(frame: unknown): void {
+    this.#socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+  }
+
+  sendBinary(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#socket.send(bytes)
+  }
+
+  /** Takes the oldest frame of a type, waiting for it when it is not there yet. */
+  async next(type: string): Promise<Frame> {
+    const deadline = Date.now() + patienceMilliseconds
+    for (;;) {
+      const index = this.frames.findIndex((frame) => frame.type === type)
+      if (index >= 0) return this.frames.splice(index, 1)[0]
+      if (Date.now() > deadline) throw new Error(`no ${type} frame came`)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+        setTimeout(resolve, 100)
+      })
+    }
+  }
+
+  /** Resolves when everything sent before has been answered: nothing that could still come is missing then. */
+  async settled(): Promise<void> {
+    this.send({ type: 'ping' })
+    await this.next('pong')
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+}
