@@ -12,6 +12,7 @@ export function lockDirectory(
   const path = join(directory, 'hostline.lock')
   const lock = new Database(path, { create: true })
   chmodSync(path, 0o600)
+  lock.run('PRAGMA journal_mode = MEMORY') // no journal file is left behind by a kill
   lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
   try {
     lock.run('BEGIN EXCLUSIVE')

@@ -1,0 +1,485 @@
+import { describe, expect, test } from 'bun:test'
+import { connect as connectTcp } from 'node:net'
+import { createTestClock } from './support/clock.ts'
+import { startService } from './support/service.ts'
+import { TestSocket } from './support/socket.ts'
+
+const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+const framesOff = { RATE_LIMIT_FRAMES: 'off' }
+const handshake = {
+  connection: 'upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+}
+
+async function startPair(options: Parameters<typeof startService>[0] = {}) {
+  const service = await startService({ listen: true, ...options })
+  const { a, b, conversationId } = await service.pair()
+  const [ada, bob] = [await service.connect(a), await service.connect(b)]
+  const [asAda, asBob] = [
+    { ...a, socket: ada },
+    { ...b, socket: bob },
+  ]
+  return {
+    service,
+    ada: asAda,
+    bob: asBob,
+    conversationId,
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+describe('the handshake', () => {
+  test.each([
+    ['the query', (token: string) => ({ query: `?token=${token}`, protocols: [] })],
+    ['a subprotocol', (token: string) => ({ protocols: ['hostline.v1', `bearer.${token}`] })],
+    ['a subprotocol alone', (token: string) => ({ protocols: [`bearer.${token}`] })],
+  ])('takes the token from %s', async (_, offer) => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const { query = '', protocols }: { query?: string; protocols: string[] } = offer(token)
+    const url = `${service.base.replace('http', 'ws')}/v1/chat/ws${query}`
+    const socket = await TestSocket.open(url, protocols)
+    expect(socket.protocol).toBe(protocols[0] ?? '')
+    await socket.settled()
+  })
+
+  test('takes the token from the Authorization header', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const head = await upgrade(service.base, '/v1/chat/ws', { authorization: `Bearer ${token}` })
+    expect(head).toStartWith('HTTP/1.1 101')
+  })
+
+  test('refuses with a true HTTP 401 and the error body', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const tampered = `${token.slice(0, -4)}AAAA`
+    const queries = [
+      '',
+      '?token=',
+      '?token=nonsense',
+      `?token=${tampered}`,
+      `?token=${token}&token=${token}`,
+    ]
+    for (const query of queries) {
+      const answer = await fetch(`${service.base}/v1/chat/ws${query}`, { headers: handshake })
+      expect(answer.status).toBe(401)
+      expect(answer.headers.get('x-request-id')).toHaveLength(26)
+      expect(await answer.json()).toMatchObject({ error: { code: 'unauthorized', details: null } })
+    }
+  })
+
+  test('a plain GET gets 401 without a token and 400 with one', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    expect((await service.call('GET', '/v1/chat/ws')).status).toBe(401)
+    const plain = await service.call('GET', `/v1/chat/ws?token=${token}`)
+    expect(plain.status).toBe(400)
+    expect(plain.body.error.details).toEqual({
+      body: 'this address only takes WebSocket connections',
+    })
+  })
+
+  test('the 101 carries a request id and the limits, and counts as one request of the user', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { RATE_LIMIT_USER: '9/1m' },
+    })
+    const { token } = await service.register()
+    const head = await upgrade(service.base, `/v1/chat/ws?token=${token}`)
+    expect(head).toStartWith('HTTP/1.1 101')
+    expect(head.toLowerCase()).toContain('x-request-id: ')
+    expect(head.toLowerCase()).toContain('x-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\n')
+  })
+
+  test('the token reaches no log line', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    await (await service.connect({ token })).settled()
+    await fetch(`${service.base}/v1/chat/ws?token=${token}`)
+    expect(service.log()).not.toContain(token)
+  })
+})
+
+describe('messages', () => {
+  test('reach every open socket of both users, with every field', async () => {
+    await using chat = await startPair()
+    const { service, ada, bob, conversationId } = chat
+    const phone = await service.connect(ada)
+    ada.socket.send({ type: 'message', conversation_id: conversationId, body: 'hello' })
+    const frame = await bob.socket.next('new_message')
+    expect(frame).toEqual({
+      type: 'new_message',
+      message: {
+        id: expect.any(String),
+        conversation_id: conversationId,
+        sender_id: ada.id,
+        body: 'hello',
+        type: 'text',
+        file_url: null,
+        file_name: null,
+        file_size: null,
+        file_type: null,
+        created_at: expect.any(String),
+      },
+    })
+    expect(await ada.socket.next('new_message')).toEqual(frame)
+    expect(await phone.next('new_message')).toEqual(frame)
+  })
+
+  test('sent over REST arrive as frames, and a replay arrives nowhere', async () => {
+    await using chat = await startPair()
+    const { service, ada, bob, conversationId } = chat
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const call = { token: ada.token, body: { body: 'once', client_id: 'k' } }
+    const { body } = await service.call('POST', path, call)
+    expect((await bob.socket.next('new_message')).message).toEqual(body)
+    await service.call('POST', path, call)
+    await bob.socket.settled()
+    expect(bob.socket.frames).toEqual([])
+  })
+
+  test('of one connection keep their order', async () => {
+    await using chat = await startPair({ environment: framesOff })
+    const { ada, bob, conversationId } = chat
+    for (let n = 0; n < 300; n++) {
+      ada.socket.send({ type: 'message', conversation_id: conversationId, body: `${n}` })
+    }
+    const got: string[] = []
+    while (got.length < 300) got.push((await bob.socket.next('new_message')).message.body)
+    expect(got).toEqual(Array.from({ length: 300 }, (_, n) => `${n}`))
+  })
+
+  test('may be files', async () => {
+    await using chat = await startPair()
+    const { ada, bob, conversationId } = chat
+    const file = {
+      file_url: 'https://f.example.com/a',
+      file_name: 'a',
+      file_size: 3,
+      file_type: 'a/b',
+    }
+    const frame = {
+      type: 'message',
+      conversation_id: conversationId,
+      body: '',
+      message_type: 'file',
+    }
+    ada.socket.send({ ...frame, ...file })
+    expect((await bob.socket.next('new_message')).message).toMatchObject({ type: 'file', ...file })
+  })
+
+  test('go to nobody else', async () => {
+    await using chat = await startPair()
+    const { service, ada, bob, conversationId } = chat
+    const eve = await service.connect(await service.register('eve'))
+    ada.socket.send({ type: 'message', conversation_id: conversationId, body: 'between us' })
+    await bob.socket.next('new_message')
+    await eve.settled()
+    expect(eve.frames).toEqual([])
+  })
+})
+
+describe('typing and reading', () => {
+  test('typing reaches the other user alone', async () => {
+    await using chat = await startPair()
+    const { ada, bob, conversationId } = chat
+    ada.socket.send({ type: 'typing', conversation_id: conversationId })
+    expect(await bob.socket.next('typing')).toEqual({
+      type: 'typing',
+      conversation_id: conversationId,
+      user_id: ada.id,
+    })
+    await ada.socket.settled()
+    expect(ada.socket.frames).toEqual([])
+  })
+
+  test('typing comes in a burst of 5, then once every 2 s', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ clock })
+    const { ada, bob, conversationId } = chat
+    const type = async (times: number) => {
+      for (let n = 0; n < times; n++)
+        ada.socket.send({ type: 'typing', conversation_id: conversationId })
+      await ada.socket.settled()
+      await bob.socket.settled()
+      return bob.socket.frames.splice(0).length
+    }
+    expect(await type(8)).toBe(5)
+    clock.advance(2_000)
+    expect(await type(3)).toBe(1)
+  })
+
+  test.each(['frame', 'REST'])(
+    'a read by %s sends the other user a receipt and clears the count',
+    async (by) => {
+      await using chat = await startPair()
+      const { service, ada, bob, conversationId } = chat
+      await service.say(ada, conversationId, 'hello')
+      if (by === 'frame') bob.socket.send({ type: 'read', conversation_id: conversationId })
+      else
+        await service.call('PUT', `/v1/chat/conversations/${conversationId}/read`, {
+          token: bob.token,
+        })
+      expect(await ada.socket.next('read_receipt')).toEqual({
+        type: 'read_receipt',
+        conversation_id: conversationId,
+        user_id: bob.id,
+      })
+      const list = await service.call('GET', '/v1/chat/conversations', { token: bob.token })
+      expect(list.body.data[0].unread_count).toBe(0)
+      await bob.socket.settled()
+      expect(bob.socket.frames.map(({ type }) => type)).toEqual(['new_message'])
+    },
+  )
+})
+
+describe('errors', () => {
+  test.each([
+    ['{bad json', { body: 'must be an object' }, {}],
+    ['42', { body: 'must be an object' }, {}],
+    ['null', { body: 'must be an object' }, {}],
+    ['[]', { body: 'must be an object' }, {}],
+    [{ body: 'x' }, { type: 'is required' }, {}],
+    [
+      { type: 'shout' },
+      { type: 'must be one of: message, typing, read, auth, ping' },
+      { type: 'shout' },
+    ],
+    [
+      { type: '__proto__' },
+      { type: 'must be one of: message, typing, read, auth, ping' },
+      { type: '__proto__' },
+    ],
+    [{ type: 'message', body: 'x' }, { conversation_id: 'is required' }, { type: 'message' }],
+    [{ type: 'typing' }, { conversation_id: 'is required' }, { type: 'typing' }],
+    [
+      { type: 'message', conversation_id: 'c', body: ' ', client_id: 'k' },
+      { body: 'must not be empty' },
+      { type: 'message', conversation_id: 'c', client_id: 'k' },
+    ],
+  ])(
+    '%j gets a validation_error frame and the socket stays open',
+    async (frame, details, request) => {
+      await using chat = await startPair()
+      chat.ada.socket.send(frame)
+      expect(await chat.ada.socket.next('error')).toEqual({
+        type: 'error',
+        error: { code: 'validation_error', message: 'The request is not valid.', details },
+        request,
+      })
+      await chat.ada.socket.settled()
+    },
+  )
+
+  test('a binary frame is malformed', async () => {
+    await using chat = await startPair()
+    chat.ada.socket.sendBinary(new TextEncoder().encode('{"type":"ping"}'))
+    expect((await chat.ada.socket.next('error')).error.code).toBe('validation_error')
+  })
+
+  test.each(['message', 'typing', 'read'])(
+    '%s elsewhere is forbidden or not found',
+    async (type) => {
+      await using chat = await startPair()
+      const { service, ada } = chat
+      const others = await service.pair()
+      const about = async (conversation_id: string) => {
+        ada.socket.send({ type, conversation_id, body: 'x' })
+        return (await ada.socket.next('error')).error.code
+      }
+      expect(await about(others.conversationId)).toBe('forbidden')
+      expect(await about(unknownId)).toBe('not_found')
+      expect(await about('not-an-id')).toBe('not_found')
+    },
+  )
+
+  test('speak the language of the upgrade request', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const url = `${service.base.replace('http', 'ws')}/v1/chat/ws?token=${token}`
+    const socket = new WebSocket(url, { headers: { 'accept-language': 'de' } } as never)
+    const message = new Promise<string>((resolve) => {
+      socket.onmessage = ({ data }) => resolve(JSON.parse(data).error.message)
+    })
+    socket.onopen = () => socket.send('?')
+    expect(await message).toBe('Die Anfrage ist ungültig.')
+  })
+
+  test('20 malformed frames in a minute close with 4400', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ environment: framesOff, clock })
+    const { socket } = chat.ada
+    for (let n = 0; n < 19; n++) socket.send('{')
+    clock.advance(0)
+    await socket.settled()
+    clock.advance(60_001)
+    for (let n = 0; n < 19; n++) socket.send('{')
+    await socket.settled()
+    socket.send('{')
+    expect(await socket.closed).toBe(4400)
+  })
+})
+
+describe('limits', () => {
+  test('30 frames at once, then 10 a second: more get rate_limited with retry_after', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ clock })
+    const { socket } = chat.ada
+    for (let n = 0; n < 31; n++) socket.send({ type: 'ping' })
+    const refusal = await socket.next('error')
+    expect(refusal).toMatchObject({
+      error: { code: 'rate_limited', details: null },
+      retry_after: 1,
+      request: { type: 'ping' },
+    })
+    expect(socket.frames.filter(({ type }) => type === 'pong')).toHaveLength(30)
+    socket.frames.length = 0
+    clock.advance(1_000)
+    for (let n = 0; n < 10; n++) socket.send({ type: 'ping' })
+    for (let n = 0; n < 10; n++) await socket.next('pong')
+  })
+
+  test('50 refused frames within 60 s close with 4429', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ clock })
+    const { socket } = chat.ada
+    for (let n = 0; n < 79; n++) socket.send({ type: 'ping' })
+    for (let n = 0; n < 49; n++) await socket.next('error')
+    socket.send({ type: 'ping' })
+    expect(await socket.closed).toBe(4429)
+  })
+
+  test('a frame above 64 KiB closes with 1009', async () => {
+    await using chat = await startPair()
+    chat.ada.socket.send('x'.repeat(64 * 1_024 + 1))
+    expect(await chat.ada.socket.closed).toBe(1009)
+  })
+
+  test('the 51st socket of a user closes the oldest with 4409', async () => {
+    await using service = await startService({ listen: true })
+    const person = await service.register()
+    const sockets: TestSocket[] = []
+    for (let n = 0; n < 51; n++) sockets.push(await service.connect(person))
+    expect(await sockets[0]?.closed).toBe(4409)
+    await sockets[1]?.settled()
+    expect(service.hub.stats().sockets).toBe(50)
+  })
+
+  test('a reader that does not read is cut off, and nobody waits for it', async () => {
+    await using chat = await startPair({ environment: framesOff })
+    const { service, ada, bob, conversationId } = chat
+    const stuck = await stuckReader(service.base, `/v1/chat/ws?token=${bob.token}`)
+    const before = service.hub.stats().sockets
+    const text = 'x'.repeat(5_000)
+    for (let n = 0; n < 4_000 && service.hub.stats().sockets === before; n++) {
+      ada.socket.send({ type: 'message', conversation_id: conversationId, body: text })
+      await bob.socket.next('new_message')
+      ada.socket.frames.length = 0
+    }
+    expect(service.hub.stats().sockets).toBe(before - 1)
+    stuck.destroy()
+  })
+})
+
+describe('the token of a connection', () => {
+  test('closes it with 4401 thirty seconds after it expired', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ clock })
+    clock.advance(929_000)
+    await chat.ada.socket.settled()
+    clock.advance(2_000)
+    expect(await chat.ada.socket.closed).toBe(4401)
+  })
+
+  test('can be renewed by an auth frame', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ clock })
+    const { service, ada, bob } = chat
+    clock.advance(800_000)
+    const body = { refresh_token: ada.refreshToken }
+    const { access_token } = (await service.call('POST', '/v1/auth/refresh', { body })).body
+    ada.socket.send({ type: 'auth', token: access_token })
+    await ada.socket.settled()
+    clock.advance(200_000)
+    expect(await bob.socket.closed).toBe(4401)
+    await ada.socket.settled()
+  })
+
+  test('of another user or no token at all is refused and changes nothing', async () => {
+    await using chat = await startPair()
+    const { ada, bob } = chat
+    for (const token of [bob.token, 'nonsense', ada.refreshToken]) {
+      ada.socket.send({ type: 'auth', token })
+      expect(await ada.socket.next('error')).toMatchObject({
+        error: { code: 'unauthorized' },
+        request: { type: 'auth' },
+      })
+    }
+    await ada.socket.settled()
+  })
+
+  test('logout closes the sockets of that session with 4403, and of no other', async () => {
+    await using chat = await startPair()
+    const { service, ada } = chat
+    const phone = await service.login(ada.email)
+    const phoneSocket = await service.connect(phone)
+    const body = { refresh_token: ada.refreshToken }
+    await service.call('POST', '/v1/auth/logout', { token: ada.token, body })
+    expect(await ada.socket.closed).toBe(4403)
+    await phoneSocket.settled()
+  })
+
+  test('a reused refresh token closes the sockets of its family', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ clock })
+    const { service, ada } = chat
+    const body = { refresh_token: ada.refreshToken }
+    await service.call('POST', '/v1/auth/refresh', { body })
+    clock.advance(11_000)
+    await service.call('POST', '/v1/auth/refresh', { body })
+    expect(await ada.socket.closed).toBe(4403)
+  })
+})
+
+test('stopping answers what was taken and closes every socket with 1001', async () => {
+  await using chat = await startPair({ environment: framesOff })
+  const { service, ada, bob, conversationId } = chat
+  for (let n = 0; n < 20; n++) {
+    ada.socket.send({ type: 'message', conversation_id: conversationId, body: `${n}` })
+  }
+  await bob.socket.next('new_message')
+  await service.stop()
+  expect([await ada.socket.closed, await bob.socket.closed]).toEqual([1001, 1001])
+  expect(ada.socket.frames.filter(({ type }) => type === 'new_message')).toHaveLength(20)
+})
+
+/** The head of the answer to an upgrade request. */
+async function upgrade(base: string, path: string, more: Record<string, string> = {}) {
+  const socket = openUpgrade(base, path, more)
+  const head = await new Promise<string>((resolve) =>
+    socket.once('data', (data) => resolve(String(data))),
+  )
+  socket.destroy()
+  return head
+}
+
+/** A client that upgrades and then never reads again. */
+async function stuckReader(base: string, path: string) {
+  const socket = openUpgrade(base, path)
+  await new Promise((resolve) => socket.once('data', resolve))
+  socket.pause()
+  return socket
+}
+
+function openUpgrade(base: string, path: string, more: Record<string, string> = {}) {
+  const { hostname, port } = new URL(base)
+  const socket = connectTcp(Number(port), hostname)
+  const headers = Object.entries({ ...handshake, ...more }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers.join('')}\r\n`)
+  return socket
+}

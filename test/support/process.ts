@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+
+const project = join(import.meta.dir, '../..')
+
+type Options = {
+  /** What to run; the sources unless told otherwise. */
+  command?: string[]
+  dataDir?: string
+  cwd?: string
+  environment?: Record<string, string>
+}
+
+export type ServerProcess = Awaited<ReturnType<typeof startServer>>
+
+/** A server in a process of its own, on a free port, without request limits. */
+export async function startServer(options: Options = {}) {
+  const { command = ['bun', join(project, 'src/main.ts')], dataDir, cwd, environment } = options
+  const startedAt = performance.now()
+  const child = Bun.spawn(command, {
+    ...(cwd !== undefined && { cwd }),
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      PORT: '0',
+      HOST: '127.0.0.1',
+      LOG_FORMAT: 'json',
+      ...(dataDir !== undefined && { DATA_DIR: dataDir }),
+      RATE_LIMIT_LOGIN: 'off',
+      RATE_LIMIT_REGISTER: 'off',
+      RATE_LIMIT_USER: 'off',
+      RATE_LIMIT_ANONYMOUS: 'off',
+      RATE_LIMIT_FRAMES: 'off',
+      ...environment,
+    },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  let output = ''
+  const port = await new Promise<number>((resolve, reject) => {
+    void collect(child.stdout, (text) => {
+      output += text
+      const found = /listens on [^:]+:(\d+)/.exec(output)
+      if (found) resolve(Number(found[1]))
+    })
+    void collect(child.stderr, (text) => {
+      output += text
+    })
+    void child.exited.then((code) => reject(new Error(`the server ended with ${code}: ${output}`)))
+  })
+
+  return {
+    base: `http://127.0.0.1:${port}`,
+    startMilliseconds: performance.now() - startedAt,
+    output: () => output,
+    exited: child.exited,
+    kill: (signal: 'SIGKILL' | 'SIGTERM') => {
+      child.kill(signal)
+      return child.exited
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void) {
+  const decoder = new TextDecoder()
+  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
+}
+
+export type Visitor = { id: string; email: string; token: string; refreshToken: string }
+
+const json = { 'content-type': 'application/json' }
+
+/** Calls a server and reads its JSON answer. */
+export async function call(
+  base: string,
+  method: string,
+  path: string,
+  { token, body }: { token?: string; body?: unknown } = {},
+) {
+  const answer = await fetch(base + path, {
+    method,
+    headers: { ...json, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await answer.text()
+  // biome-ignore lint/suspicious/noExplicitAny: answers are judged by the assertions on them
+  return { status: answer.status, body: (text === '' ? undefined : JSON.parse(text)) as any }
+}
+
+/** Two registered people and their conversation. */
+export async function meet(base: string) {
+  const [a, b] = await Promise.all([register(base, 'ada'), register(base, 'bob')])
+  const opened = await call(base, 'POST', '/v1/chat/conversations', {
+    token: a.token,
+    body: { user_id: b.id },
+  })
+  return { a, b, conversationId: opened.body.id as string }
+}
+
+async function register(base: string, name: string): Promise<Visitor> {
+  const email = `${name}@example.com`
+  const { body } = await call(base, 'POST', '/v1/auth/register', {
+    body: { email, password: 'correct horse' },
+  })
+  return {
+    id: body.user.id,
+    email,
+    token: body.access_token,
+    refreshToken: body.refresh_token,
+  }
+}
+
+/** Every message of a conversation, newest first. */
+export async function allMessages(base: string, conversationId: string, token: string) {
+  const found: Array<{ id: string; body: string }> = []
+  let query = 'limit=100'
+  for (let cursor: string | null = ''; cursor !== null; query = `limit=100&cursor=${cursor}`) {
+    const path = `/v1/chat/conversations/${conversationId}/messages?${query}`
+    const { body } = await call(base, 'GET', path, { token })
+    found.push(...body.data)
+    cursor = body.pagination.cursor
+  }
+  return found
+}

@@ -1,0 +1,289 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createCheckpointer } from '../src/db/checkpointer.ts'
+import { openForServer } from '../src/db/client.ts'
+import { openLogSync } from '../src/db/log-sync.ts'
+import { createWriter, type WriterOptions } from '../src/db/writer.ts'
+import type { AppError } from '../src/lib/errors.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startService } from './support/service.ts'
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const worker = new URL('../src/db/checkpoint-worker.ts', import.meta.url)
+
+/** A writer over a real file with a table of notes. */
+function startWriter(options: Partial<WriterOptions> = {}) {
+  const directory = temporaryDirectory()
+  const connection = openForServer(directory.path)
+  const { sqlite } = connection
+  sqlite.run('CREATE TABLE notes (text TEXT PRIMARY KEY)')
+  const logFile = openLogSync(connection.path)
+  const fatal: unknown[] = []
+  const writer = createWriter({
+    sqlite,
+    sync: logFile.sync,
+    onCommit: () => {},
+    onFatal: (error) => fatal.push(error),
+    log: silent,
+    ...options,
+  })
+  const add = (text: string) => () => void sqlite.run('INSERT INTO notes VALUES (?)', [text])
+  return {
+    ...writer,
+    sqlite,
+    path: connection.path,
+    fatal,
+    add,
+    notes: () =>
+      sqlite
+        .query<{ text: string }, []>('SELECT text FROM notes ORDER BY rowid')
+        .all()
+        .map(({ text }) => text),
+    async [Symbol.asyncDispose]() {
+      await logFile.close()
+      connection.close()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+/** A disk that syncs when told to. */
+function heldBackSync() {
+  const waiting: Array<() => void> = []
+  return {
+    sync: () => new Promise<void>((resolve) => waiting.push(resolve)),
+    get running() {
+      return waiting.length
+    },
+    release: () => waiting.shift()?.(),
+  }
+}
+
+/** Lets everything that can happen without the disk happen. */
+async function turns(count = 20) {
+  for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function outcome(promise: Promise<unknown>) {
+  return promise.then(
+    () => 'done',
+    (error: AppError) => error.kind ?? error.message,
+  )
+}
+
+describe('group commit', () => {
+  test('what one turn queues is one transaction', async () => {
+    const commits: number[] = []
+    await using db = startWriter({ onCommit: (size) => commits.push(size) })
+    await Promise.all(['a', 'b', 'c'].map((text) => db.write(db.add(text))))
+    expect([commits, db.notes()]).toEqual([[3], ['a', 'b', 'c']])
+  })
+
+  test('a function that throws rolls back alone and rejects alone', async () => {
+    await using db = startWriter()
+    const results = await Promise.all([
+      outcome(db.write(db.add('before'))),
+      outcome(
+        db.write(() => {
+          db.add('undone')()
+          throw new Error('no')
+        }),
+      ),
+      outcome(db.write(db.add('before'))),
+      outcome(db.write(db.add('after'))),
+    ])
+    const unique = 'UNIQUE constraint failed: notes.text'
+    expect(results).toEqual(['done', 'no', unique, 'done'])
+    expect(db.notes()).toEqual(['before', 'after'])
+  })
+
+  test('promises settle in the order of the calls', async () => {
+    await using db = startWriter()
+    const order: number[] = []
+    const writes = Array.from({ length: 600 }, (_, n) =>
+      db.write(() => n).then((value) => order.push(value)),
+    )
+    await Promise.all(writes)
+    expect(order).toEqual(Array.from({ length: 600 }, (_, n) => n))
+  })
+
+  test('an asynchronous function is refused', async () => {
+    await using db = startWriter()
+    expect(await outcome(db.write(async () => 1))).toBe('db.write takes a synchronous function')
+  })
+})
+
+describe('waiting for the disk', () => {
+  test('a promise resolves only after a sync that began after its commit', async () => {
+    const disk = heldBackSync()
+    await using db = startWriter({ sync: disk.sync })
+    const settled: string[] = []
+    const write = (text: string) => db.write(db.add(text)).then(() => settled.push(text))
+    const first = write('first')
+    await turns()
+    const second = write('second')
+    await turns()
+    expect([db.notes(), settled, disk.running]).toEqual([['first', 'second'], [], 1])
+    disk.release()
+    await first
+    await turns()
+    expect([settled, disk.running]).toEqual([['first'], 1])
+    disk.release()
+    await second
+    expect(settled).toEqual(['first', 'second'])
+  })
+
+  test('refusals wait too: they may tell of what is not safe yet', async () => {
+    const disk = heldBackSync()
+    await using db = startWriter({ sync: disk.sync })
+    const results: string[] = []
+    void db.write(db.add('a')).then(() => results.push('written'))
+    void outcome(db.write(db.add('a'))).then((result) => results.push(result))
+    await turns()
+    expect(results).toEqual([])
+    disk.release()
+    await turns()
+    expect(results).toEqual(['written', 'UNIQUE constraint failed: notes.text'])
+  })
+
+  test('over HTTP and the socket nobody sees an acknowledgement before the sync', async () => {
+    let disk: ReturnType<typeof heldBackSync> | undefined
+    const sync = (real: () => Promise<void>) => disk?.sync() ?? real()
+    await using service = await startService({ listen: true, sync })
+    const { a, b, conversationId } = await service.pair()
+    const [ada, bob] = [await service.connect(a), await service.connect(b)]
+    const seen: string[] = []
+    const post = (name: string) =>
+      service
+        .call('POST', `/v1/chat/conversations/${conversationId}/messages`, {
+          token: a.token,
+          body: { body: 'hi', client_id: 'k' },
+        })
+        .then(({ status, headers }) =>
+          seen.push(`${name} ${status} ${headers.get('idempotent-replayed')}`),
+        )
+    disk = heldBackSync()
+    const first = post('first')
+    while (disk.running === 0) await turns(1)
+    const replay = post('replay')
+    ada.send({ type: 'message', conversation_id: conversationId, body: 'by frame' })
+    bob.send({ type: 'read', conversation_id: conversationId })
+    await bob.settled()
+    await ada.settled()
+    expect([seen, ada.frames, bob.frames]).toEqual([[], [], []])
+    const held = disk
+    disk = undefined
+    held.release()
+    await Promise.all([first, replay])
+    await bob.next('new_message')
+    await ada.next('read_receipt')
+    expect(seen.toSorted()).toEqual(['first 201 null', 'replay 201 true'])
+  })
+})
+
+describe('failure', () => {
+  test('a failing commit rejects all of it, and writing works again once there is room', async () => {
+    await using db = startWriter()
+    await db.write(db.add('kept'))
+    const pages = db.sqlite.query<{ page_count: number }, []>('PRAGMA page_count').get()?.page_count
+    db.sqlite.run(`PRAGMA max_page_count = ${pages}`)
+    const big = 'x'.repeat(20_000)
+    const results = await Promise.all([
+      outcome(db.write(db.add('small'))),
+      outcome(db.write(db.add(big))),
+      outcome(db.write(db.add('other'))),
+    ])
+    expect(results).toEqual(['unavailable', 'unavailable', 'unavailable'])
+    expect([db.isHealthy(), db.notes()]).toEqual([false, ['kept']])
+    db.sqlite.run('PRAGMA max_page_count = 1000000')
+    expect(await outcome(db.write(db.add('again')))).toBe('done')
+    expect([db.isHealthy(), db.notes()]).toEqual([true, ['kept', 'again']])
+  })
+
+  test('over HTTP that is a 503 with Retry-After, reads go on, and readiness follows', async () => {
+    await using service = await startService()
+    const { a, conversationId } = await service.pair()
+    const status = async (path: string) =>
+      (await service.call('GET', path, { token: a.token })).status
+    const limit = (pages: number) => service.sqlite.run(`PRAGMA max_page_count = ${pages}`)
+    limit(1) // SQLite keeps it at the present size
+    let answer = await service.say(a, conversationId, 'y'.repeat(5_000))
+    for (let n = 0; answer.status === 201 && n < 50; n++) {
+      answer = await service.say(a, conversationId, 'y'.repeat(5_000))
+    }
+    expect([answer.status, answer.body.error.code]).toEqual([503, 'internal_error'])
+    expect(answer.headers.get('retry-after')).toBe('1')
+    expect(await status('/v1/chat/conversations')).toBe(200)
+    limit(1_000_000)
+    expect((await service.say(a, conversationId, 'room again')).status).toBe(201)
+    expect(await status('/readyz')).toBe(200)
+  })
+
+  test('readiness is false while the database cannot be written, and finds out by itself', async () => {
+    await using service = await startService()
+    const ready = async () => (await service.call('GET', '/readyz')).status
+    expect(await ready()).toBe(200)
+    using other = new Database(join(service.directory, 'hostline.db'))
+    other.run('BEGIN IMMEDIATE')
+    service.sqlite.run('PRAGMA busy_timeout = 0')
+    await service.call('POST', '/v1/auth/register', {
+      body: { email: 'a@b.co', password: 'long enough' },
+    })
+    expect(await ready()).toBe(503)
+    other.run('ROLLBACK')
+    expect(await ready()).toBe(200)
+  })
+
+  test('a failing sync rejects and is reported as fatal; nothing settles afterwards', async () => {
+    const sync = () => Promise.reject(new Error('EIO'))
+    await using db = startWriter({ sync })
+    expect(await outcome(db.write(db.add('lost')))).toBe('unavailable')
+    expect(db.fatal).toEqual([new Error('EIO')])
+    let settled = false
+    void outcome(db.write(db.add('later'))).then(() => (settled = true))
+    await turns()
+    expect(settled).toBe(false)
+  })
+
+  test('the queue is bounded: what does not fit is refused at once', async () => {
+    const disk = heldBackSync()
+    await using db = startWriter({ sync: disk.sync, maxPending: 3 })
+    const writes = ['a', 'b', 'c'].map((text) => db.write(db.add(text)))
+    expect(await outcome(db.write(db.add('d')))).toBe('unavailable')
+    await turns()
+    expect(await outcome(db.write(db.add('e')))).toBe('unavailable') // committed, yet waiting for the disk
+    disk.release()
+    await Promise.all(writes)
+    expect(db.notes()).toEqual(['a', 'b', 'c'])
+  })
+})
+
+test('the log file stays bounded under steady writing', async () => {
+  let committed: (size: number) => void = () => {}
+  await using db = startWriter({ onCommit: (size) => committed(size) })
+  const { sqlite, path, fatal } = db
+  const checkpointer = createCheckpointer({
+    sqlite,
+    path,
+    worker,
+    log: silent,
+    onFatal: (error) => fatal.push(error),
+    interval: 20,
+    maxLogFrames: 200,
+  })
+  committed = checkpointer.committed
+  let largest = 0
+  let written = 0
+  const text = 'z'.repeat(2_000)
+  for (let n = 0; n < 6_000; n++) {
+    await db.write(db.add(`${n} ${text}`))
+    written += text.length
+    largest = Math.max(largest, statSync(`${path}-wal`).size)
+  }
+  await checkpointer.close()
+  expect(fatal).toEqual([])
+  expect(largest).toBeLessThan(written / 4)
+  expect(db.sqlite.query<{ n: number }, []>('SELECT count(*) n FROM notes').get()?.n).toBe(6_000)
+})
