@@ -45,6 +45,7 @@ export function createApp(options: AppOptions) {
   return new Elysia({
     systemRouter: false, // one router, so that in-process tests and the server see the same paths
     strictPath: true,
+    handler: { standardHostname: false }, // hosts of one to three letters are hosts
     normalize: false,
     serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
   })

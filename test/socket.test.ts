@@ -401,6 +401,7 @@ describe('the token of a connection', () => {
     clock.advance(800_000)
     const body = { refresh_token: ada.refreshToken }
     const { access_token } = (await service.call('POST', '/v1/auth/refresh', { body })).body
+    await service.call('GET', '/v1/chat/conversations', { token: access_token })
     ada.socket.send({ type: 'auth', token: access_token })
     await ada.socket.settled()
     clock.advance(200_000)

@@ -19,9 +19,10 @@ export async function user([action, ...args]: string[], terminal: Terminal): Pro
 const actions: Record<string, (args: string[], terminal: Terminal) => Promise<void>> = {
   create,
   async role(args, terminal) {
-    const [email = '', role = '', ...rest] = args
+    const [email = '', name = '', ...rest] = args
     refuseArguments(rest)
-    await change(terminal, email, (people, address) => people.setRole(address, parseRole(role)))
+    const role = parseRole(name)
+    await change(terminal, email, (people, address) => people.setRole(address, role))
   },
   async verify([email = '', ...rest], terminal) {
     refuseArguments(rest)

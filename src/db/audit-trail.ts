@@ -51,7 +51,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock): AuditTra
         targetType: target?.type ?? null,
         targetId: target?.id ?? null,
         ip: ip ?? null,
-        details: details ?? null,
+        details: details ? JSON.stringify(details) : null,
       })
     },
   }

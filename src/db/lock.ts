@@ -12,9 +12,9 @@ export function lockDirectory(
   const path = join(directory, 'hostline.lock')
   const lock = new Database(path, { create: true })
   chmodSync(path, 0o600)
-  lock.run('PRAGMA journal_mode = MEMORY') // no journal file is left behind by a kill
   lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
   try {
+    lock.run('PRAGMA journal_mode = MEMORY') // so that a kill leaves no journal file behind
     lock.run('BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()

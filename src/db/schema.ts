@@ -114,7 +114,8 @@ export const auditLog = sqliteTable(
     targetType: text('target_type'),
     targetId: text('target_id'),
     ip: text('ip'),
-    details: text('details', { mode: 'json' }),
+    /** JSON. */
+    details: text('details'),
   },
   () => [check('audit_log_actor_type', oneOf('actor_type', actorTypes))],
 )

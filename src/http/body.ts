@@ -1,6 +1,8 @@
 import { AppError, invalidField, problem } from '../lib/errors.ts'
 
 const maxBytes = 64 * 1_024
+// The contract's bodies are flat; nesting costs whoever has to walk it.
+const maxDepth = 16
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Refuses a body that is too large before anything else is looked at. A declared length costs nothing to judge; a
@@ -21,11 +23,22 @@ export async function readJson(request: Request, early: Uint8Array | undefined):
   const mediaType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType !== 'application/json') throw invalidField('body', 'content_type')
   try {
-    return JSON.parse(utf8.decode(bytes))
-  } catch (cause) {
-    const details = { body: problem('malformed_json') }
-    throw new AppError('validation_error', { details, cause })
+    const text = utf8.decode(bytes)
+    if (!isDeeperThan(maxDepth, text)) return JSON.parse(text)
+  } catch {
+    // answered below, like nesting
   }
+  throw invalidField('body', 'malformed_json')
+}
+
+function isDeeperThan(max: number, text: string): boolean {
+  let depth = 0
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
+    if (token === '[' || token === '{') depth++
+    else if (token === ']' || token === '}') depth--
+    if (depth > max) return true
+  }
+  return false
 }
 
 async function readBounded(request: Request): Promise<Uint8Array> {

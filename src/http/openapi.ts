@@ -108,8 +108,8 @@ function securityOf(access: Access): Json[] {
 }
 
 function operationId({ method, path }: DescribedRoute) {
-  const words = path.replace(/^\/(v1\/)?/, '').split(/[^A-Za-z0-9]+/)
-  return [method.toLowerCase(), ...words.filter(Boolean).map(capital)].join('') || 'root'
+  const words = path.split(/[^A-Za-z0-9]+/).filter(Boolean)
+  return [method.toLowerCase(), ...words.map(capital)].join('')
 }
 
 function capital(word: string) {

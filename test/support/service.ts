@@ -128,7 +128,11 @@ export async function startService(options: Options = {}) {
 export async function readAnswer(answer: Response): Promise<Answer> {
   const text = await answer.text()
   const isJson = answer.headers.get('content-type')?.includes('json')
-  return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(text) : text }
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    body: isJson && text ? JSON.parse(text) : text,
+  }
 }
 
 function personOf({ status, body }: Answer): Person {

@@ -1,0 +1,233 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { run } from '../src/cli/run.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startService } from './support/service.ts'
+
+const empty = temporaryDirectory()
+afterAll(() => empty[Symbol.dispose]())
+
+/** Runs a command as main.ts would. */
+async function hostline(line: string, dataDir: string, { stdin = '', environment = {} } = {}) {
+  const out: string[] = []
+  const err: string[] = []
+  const exitCode = await run(line.split(' '), {
+    environment: { DATA_DIR: dataDir, ...environment },
+    isInteractive: false,
+    out: (text) => out.push(text),
+    err: (text) => err.push(text),
+    readStdin: async () => stdin,
+  })
+  return { exitCode, out: out.join('\n'), err: err.join('\n') }
+}
+
+describe('usage', () => {
+  test.each(['help', '--help', '-h'])('%s tells every command', async (line) => {
+    const { exitCode, out } = await hostline(line, empty.path)
+    expect(exitCode).toBe(0)
+    for (const command of ['serve', 'user create', 'keys list', 'check', 'openapi', 'version']) {
+      expect(out).toContain(command)
+    }
+  })
+
+  test('version is that of the package', async () => {
+    const { version } = await Bun.file(join(import.meta.dir, '../package.json')).json()
+    expect(await hostline('version', empty.path)).toEqual({ exitCode: 0, out: version, err: '' })
+  })
+
+  test.each([
+    ['nonsense', 'there is no command "nonsense"'],
+    ['user', 'user create, role, verify, disable or list'],
+    ['user dance', 'user create, role, verify, disable or list'],
+    ['user create --role admin', '"" is no e-mail address'],
+    [
+      'user create --email a@b.co',
+      'the role must be one of guest, user, verified_user, host, admin',
+    ],
+    ['user create --email a@b.co --role root', 'the role must be one of'],
+    ['user create --email a@b.co --role admin --shiny', 'shiny'],
+    ['user role a@b.co', 'the role must be one of'],
+    ['user verify a', '"a" is no e-mail address'],
+    ['keys', 'keys list'],
+    ['serve now', 'unexpected "now"'],
+  ])('%s is wrong usage: exit 2 and one line', async (line, reason) => {
+    const { exitCode, err, out } = await hostline(line, empty.path)
+    expect([exitCode, out]).toEqual([2, ''])
+    expect(err).toStartWith('hostline: ')
+    expect(err).toContain(reason)
+    expect(err.split('\n')).toHaveLength(1)
+  })
+
+  test('a mistake in the configuration is exit 1', async () => {
+    const { exitCode, err } = await hostline('serve', empty.path, { environment: { PORT: 'x' } })
+    expect([exitCode, err]).toEqual([
+      1,
+      'hostline: PORT must be a whole number from 0 to 65535, not "x"',
+    ])
+  })
+})
+
+describe('accounts', () => {
+  const created = 'user create --email Ada@Example.com --role admin --password-stdin'
+
+  test('a user made here can log in, is verified and has the role', async () => {
+    await using service = await startService()
+    const made = await hostline(created, service.directory, { stdin: 'correct horse\nmore' })
+    expect(made.exitCode).toBe(0)
+    expect(made.out).toMatch(/^[0-9A-Z]{26}\tada@example\.com\tadmin$/)
+    const body = { email: 'ada@example.com', password: 'correct horse' }
+    const { user } = (await service.call('POST', '/v1/auth/login', { body })).body
+    expect(user).toMatchObject({ role: 'admin', email_verified: true })
+  })
+
+  test('without --password-stdin the password is made and shown', async () => {
+    await using service = await startService()
+    const { out } = await hostline('user create --email a@b.co --role host', service.directory)
+    const password = /password: (\S{24})$/.exec(out)?.[1]
+    const login = await service.call('POST', '/v1/auth/login', {
+      body: { email: 'a@b.co', password },
+    })
+    expect(login.body.user.role).toBe('host')
+  })
+
+  test('works before the first start', async () => {
+    using directory = temporaryDirectory()
+    const made = await hostline('user create --email a@b.co --role admin', directory.path)
+    expect(made.exitCode).toBe(0)
+    expect((await hostline('user list', directory.path)).out).toMatch(
+      /\ta@b\.co\tadmin\tverified\t/,
+    )
+  })
+
+  test.each([
+    ['user create --email ada@example.com --role user', 'ada@example.com is taken'],
+    ['user role nobody@example.com host', 'there is no account nobody@example.com'],
+    ['user verify nobody@example.com', 'there is no account nobody@example.com'],
+    ['user disable nobody@example.com', 'there is no account nobody@example.com'],
+    ['user role ada@example.com user', 'ada@example.com is the last admin'],
+    ['user disable ada@example.com', 'ada@example.com is the last admin'],
+  ])('%s fails: exit 1 and one line', async (line, reason) => {
+    await using service = await startService()
+    await hostline(created, service.directory, { stdin: 'correct horse' })
+    const { exitCode, err } = await hostline(line, service.directory)
+    expect([exitCode, err]).toEqual([1, `hostline: ${reason}`])
+  })
+
+  test('a short password is refused', async () => {
+    const { exitCode, err } = await hostline(created, empty.path, { stdin: 'short' })
+    expect([exitCode, err]).toEqual([1, 'hostline: the password must have 8 to 256 characters'])
+  })
+
+  test('verify turns user into verified_user, and leaves a host a host', async () => {
+    await using service = await startService()
+    await service.register('ada')
+    await service.register('bob')
+    for (const line of [
+      'user role bob@example.com host',
+      'user verify ada@example.com',
+      'user verify bob@example.com',
+    ]) {
+      expect(await hostline(line, service.directory)).toMatchObject({ exitCode: 0, err: '' })
+    }
+    const { out } = await hostline('user list', service.directory)
+    const states = out.split('\n').map((line) => line.split('\t').slice(1, 4))
+    expect(states).toEqual([
+      ['ada@example.com', 'verified_user', 'verified'],
+      ['bob@example.com', 'host', 'verified'],
+    ])
+  })
+
+  test('each act is in the audit log', async () => {
+    await using service = await startService()
+    const { id } = await service.register('ada')
+    for (const act of [
+      'role ada@example.com host',
+      'verify ada@example.com',
+      'disable ada@example.com',
+    ]) {
+      await hostline(`user ${act}`, service.directory)
+    }
+    const rows = service.sqlite
+      .query('SELECT action, actor_type, target_id, details FROM audit_log ORDER BY id')
+      .all()
+    const row = { actor_type: 'command_line', target_id: id, details: null }
+    expect(rows).toEqual([
+      { ...row, action: 'role_changed', details: '{"from":"user","to":"host"}' },
+      { ...row, action: 'email_verified' },
+      { ...row, action: 'user_disabled' },
+    ])
+  })
+
+  test.each([
+    ['user disable ada@example.com', 401],
+    ['user role ada@example.com host', 200],
+  ])('a running server acts on "%s" within 2 s, sockets included', async (line, status) => {
+    await using service = await startService({ listen: true })
+    const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+    const [socket, other] = [await service.connect(ada), await service.connect(bob)]
+    const startedAt = performance.now()
+    await hostline(line, service.directory)
+    const request = await service.call('GET', '/v1/chat/conversations', { token: ada.token })
+    expect(request.status).toBe(status)
+    expect(await socket.closed).toBe(4403)
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    await other.settled()
+  })
+})
+
+test('keys list shows the keys without their secret', async () => {
+  await using service = await startService()
+  const { exitCode, out } = await hostline('keys list', service.directory)
+  expect(exitCode).toBe(0)
+  expect(
+    out
+      .split('\n')
+      .map((line) => line.split('\t')[1])
+      .sort(),
+  ).toEqual(['active', 'next'])
+  expect(out).not.toContain('PRIVATE')
+})
+
+test('openapi prints the description that the server serves', async () => {
+  await using service = await startService({ environment: { PUBLIC_URL: 'https://x.example' } })
+  const { out } = await hostline('openapi', empty.path, {
+    environment: { PUBLIC_URL: 'https://x.example' },
+  })
+  expect(JSON.parse(out)).toEqual((await service.call('GET', '/v1/openapi.json')).body)
+})
+
+describe('check', () => {
+  test('says that all is well, beside a running server', async () => {
+    await using service = await startService()
+    const { exitCode, out } = await hostline('check', service.directory)
+    expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual(Array(5).fill('ok    '))
+    expect(exitCode).toBe(0)
+  })
+
+  test('finds no database before the first start, and makes none', async () => {
+    const { exitCode, out } = await hostline('check', empty.path)
+    expect([exitCode, out]).toEqual([0, expect.stringContaining('the first start makes it')])
+  })
+
+  test('finds a corrupt database', async () => {
+    using directory = temporaryDirectory()
+    writeFileSync(join(directory.path, 'hostline.db'), 'no database'.repeat(1_000))
+    const { exitCode, out, err } = await hostline('check', directory.path)
+    expect(exitCode).toBe(1)
+    expect(out).toContain('FAILED database')
+    expect(err).toMatch(/^hostline: 1 of \d checks failed$/)
+  })
+
+  test('finds rows that refer to missing ones', async () => {
+    await using service = await startService()
+    await service.pair()
+    service.sqlite.run('PRAGMA foreign_keys = OFF')
+    service.sqlite.run('DELETE FROM conversations')
+    const { exitCode, out } = await hostline('check', service.directory)
+    expect([exitCode, out]).toEqual([
+      1,
+      expect.stringContaining('FAILED database integrity: a row refers'),
+    ])
+  })
+})

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { configTable, readConfig } from '../src/config.ts'
+
+function mistakes(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment, false)
+    return []
+  } catch (error) {
+    return (error as Error).message.split('\n')
+  }
+}
+
+test('everything has a default', () => {
+  const config = readConfig({}, true)
+  expect(config).toMatchObject({
+    port: 3000,
+    host: '0.0.0.0',
+    publicUrl: 'http://localhost:3000',
+    issuer: 'localhost',
+    dataDir: join(process.cwd(), 'data'),
+    trustedProxies: [],
+    corsOrigins: [],
+    tls: undefined,
+    limits: {
+      login: { count: 5, windowMilliseconds: 900_000 },
+      register: { count: 3, windowMilliseconds: 3_600_000 },
+      user: { count: 100, windowMilliseconds: 60_000 },
+      anonymous: { count: 30, windowMilliseconds: 60_000 },
+      frames: { count: 10, windowMilliseconds: 1_000 },
+    },
+    logLevel: 'info',
+    logFormat: 'pretty',
+  })
+  expect(readConfig({}, false).logFormat).toBe('json')
+})
+
+test('the result cannot be changed', () => {
+  const config = readConfig({}, false)
+  const parts = [config, config.limits, config.corsOrigins, config.trustedProxies]
+  expect(parts.map((part) => Object.isFrozen(part))).toEqual([true, true, true, true])
+})
+
+test('the issuer is the host name of the public URL, without its port', () => {
+  const { publicUrl, issuer } = readConfig({ PUBLIC_URL: 'https://chat.example.com:8443/' }, false)
+  expect([publicUrl, issuer]).toEqual(['https://chat.example.com:8443', 'chat.example.com'])
+})
+
+describe('each mistake is one clear line', () => {
+  test.each([
+    ['PORT', '70000', 'be a whole number from 0 to 65535, not "70000"'],
+    ['PORT', 'http', 'be a whole number from 0 to 65535, not "http"'],
+    [
+      'PUBLIC_URL',
+      'chat.example.com',
+      'be an http or https address without a path, not "chat.example.com"',
+    ],
+    [
+      'PUBLIC_URL',
+      'https://x.example/app',
+      'be an http or https address without a path, not "https://x.example/app"',
+    ],
+    ['TRUSTED_PROXIES', '10.0.0.0/8, nginx', 'list CIDR blocks or addresses, not "nginx"'],
+    [
+      'CORS_ORIGINS',
+      'https://a.example, *',
+      'list origins such as https://app.example.com, not "*"',
+    ],
+    [
+      'CORS_ORIGINS',
+      'https://a.example/',
+      'list origins such as https://app.example.com, not "https://a.example/"',
+    ],
+    ['RATE_LIMIT_LOGIN', '5', 'be N/window such as 100/1m, or off, not "5"'],
+    ['RATE_LIMIT_USER', '0/1m', 'be N/window such as 100/1m, or off, not "0/1m"'],
+    ['RATE_LIMIT_FRAMES', '10/1d', 'be N/window such as 100/1m, or off, not "10/1d"'],
+    ['LOG_LEVEL', 'loud', 'be one of debug, info, warn, error, not "loud"'],
+    ['LOG_FORMAT', 'xml', 'be one of pretty, json, not "xml"'],
+  ])('%s=%s', (name, value, reason) => {
+    expect(mistakes({ [name]: value })).toEqual([`${name} must ${reason}`])
+  })
+
+  test('and all of them are told at once', () => {
+    const lines = mistakes({ PORT: 'x', LOG_LEVEL: 'x', TLS_CERT: '/cert.pem' })
+    expect(lines).toHaveLength(3)
+    expect(lines).toContain('TLS_CERT and TLS_KEY must be set together')
+  })
+})
+
+test('the table in the README is current', () => {
+  const readme = readFileSync(join(import.meta.dir, '../README.md'), 'utf8')
+  expect(readme).toContain(configTable())
+})

@@ -1,0 +1,178 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { migrate, openForCommand, openForServer } from '../src/db/client.ts'
+import { migrations } from '../src/db/migrations.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startServer } from './support/process.ts'
+import { startService } from './support/service.ts'
+
+const drizzleFolder = join(import.meta.dir, '../drizzle')
+const pragma = (sqlite: Database, name: string) =>
+  Object.values(sqlite.query<Record<string, unknown>, []>(`PRAGMA ${name}`).get() ?? {})[0]
+
+describe('the file', () => {
+  test('is there for its owner alone, with its log', async () => {
+    await using service = await startService()
+    await service.register()
+    for (const name of ['hostline.db', 'hostline.db-wal', 'hostline.db-shm', 'hostline.lock']) {
+      expect([name, statSync(join(service.directory, name)).mode & 0o777]).toEqual([name, 0o600])
+    }
+  })
+
+  test('is a WAL database with foreign keys', async () => {
+    await using service = await startService()
+    const { sqlite } = service
+    const names = ['journal_mode', 'synchronous', 'foreign_keys', 'wal_autocheckpoint']
+    expect(names.map((name) => pragma(sqlite, name))).toEqual(['wal', 1, 1, 0])
+    expect(sqlite.query('PRAGMA foreign_key_check').all()).toEqual([])
+  })
+
+  test('holds no password and no token', async () => {
+    await using service = await startService()
+    const { token, refreshToken } = await service.register()
+    await service.stop()
+    const bytes = readFileSync(join(service.directory, 'hostline.db'), 'latin1')
+    for (const secret of ['correct horse', token, refreshToken, refreshToken.slice(3)]) {
+      expect(bytes.includes(secret)).toBe(false)
+    }
+  })
+})
+
+describe('migrations', () => {
+  test('every generated file is embedded, in order', () => {
+    const journal = JSON.parse(readFileSync(join(drizzleFolder, 'meta/_journal.json'), 'utf8'))
+    const files = journal.entries.map(({ tag }: { tag: string }) =>
+      readFileSync(join(drizzleFolder, `${tag}.sql`), 'utf8'),
+    )
+    expect(migrations).toEqual(files)
+    expect(readdirSync(drizzleFolder).filter((name) => name.endsWith('.sql'))).toHaveLength(
+      files.length,
+    )
+  })
+
+  test.each(migrations.map((_, index) => index + 1))(
+    'the first %d apply to an empty database',
+    (count) => {
+      using sqlite = new Database(':memory:')
+      migrate(sqlite, 'memory', migrations.slice(0, count))
+      expect(pragma(sqlite, 'user_version')).toBe(count)
+      migrate(sqlite, 'memory')
+      expect(pragma(sqlite, 'user_version')).toBe(migrations.length)
+    },
+  )
+
+  test('a step that fails leaves the version before it', () => {
+    using sqlite = new Database(':memory:')
+    const steps = ['CREATE TABLE a (x)', 'CREATE TABLE b (x); CREATE TABLE a (x)']
+    expect(() => migrate(sqlite, 'memory', steps)).toThrow()
+    expect(pragma(sqlite, 'user_version')).toBe(1)
+    expect(sqlite.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all()).toEqual([
+      { name: 'a' },
+    ])
+  })
+
+  test('match the schema in the sources', () => {
+    const result = Bun.spawnSync(['bun', 'drizzle-kit', 'generate', '--name', 'missing'], {
+      cwd: join(import.meta.dir, '..'),
+    })
+    expect(result.stdout.toString()).toContain('No schema changes')
+  })
+
+  test('keep messages and participants clustered by their keys', async () => {
+    await using service = await startService()
+    const clustered = service.sqlite
+      .query('SELECT name FROM pragma_table_list WHERE wr = 1 ORDER BY name')
+      .all()
+    expect(clustered).toEqual([{ name: 'messages' }, { name: 'participants' }])
+  })
+})
+
+describe('what cannot be opened is refused in one line', () => {
+  const refusal = (work: () => unknown) => {
+    try {
+      work()
+      return 'opened'
+    } catch (error) {
+      return `${(error as Error).constructor.name}: ${(error as Error).message}`
+    }
+  }
+
+  test('a newer database', () => {
+    using directory = temporaryDirectory()
+    const connection = openForServer(directory.path)
+    connection.sqlite.run('PRAGMA user_version = 99')
+    connection.close()
+    expect(refusal(() => openForServer(directory.path))).toMatch(
+      /^StartError: .*version 99.*newer executable$/,
+    )
+    expect(refusal(() => openForCommand(directory.path))).toMatch(/^StartError: /)
+  })
+
+  test("another program's database", () => {
+    using directory = temporaryDirectory()
+    using other = new Database(join(directory.path, 'hostline.db'), { create: true })
+    other.run('PRAGMA user_version = 1')
+    expect(refusal(() => openForServer(directory.path))).toMatch(/^StartError: .*another program$/)
+  })
+
+  test('a corrupt file', () => {
+    using directory = temporaryDirectory()
+    writeFileSync(
+      join(directory.path, 'hostline.db'),
+      'this is no database, it only looks like a file'.repeat(100),
+    )
+    expect(refusal(() => openForServer(directory.path))).toMatch(
+      /^StartError: cannot use the database .*not a database$/,
+    )
+  })
+
+  test('a data directory that is a file', () => {
+    using directory = temporaryDirectory()
+    const path = join(directory.path, 'file')
+    writeFileSync(path, '')
+    expect(refusal(() => openForServer(path))).toMatch(
+      /^StartError: cannot write to the data directory /,
+    )
+  })
+
+  test('a directory that is in use, until the other is gone, however it went', async () => {
+    using directory = temporaryDirectory()
+    const dataDir = directory.path
+    const first = await startServer({ dataDir })
+    const second = await startServer({ dataDir }).catch((error: Error) => error.message)
+    expect(second).toContain(
+      `ended with 1: hostline: another hostline is already running on ${dataDir}`,
+    )
+    await first.kill('SIGKILL')
+    await using third = await startServer({ dataDir })
+    expect((await fetch(`${third.base}/readyz`)).status).toBe(200)
+  })
+})
+
+describe('constraints', () => {
+  test.each([
+    ['a role', "UPDATE users SET role = 'root'"],
+    ['a locale', "UPDATE users SET locale = 'xx'"],
+    ['a flag', 'UPDATE users SET email_verified = 2'],
+    ['a message type', "UPDATE messages SET type = 'video'"],
+    ['a file without an address', "UPDATE messages SET type = 'file'"],
+    ['a key state', "UPDATE signing_keys SET state = 'lost'"],
+    ['two active keys', "UPDATE signing_keys SET state = 'active'"],
+    [
+      'an actor',
+      "INSERT INTO audit_log (id, at, action, actor_type) VALUES ('x', 1, 'x', 'ghost')",
+    ],
+    ['a negative count', 'UPDATE participants SET unread_count = -1'],
+    ['a conversation with oneself', 'UPDATE conversations SET user_a = user_b'],
+    ['a message from a stranger', "UPDATE messages SET sender_id = 'stranger'"],
+    ['a message nowhere', "UPDATE messages SET conversation_id = 'nowhere'"],
+    ['a session of nobody', "UPDATE sessions SET user_id = 'nobody'"],
+  ])('keep out %s', async (_, sql) => {
+    await using service = await startService()
+    const { a, conversationId } = await service.pair()
+    await service.say(a, conversationId, 'hello')
+    expect(() => service.sqlite.run(sql)).toThrow(/constraint failed/)
+  })
+})

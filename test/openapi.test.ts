@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'bun:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import Ajv2020 from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { describedRoutes } from '../src/http/route-table.ts'
+import { type Answer, startService, type TestService } from './support/service.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a JSON document that is explored freely
+type Json = any
+
+async function describe31(service: TestService): Promise<Json> {
+  return (await service.call('GET', '/v1/openapi.json')).body
+}
+
+function operationsOf(document: Json): { method: string; path: string; operation: Json }[] {
+  return Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, operation]) => ({ method, path, operation })),
+  )
+}
+
+/** Checks an answer against the response that the description has for its operation and status. */
+function createJudge(document: Json) {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats(ajv)
+  ajv.addSchema(document, 'api')
+  const resolve = (node: Json): Json =>
+    node?.$ref
+      ? node.$ref
+          .slice(2)
+          .split('/')
+          .reduce((at: Json, key: string) => at[key], document)
+      : node
+
+  return (method: string, path: string, { status, headers, body }: Answer) => {
+    const described = resolve(document.paths[path]?.[method.toLowerCase()]?.responses[status])
+    if (!described) throw new Error(`${method} ${path} does not describe ${status}`)
+    const missing = Object.keys(described.headers ?? {}).filter(
+      (name) => !headers.has(name) && name !== 'Idempotent-Replayed',
+    )
+    const schema = described.content?.['application/json']?.schema
+    if (!schema)
+      return {
+        missing,
+        errors:
+          body === '' || !headers.get('content-type')?.includes('json')
+            ? []
+            : ['an undescribed body'],
+      }
+    const validate = ajv.compile({ ...schema, components: document.components })
+    validate(body)
+    return { missing, errors: validate.errors ?? [] }
+  }
+}
+
+const fine = { missing: [], errors: [] }
+
+describe('the description', () => {
+  test('is valid OpenAPI 3.1 to an independent validator', async () => {
+    await using service = await startService()
+    const document = await describe31(service)
+    const result = await new Validator().validate(structuredClone(document))
+    expect(result).toMatchObject({ valid: true })
+    expect(document.openapi).toBe('3.1.0')
+    expect(JSON.stringify(document)).not.toContain('nullable')
+  })
+
+  test('has every route, and no other', async () => {
+    await using service = await startService()
+    const document = await describe31(service)
+    const described = operationsOf(document).map(
+      ({ method, path }) => `${method.toUpperCase()} ${path}`,
+    )
+    const served = describedRoutes(service.app).map(
+      ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
+    )
+    expect(described.sort()).toEqual(served.sort())
+  })
+
+  test('has one JSON content type, named schemas, an id, security and errors in every operation', async () => {
+    await using service = await startService()
+    const document = await describe31(service)
+    const operations = operationsOf(document)
+    expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(
+      operations.length,
+    )
+    for (const { path, operation } of operations) {
+      const { requestBody, responses, security, tags, summary } = operation
+      if (requestBody) {
+        expect(Object.keys(requestBody.content)).toEqual(['application/json'])
+        expect(requestBody.content['application/json'].schema.$ref).toStartWith(
+          '#/components/schemas/',
+        )
+      }
+      expect([path, Array.isArray(security), tags.length, typeof summary]).toEqual([
+        path,
+        true,
+        1,
+        'string',
+      ])
+      expect([path, Object.keys(responses)]).toEqual([
+        path,
+        expect.arrayContaining(['400', '500', '503']),
+      ])
+      if (security.length > 0) expect(responses['401'].$ref).toStartWith('#/components/responses/')
+    }
+    const names = [
+      'User',
+      'TokenSet',
+      'Conversation',
+      'ConversationListItem',
+      'Message',
+      'NewMessage',
+      'Error',
+    ]
+    expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names))
+  })
+
+  test('says which token an operation takes', async () => {
+    await using service = await startService()
+    const { paths, components } = await describe31(service)
+    expect(paths['/v1/auth/login'].post.security).toEqual([])
+    expect(paths['/v1/chat/conversations'].get.security).toEqual([{ bearer: [] }])
+    expect(paths['/v1/chat/ws'].get.security).toEqual([{ accessTokenInQuery: [] }, { bearer: [] }])
+    expect(Object.keys(components.securitySchemes)).toEqual(['bearer', 'accessTokenInQuery'])
+  })
+
+  test('shows the bounds of fields and parameters', async () => {
+    await using service = await startService()
+    const { components, paths } = await describe31(service)
+    expect(components.schemas.Registration.properties.password).toMatchObject({
+      type: 'string',
+      minLength: 8,
+      maxLength: 256,
+    })
+    expect(components.schemas.NewMessage.properties.type).toEqual({
+      type: 'string',
+      enum: ['text', 'file'],
+    })
+    expect(components.schemas.Message.properties.file_size).toEqual({
+      anyOf: [{ type: 'integer' }, { type: 'null' }],
+    })
+    const parameters = paths['/v1/chat/conversations/{id}/messages'].get.parameters
+    expect(parameters.map(({ name }: Json) => name).sort()).toEqual([
+      'cursor',
+      'id',
+      'limit',
+      'page',
+      'per_page',
+    ])
+    expect(parameters.find(({ name }: Json) => name === 'per_page').schema).toMatchObject({
+      type: 'integer',
+      default: 50,
+    })
+  })
+})
+
+test('real answers are as described: bodies, statuses and headers', async () => {
+  const on = {
+    RATE_LIMIT_USER: '1000/1m',
+    RATE_LIMIT_ANONYMOUS: '1000/1m',
+    RATE_LIMIT_LOGIN: '1000/1m',
+    RATE_LIMIT_REGISTER: '1000/1m',
+  }
+  await using service = await startService({ environment: on })
+  const judge = createJudge(await describe31(service))
+  const { a, b, conversationId: id } = await service.pair()
+  await service.say(b, id, 'hello')
+  const { token } = a
+  const message = {
+    body: 'a',
+    type: 'file',
+    file_url: 'https://x.example/a',
+    file_size: 1,
+    client_id: 'k',
+  }
+  const calls: [string, string, object, number][] = [
+    [
+      'POST',
+      '/v1/auth/register',
+      { body: { email: 'c@example.com', password: 'long enough' } },
+      201,
+    ],
+    [
+      'POST',
+      '/v1/auth/register',
+      { body: { email: 'c@example.com', password: 'long enough' } },
+      409,
+    ],
+    ['POST', '/v1/auth/register', { body: {} }, 400],
+    ['POST', '/v1/auth/login', { body: { email: a.email, password: 'correct horse' } }, 200],
+    ['POST', '/v1/auth/login', { body: { email: a.email, password: 'wrong' } }, 401],
+    ['POST', '/v1/auth/refresh', { body: { refresh_token: b.refreshToken } }, 200],
+    ['POST', '/v1/auth/refresh', { body: { refresh_token: 'x' } }, 401],
+    ['GET', '/.well-known/jwks.json', {}, 200],
+    ['GET', '/v1/.well-known/jwks.json', {}, 200],
+    ['GET', '/v1/avatars/{hue}/{file}', {}, 404],
+    ['GET', '/v1/openapi.json', {}, 200],
+    ['GET', '/', {}, 200],
+    ['GET', '/healthz', {}, 200],
+    ['GET', '/readyz', {}, 200],
+    ['GET', '/v1/chat/ws', {}, 401],
+    ['POST', '/v1/chat/conversations', { token, body: { user_id: b.id } }, 201],
+    [
+      'POST',
+      '/v1/chat/conversations',
+      { token, body: { user_id: '01ARZ3NDEKTSV4RRFFQ69G5FAV' } },
+      404,
+    ],
+    ['GET', '/v1/chat/conversations', { token }, 200],
+    ['GET', '/v1/chat/conversations?limit=1', { token }, 200],
+    ['GET', '/v1/chat/conversations?page=0', { token }, 400],
+    ['GET', '/v1/chat/conversations', {}, 401],
+    ['POST', '/v1/chat/conversations/{id}/messages', { token, body: message }, 201],
+    ['POST', '/v1/chat/conversations/{id}/messages', { token, body: message }, 201],
+    [
+      'POST',
+      '/v1/chat/conversations/{id}/messages',
+      { token, body: { ...message, body: 'b' } },
+      409,
+    ],
+    ['POST', '/v1/chat/conversations/{id}/messages', { token, body: {} }, 400],
+    ['GET', '/v1/chat/conversations/{id}/messages', { token }, 200],
+    ['GET', '/v1/chat/conversations/{id}/messages?limit=1', { token }, 200],
+    ['PUT', '/v1/chat/conversations/{id}/read', { token }, 204],
+    ['POST', '/v1/auth/logout', { token, body: { refresh_token: a.refreshToken } }, 204],
+  ]
+  for (const [method, path, call, status] of calls) {
+    const answer = await service.call(method, path.replace('{id}', id), call)
+    const about = `${method} ${path}`
+    expect([about, answer.status]).toEqual([about, status])
+    expect([about, judge(method, path.split('?')[0] ?? path, answer)]).toEqual([about, fine])
+  }
+})

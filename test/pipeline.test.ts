@@ -1,0 +1,325 @@
+import { describe, expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { readAnswer, startService } from './support/service.ts'
+
+const credentials = { email: 'ada@example.com', password: 'correct horse' }
+const json = { 'content-type': 'application/json' }
+
+/** Sends bytes as they are and reads the answer's head and body. */
+async function raw(base: string, text: string) {
+  const { hostname, port } = new URL(base)
+  const socket = connect(Number(port), hostname)
+  socket.write(text)
+  const answer = await new Promise<string>((resolve) => {
+    let got = ''
+    const finish = () => resolve(got)
+    socket.on('data', (data) => {
+      got += data
+      if (/\r\n\r\n[\s\S]*\}$/.test(got)) finish()
+    })
+    socket.on('close', finish)
+  })
+  socket.destroy()
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  return { status: Number(head.split(' ')[1]), head: head.toLowerCase(), body }
+}
+
+describe('every answer', () => {
+  test.each([
+    ['a success', 'GET', '/.well-known/jwks.json'],
+    ['a missing path', 'GET', '/nope'],
+    ['a wrong method', 'DELETE', '/v1/auth/login'],
+    ['a missing token', 'GET', '/v1/chat/conversations'],
+    ['a malformed body', 'POST', '/v1/auth/login'],
+  ])('carries a request id and the limits: %s', async (_, method, path) => {
+    await using service = await startService({
+      environment: { RATE_LIMIT_ANONYMOUS: '30/1m', RATE_LIMIT_LOGIN: '5/15m' },
+    })
+    const { headers } = await service.call(method, path)
+    expect(headers.get('x-request-id')).toMatch(/^[0-9A-HJKMNP-TV-Z]{26}$/)
+    for (const name of ['limit', 'remaining', 'reset']) {
+      expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/)
+    }
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+  })
+
+  test("never takes over the client's request id", async () => {
+    await using service = await startService()
+    const { headers } = await service.call('GET', '/healthz', {
+      headers: { 'x-request-id': 'mine' },
+    })
+    expect(headers.get('x-request-id')).not.toBe('mine')
+  })
+
+  test('HEAD is answered like GET, without a body', async () => {
+    await using service = await startService({ listen: true })
+    const { status, body } = await service.call('HEAD', '/healthz')
+    expect([status, body]).toEqual([200, ''])
+  })
+})
+
+describe('the address', () => {
+  test.each([['a'], [''], ['a b'], ['[::'], ['x:y:z']])(
+    'with the Host %j is refused',
+    async (host) => {
+      await using service = await startService({ listen: true })
+      const { status, body } = await raw(
+        service.base,
+        `GET /zzz/v1/chat/conversations HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+      )
+      expect([400, 404]).toContain(status)
+      if (body !== '') expect(JSON.parse(body).error.code).toMatch(/^(validation_error|not_found)$/)
+    },
+  )
+
+  test.each([
+    '/v1/chat/conversations/',
+    '//v1/chat/conversations',
+    '/V1/chat/conversations',
+    '/v1/chat/conversations%00',
+    '/v1/chat/conversations;x=1',
+    '/v1%2Fchat%2Fconversations',
+  ])('%s is not another way to a route', async (path) => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const { status, body } = await raw(
+      service.base,
+      `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
+    )
+    expect([400, 404]).toContain(status)
+    expect(JSON.parse(body).error.details).toSatisfy(
+      (details) => details === null || 'host' in details,
+    )
+  })
+})
+
+test.each(['/v1/chat/../chat/conversations', '/x/%2e%2e/v1/chat/conversations'])(
+  '%s is resolved before anything looks at it: no way around the token',
+  async (path) => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const get = (authorization: string) =>
+      raw(
+        service.base,
+        `GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization}Connection: close\r\n\r\n`,
+      )
+    expect((await get('')).status).toBe(401)
+    expect((await get(`Authorization: Bearer ${token}\r\n`)).status).toBe(200)
+  },
+)
+
+describe('the order of checks', () => {
+  const large = 'x'.repeat(64 * 1_024)
+
+  test('a body that is too large comes before the limit, the path and the token', async () => {
+    await using service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '1/1m' } })
+    await service.call('GET', '/nope')
+    for (const path of ['/nope', '/v1/chat/conversations', '/v1/auth/login']) {
+      const answer = await service.request(path, {
+        method: 'POST',
+        body: `"${large}"`,
+        headers: { ...json, 'content-length': '65538' },
+      })
+      expect(await readAnswer(answer)).toMatchObject({
+        status: 413,
+        body: {
+          error: { code: 'validation_error', details: { body: 'must not be larger than 64 KiB' } },
+        },
+      })
+    }
+  })
+
+  test('the limit comes before the path, the path before the token', async () => {
+    await using service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '1/1m' } })
+    expect((await service.call('GET', '/nope')).status).toBe(404)
+    expect((await service.call('GET', '/nope')).status).toBe(429)
+  })
+
+  test('the token comes before the content type, the content type before the fields', async () => {
+    await using service = await startService()
+    const { token } = await service.register()
+    const post = (headers: Record<string, string>, body: string) =>
+      service.request('/v1/chat/conversations', { method: 'POST', headers, body }).then(readAnswer)
+    const authorization = `Bearer ${token}`
+    expect((await post({ 'content-type': 'text/plain' }, '{')).status).toBe(401)
+    const plain = await post({ authorization, 'content-type': 'text/plain' }, '{')
+    expect(plain.body.error.details).toEqual({ body: 'must be sent as application/json' })
+    const broken = await post({ authorization, ...json }, '{')
+    expect(broken.body.error.details).toEqual({ body: 'must be valid JSON' })
+    const empty = await post({ authorization, ...json }, '{}')
+    expect(empty.body.error.details).toEqual({ user_id: 'is required' })
+  })
+
+  test('the fields come before the object', async () => {
+    await using service = await startService()
+    const { token } = await service.register()
+    const path = '/v1/chat/conversations/01ARZ3NDEKTSV4RRFFQ69G5FAV/messages'
+    expect((await service.call('POST', path, { token, body: {} })).status).toBe(400)
+    expect((await service.call('POST', path, { token, body: { body: 'x' } })).status).toBe(404)
+  })
+})
+
+describe('bodies', () => {
+  test.each([
+    ['application/json; charset=utf-8', 200],
+    ['APPLICATION/JSON', 200],
+    ['application/x-www-form-urlencoded', 400],
+    ['multipart/form-data; boundary=x', 400],
+    ['text/plain', 400],
+    ['application/json-patch+json', 400],
+  ])('of the type %s are answered with %d', async (type, status) => {
+    await using service = await startService()
+    await service.register('ada')
+    const body = JSON.stringify(credentials)
+    const headers = { 'content-type': type }
+    const answer = await service.request('/v1/auth/login', { method: 'POST', headers, body })
+    expect(answer.status).toBe(status)
+  })
+
+  test.each([
+    ['cut off', '{"email":'],
+    ['deep', '['.repeat(60_000)],
+    ['deep and closed', `${'['.repeat(30_000)}${']'.repeat(30_000)}`],
+    ['a little deep', `{"email":${'['.repeat(16)}${']'.repeat(16)}}`],
+    ['not UTF-8', new Uint8Array([0x22, 0xff, 0xfe, 0x22])],
+    ['empty', ''],
+  ])('that are %s are refused', async (_, body) => {
+    await using service = await startService()
+    const answer = await readAnswer(
+      await service.request('/v1/auth/login', { method: 'POST', headers: json, body }),
+    )
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['body']])
+  })
+
+  test('with __proto__ or constructor change nothing', async () => {
+    await using service = await startService()
+    const body =
+      '{"email":"a@b.co","password":"long enough","__proto__":{"role":"admin"},"constructor":{}}'
+    const answer = await readAnswer(
+      await service.request('/v1/auth/register', { method: 'POST', headers: json, body }),
+    )
+    expect([answer.status, answer.body.user.role]).toEqual([201, 'user'])
+    expect(({} as { role?: string }).role).toBeUndefined()
+  })
+
+  test('are measured while they stream in', async () => {
+    await using service = await startService({ listen: true })
+    const chunk = `2000\r\n${'x'.repeat(0x2000)}\r\n`
+    const request = `POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const large = await raw(service.base, `${request}${chunk.repeat(9)}0\r\n\r\n`)
+    expect([large.status, JSON.parse(large.body).error.code]).toEqual([413, 'validation_error'])
+    const text = JSON.stringify(credentials)
+    const small = await raw(
+      service.base,
+      `${request}${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
+    )
+    expect([small.status, JSON.parse(small.body).error.code]).toEqual([401, 'invalid_credentials'])
+  })
+
+  test('declared too large are refused without being read', async () => {
+    await using service = await startService({ listen: true })
+    const { status, body, head } = await raw(
+      service.base,
+      `POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n{`,
+    )
+    expect([status, JSON.parse(body).error.code]).toEqual([413, 'validation_error'])
+    expect(head).toContain('x-request-id: ')
+  })
+})
+
+describe('languages', () => {
+  test.each([
+    ['de', 'Die Anfrage ist ungültig.', 'fehlt'],
+    ['es-MX,es;q=0.9', 'La solicitud no es válida.', 'es obligatorio'],
+    ['fr-CA', "La requête n'est pas valide.", 'est obligatoire'],
+    ['ja, pt;q=0.5, en;q=0.1', 'O pedido não é válido.', 'é obrigatório'],
+    ['en;q=0.1, de;q=0.9', 'Die Anfrage ist ungültig.', 'fehlt'],
+    ['de;q=0, fr;q=0.1', "La requête n'est pas valide.", 'est obligatoire'],
+    ['ja', 'The request is not valid.', 'is required'],
+    ['*', 'The request is not valid.', 'is required'],
+    [';;;,q=,', 'The request is not valid.', 'is required'],
+  ])('%j is answered in its language, fields too', async (language, message, required) => {
+    await using service = await startService()
+    const headers = { 'accept-language': language }
+    const { body } = await service.call('POST', '/v1/auth/login', { headers, body: { email: 'x' } })
+    expect(body.error).toEqual({
+      code: 'validation_error',
+      message,
+      details: { password: required },
+    })
+  })
+})
+
+describe('failures of our own', () => {
+  test('are answered with 500 and tell nothing; the log has the request id', async () => {
+    await using service = await startService()
+    const { token } = await service.register()
+    service.sqlite.run('ALTER TABLE participants RENAME TO hidden')
+    const answer = await service.call('GET', '/v1/chat/conversations', { token })
+    expect([answer.status, answer.body]).toEqual([
+      500,
+      {
+        error: {
+          code: 'internal_error',
+          message: 'Something went wrong on our side.',
+          details: null,
+        },
+      },
+    ])
+    expect(service.log()).toContain(answer.headers.get('x-request-id') ?? '?')
+    expect(service.log()).toContain('no such table')
+  })
+})
+
+describe('browsers of other origins', () => {
+  const environment = { CORS_ORIGINS: 'https://app.example.com' }
+
+  test('on the list may ask and read', async () => {
+    await using service = await startService({ environment })
+    const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' }
+    const preflight = await service.call('OPTIONS', '/v1/auth/login', { headers })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('https://app.example.com')
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization')
+    const { origin } = headers
+    const answer = await service.call('GET', '/healthz', { headers: { origin } })
+    expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+    expect(answer.headers.get('access-control-expose-headers')).toContain('X-Request-ID')
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+  })
+
+  test.each([
+    'https://app.example.com.evil.example',
+    'https://evil.example/https://app.example.com',
+    'http://app.example.com',
+    'https://APP.example.com',
+    'null',
+  ])('such as %s get nothing', async (origin) => {
+    await using service = await startService({ environment })
+    const headers = { origin, 'access-control-request-method': 'POST' }
+    const preflight = await service.call('OPTIONS', '/v1/auth/login', { headers })
+    expect(preflight.headers.get('access-control-allow-origin')).toBeNull()
+    const answer = await service.call('GET', '/healthz', { headers: { origin } })
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+    expect(answer.headers.get('vary')).toBe('Origin')
+  })
+
+  test('preflights count against no limit', async () => {
+    await using service = await startService({
+      environment: { ...environment, RATE_LIMIT_ANONYMOUS: '1/1m' },
+    })
+    const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' }
+    for (let n = 0; n < 3; n++) {
+      expect((await service.call('OPTIONS', '/v1/auth/login', { headers })).status).toBe(204)
+    }
+  })
+})
+
+test('the start page has a strict content security policy', async () => {
+  await using service = await startService()
+  const { status, headers, body } = await service.call('GET', '/')
+  expect(status).toBe(200)
+  expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(headers.get('content-security-policy')).toStartWith("default-src 'none';")
+  expect(body).not.toContain('<script')
+})
