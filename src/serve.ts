@@ -32,6 +32,7 @@ export const { version } = packageJson
 // Named from here: in the executable this module lies at the root of what it carries.
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
 const stopDeadlineMilliseconds = 10_000
+const stopPollMilliseconds = 5
 
 /** What a test puts in the place of the real thing. */
 export type Substitutes = {
@@ -125,6 +126,7 @@ export async function openService(
     connection,
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
+      await chatChannel.drain()
       stopWatching()
       await storage.close()
     },
@@ -147,7 +149,8 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
     /** Answers what is running, closes sockets with 1001, makes everything durable. Design, "Failure". */
     async stop() {
       await service.chatChannel.drain()
-      await Promise.race([server.stop(), Bun.sleep(stopDeadlineMilliseconds)])
+      void server.stop()
+      await finishRequests(server)
       await server.stop(true)
       await service.close()
     },
@@ -170,6 +173,14 @@ function listen({ app, chatChannel }: Service, config: Config) {
   }
   if (!app.server) throw new StartError(`cannot listen on ${host}:${port}`)
   return app.server
+}
+
+/** `server.stop()` would wait for idle keep-alive connections too. */
+async function finishRequests(server: { pendingRequests: number }) {
+  const deadline = performance.now() + stopDeadlineMilliseconds
+  while (server.pendingRequests > 0 && performance.now() < deadline) {
+    await Bun.sleep(stopPollMilliseconds)
+  }
 }
 
 function openStorage(

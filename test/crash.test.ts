@@ -127,7 +127,7 @@ describe.skipIf(!compiler)('with a disk that can be watched', () => {
   })
 
   test('the same cut would lose messages if the log were not synced', async () => {
-    const { missing } = await cutPower(500, { POWER_CUT_DEAF: '1' })
+    const { missing } = await cutPower(1_200, { POWER_CUT_DEAF: '1' })
     expect(missing).toBeGreaterThan(0)
   })
 

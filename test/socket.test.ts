@@ -457,6 +457,23 @@ test('stopping answers what was taken and closes every socket with 1001', async 
   expect(ada.socket.frames.filter(({ type }) => type === 'new_message')).toHaveLength(20)
 })
 
+test('stopping waits for a request whose write is not on the disk yet', async () => {
+  let release = () => {}
+  let hold = false
+  const sync = (real: () => Promise<void>) =>
+    hold ? new Promise<void>((resolve) => (release = resolve)) : real()
+  await using service = await startService({ listen: true, sync })
+  const { a, conversationId } = await service.pair()
+  hold = true
+  const sending = service.say(a, conversationId, 'last words')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const stopping = service.stop()
+  hold = false
+  release()
+  expect((await sending).status).toBe(201)
+  await stopping
+})
+
 /** The head of the answer to an upgrade request. */
 async function upgrade(base: string, path: string, more: Record<string, string> = {}) {
   const socket = openUpgrade(base, path, more)

@@ -15,7 +15,6 @@ export type ServerProcess = Awaited<ReturnType<typeof startServer>>
 /** A server in a process of its own, on a free port, without request limits. */
 export async function startServer(options: Options = {}) {
   const { command = ['bun', join(project, 'src/main.ts')], dataDir, cwd, environment } = options
-  const startedAt = performance.now()
   const child = Bun.spawn(command, {
     ...(cwd !== undefined && { cwd }),
     env: {
@@ -49,7 +48,6 @@ export async function startServer(options: Options = {}) {
 
   return {
     base: `http://127.0.0.1:${port}`,
-    startMilliseconds: performance.now() - startedAt,
     output: () => output,
     exited: child.exited,
     kill: (signal: 'SIGKILL' | 'SIGTERM') => {

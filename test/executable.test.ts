@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from './support/directory.ts'
+import { allMessages, call, meet, startServer } from './support/process.ts'
+import { TestSocket } from './support/socket.ts'
+
+const workshop = temporaryDirectory()
+const executable = join(workshop.path, 'hostline')
+
+beforeAll(() => {
+  const script = join(import.meta.dir, '../scripts/build.ts')
+  const built = Bun.spawnSync(['bun', script, executable])
+  if (built.exitCode !== 0) throw new Error(built.stderr.toString())
+})
+afterAll(() => workshop[Symbol.dispose]())
+
+function emptyFolder(name: string) {
+  const path = join(workshop.path, name)
+  mkdirSync(path)
+  return path
+}
+
+function command(cwd: string, ...args: string[]) {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([executable, ...args], { cwd, env: {} })
+  return { exitCode, out: stdout.toString().trim(), err: stderr.toString().trim() }
+}
+
+test('two people register and talk over both transports, and all is there after a restart', async () => {
+  const cwd = emptyFolder('served')
+  const first = await startServer({ command: [executable], cwd })
+  const people = await meet(first.base)
+  const { a, b, conversationId } = people
+  const socketOf = (token: string) =>
+    TestSocket.open(`${first.base.replace('http', 'ws')}/v1/chat/ws?token=${token}`)
+  const [ada, bob] = [await socketOf(a.token), await socketOf(b.token)]
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  const overRest = await call(first.base, 'POST', path, {
+    token: a.token,
+    body: { body: 'by REST' },
+  })
+  expect(overRest.status).toBe(201)
+  expect((await bob.next('new_message')).message).toEqual(overRest.body)
+  bob.send({ type: 'message', conversation_id: conversationId, body: 'by frame' })
+  await ada.next('new_message')
+  expect((await ada.next('new_message')).message.body).toBe('by frame')
+
+  const stoppedAt = performance.now()
+  expect(await first.kill('SIGTERM')).toBe(0)
+  expect(performance.now() - stoppedAt).toBeLessThan(2_000) // idle connections are not waited for
+  expect([await ada.closed, await bob.closed]).toEqual([1001, 1001])
+  expect(readdirSync(cwd)).toEqual(['data'])
+  expect(readdirSync(join(cwd, 'data')).sort()).toEqual(['hostline.db', 'hostline.lock'])
+
+  const startedAt = performance.now()
+  await using second = await startServer({ command: [executable], cwd })
+  expect((await call(second.base, 'GET', '/healthz')).status).toBe(200)
+  const milliseconds = Math.round(performance.now() - startedAt)
+  console.log(`from start to first answer on an existing database: ${milliseconds} ms`)
+  const left = await allMessages(second.base, conversationId, a.token)
+  expect(left.map(({ body }) => body)).toEqual(['by frame', 'by REST'])
+  expect((await call(second.base, 'GET', '/v1/openapi.json')).status).toBe(200)
+})
+
+test('keeps its log short: the checkpoint Worker is in the executable', async () => {
+  await using server = await startServer({ command: [executable], cwd: emptyFolder('worker') })
+  const { a, conversationId } = await meet(server.base)
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  for (let n = 0; n < 20; n++) {
+    const burst = Array.from({ length: 50 }, () =>
+      call(server.base, 'POST', path, { token: a.token, body: { body: `message ${n}` } }),
+    )
+    expect((await Promise.all(burst)).every(({ status }) => status === 201)).toBe(true)
+  }
+  expect(server.output()).not.toContain('checkpoint')
+  expect(await server.kill('SIGTERM')).toBe(0)
+})
+
+test('commands work in it', () => {
+  const cwd = emptyFolder('commands')
+  expect(command(cwd, 'version')).toMatchObject({
+    exitCode: 0,
+    out: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+  })
+  expect(command(cwd, 'user', 'create', '--email', 'a@b.co', '--role', 'admin').exitCode).toBe(0)
+  expect(command(cwd, 'user', 'list').out).toContain('a@b.co')
+  expect(command(cwd, 'check')).toMatchObject({ exitCode: 0 })
+  expect(JSON.parse(command(cwd, 'openapi').out).openapi).toBe('3.1.0')
+  expect(command(cwd, 'nonsense').exitCode).toBe(2)
+})
+
+test('what lies in the folder where it starts is not run', () => {
+  const cwd = emptyFolder('trap')
+  writeFileSync(join(cwd, '.env'), 'PORT=nonsense\n')
+  writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./evil.ts"]\n')
+  writeFileSync(join(cwd, 'evil.ts'), 'process.exit(66)\n')
+  expect(command(cwd, 'check')).toMatchObject({ exitCode: 0 })
+})
