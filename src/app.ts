@@ -26,6 +26,7 @@ export type AppOptions = {
   isReady: () => Promise<boolean>
   log: Log
   version: string
+  isTls: boolean
   publicUrl: string
 }
 
@@ -45,7 +46,9 @@ export function createApp(options: AppOptions) {
   return new Elysia({
     systemRouter: false, // one router, so that in-process tests and the server see the same paths
     strictPath: true,
-    handler: { standardHostname: false }, // hosts of one to three letters are hosts
+    // The router looks for the path from a fixed place on: after `http://`, so that short hosts are hosts too, or
+    // further right, which `https://` needs.
+    handler: { standardHostname: options.isTls },
     normalize: false,
     serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
   })

@@ -1,10 +1,13 @@
 import './production.ts'
 import { run } from './cli/run.ts'
 
-process.exitCode = await run(process.argv.slice(2), {
+const exitCode = await run(process.argv.slice(2), {
   environment: process.env,
   isInteractive: process.stdout.isTTY === true,
   out: (line) => process.stdout.write(`${line}\n`),
   err: (line) => process.stderr.write(`${line}\n`),
   readStdin: () => Bun.stdin.text(),
 })
+
+// A failure may leave something running that would keep the process; a success lets its output drain.
+if (exitCode !== 0) process.exit(exitCode)

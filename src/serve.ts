@@ -108,6 +108,7 @@ export async function openService(
     log,
     version,
     publicUrl: config.publicUrl,
+    isTls: config.tls !== undefined,
     pipeline: {
       newId,
       limiter: createRateLimiter(clock.now),
@@ -141,7 +142,10 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
     process.exit(1)
   }
   const service = await openService(config, log, onFatal, substitutes)
-  const server = listen(service, config)
+  const server = await listen(service, config).catch(async (error: unknown) => {
+    await service.close()
+    throw error
+  })
 
   return {
     port: server.port ?? config.port,
@@ -157,7 +161,7 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
   }
 }
 
-function listen({ app, chatChannel }: Service, config: Config) {
+async function listen({ app, chatChannel }: Service, config: Config) {
   const { port, host, tls } = config
   try {
     app.listen({

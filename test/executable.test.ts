@@ -96,3 +96,42 @@ test('what lies in the folder where it starts is not run', () => {
   writeFileSync(join(cwd, 'evil.ts'), 'process.exit(66)\n')
   expect(command(cwd, 'check')).toMatchObject({ exitCode: 0 })
 })
+
+test('a port that is taken is told in one line, and nothing hangs on', async () => {
+  await using first = await startServer({ command: [executable], cwd: emptyFolder('first') })
+  const { port } = new URL(first.base)
+  const environment = { PORT: port }
+  const second = await startServer({
+    command: [executable],
+    cwd: emptyFolder('second'),
+    environment,
+  }).catch(({ message }: Error) => message)
+  expect(second).toMatch(/ended with 1: hostline: cannot listen on 127\.0\.0\.1:\d+: .*in use/)
+})
+
+const openssl = Bun.which('openssl')
+
+test.skipIf(!openssl)('serves https and wss with a certificate of its own', async () => {
+  const cwd = emptyFolder('tls')
+  const request =
+    '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
+  Bun.spawnSync([openssl ?? '', 'req', ...request.split(' ')], { cwd })
+  const environment = { TLS_CERT: join(cwd, 'cert.pem'), TLS_KEY: join(cwd, 'key.pem') }
+  await using server = await startServer({ command: [executable], cwd, environment })
+  const base = server.base.replace('http:', 'https:')
+  const tls = { rejectUnauthorized: false }
+  const registered = await fetch(`${base}/v1/auth/register`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'ada@example.com', password: 'correct horse' }),
+    tls,
+  })
+  const { access_token } = (await registered.json()) as { access_token: string }
+  const url = `${base.replace('https', 'wss')}/v1/chat/ws?token=${access_token}`
+  const socket = new WebSocket(url, { tls } as never)
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve
+    socket.onerror = reject
+  })
+  socket.close()
+})

@@ -368,6 +368,26 @@ describe('limits', () => {
     expect(service.hub.stats().sockets).toBe(50)
   })
 
+  test('typing is the first thing that a slow reader does not get', async () => {
+    const clock = createTestClock()
+    await using chat = await startPair({ environment: framesOff, clock })
+    const { service, ada, bob, conversationId } = chat
+    bob.socket.close()
+    const stuck = await stuckReader(service.base, `/v1/chat/ws?token=${bob.token}`)
+    const about = { conversation_id: conversationId }
+    for (let round = 0; round < 400 && service.hub.stats().dropped === 0; round++) {
+      for (let n = 0; n < 5; n++) {
+        ada.socket.send({ type: 'message', ...about, body: 'x'.repeat(5_000) })
+        await ada.socket.next('new_message')
+      }
+      clock.advance(2_000)
+      ada.socket.send({ type: 'typing', ...about })
+      await ada.socket.settled()
+    }
+    expect(service.hub.stats()).toEqual({ dropped: 1, sockets: 2, users: 2 })
+    stuck.destroy()
+  })
+
   test('a reader that does not read is cut off, and nobody waits for it', async () => {
     await using chat = await startPair({ environment: framesOff })
     const { service, ada, bob, conversationId } = chat

@@ -48,7 +48,6 @@ export type FieldProblemKey =
   | 'host'
   | 'websocket_only'
   | 'cursor'
-  | 'other_user'
 
 type ErrorOptions = { details?: FieldProblems; retryAfterSeconds?: number; cause?: unknown }
 

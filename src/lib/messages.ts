@@ -47,7 +47,6 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'must be the name of this server',
       websocket_only: 'this address only takes WebSocket connections',
       cursor: 'is not a cursor of this list',
-      other_user: 'belongs to another user',
     },
   },
   de: {
@@ -91,7 +90,6 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'muss der Name dieses Servers sein',
       websocket_only: 'diese Adresse nimmt nur WebSocket-Verbindungen an',
       cursor: 'ist keine Marke dieser Liste',
-      other_user: 'gehört einer anderen Person',
     },
   },
   es: {
@@ -134,7 +132,6 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'debe ser el nombre de este servidor',
       websocket_only: 'esta dirección solo acepta conexiones WebSocket',
       cursor: 'no es un cursor de esta lista',
-      other_user: 'pertenece a otra persona',
     },
   },
   fr: {
@@ -178,7 +175,6 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'doit être le nom de ce serveur',
       websocket_only: "cette adresse n'accepte que des connexions WebSocket",
       cursor: "n'est pas un curseur de cette liste",
-      other_user: 'appartient à une autre personne',
     },
   },
   pt: {
@@ -221,7 +217,6 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'deve ser o nome deste servidor',
       websocket_only: 'este endereço só aceita ligações WebSocket',
       cursor: 'não é um cursor desta lista',
-      other_user: 'pertence a outra pessoa',
     },
   },
 }

@@ -7,7 +7,6 @@ export const messageTypes = ['text', 'file'] as const
 export type MessageType = (typeof messageTypes)[number]
 
 export const keyStates = ['next', 'active', 'retired'] as const
-export type KeyState = (typeof keyStates)[number]
 
 export const actorTypes = ['user', 'service_key', 'command_line', 'system'] as const
 export type ActorType = (typeof actorTypes)[number]

@@ -43,5 +43,11 @@ export function watchAccess(options: AccessWatchOptions): () => void {
     onKeysChanged().catch((error: unknown) => log.error('the keys could not be read', { error }))
   }
 
-  return clock.every(intervalMilliseconds, look)
+  return clock.every(intervalMilliseconds, () => {
+    try {
+      look()
+    } catch (error) {
+      log.error('changes beside this process could not be read; trying again', { error })
+    }
+  })
 }

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { AppError } from '../../lib/errors.ts'
+import { createGate } from '../../lib/gate.ts'
 
 export type Argon2Cost = { memoryKibibytes: number; iterations: number }
 
@@ -20,7 +21,12 @@ export type Passwords = {
 /** argon2id on the runtime's threads (decisions 3). One core stays free: a storm of logins must not starve the
  *  event loop, nor the syncs that share those threads. */
 export function createPasswords(cost: Argon2Cost = contractCost): Passwords {
-  const gate = createGate(Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1)))
+  const width = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
+  const gate = createGate(
+    width,
+    maxWaiting,
+    () => new AppError('unavailable', { retryAfterSeconds }),
+  )
   const options = {
     algorithm: 'argon2id',
     memoryCost: cost.memoryKibibytes,
@@ -43,23 +49,4 @@ export function createPasswords(cost: Argon2Cost = contractCost): Passwords {
 async function compare(password: string, hash: string) {
   // Bun refuses an empty password before it works: give it one that no hash of ours can have.
   return Bun.password.verify(password === '' ? '\0' : password, hash)
-}
-
-/** Lets `width` pieces of work run at once; the others wait in line, up to a bound. */
-function createGate(width: number) {
-  let running = 0
-  const waiting: Array<() => void> = []
-
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (waiting.length >= maxWaiting) throw new AppError('unavailable', { retryAfterSeconds })
-    if (running >= width) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running++
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
-    }
-  }
 }

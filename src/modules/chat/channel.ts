@@ -1,7 +1,7 @@
 import type { WebSocketHandler } from 'bun'
 import type { Caller } from '../../http/exchange.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { asAppError, errorBody } from '../../lib/error-body.ts'
+import { asAppError } from '../../lib/error-body.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Locale } from '../../lib/messages.ts'
@@ -9,7 +9,7 @@ import type { Limit } from '../../lib/sliding-window.ts'
 import { closeCodes } from '../../realtime/close-codes.ts'
 import type { Hub } from '../../realtime/hub.ts'
 import { Connection } from './connection.ts'
-import { type ClientFrame, decodeFrame, frameField } from './frames.ts'
+import { type ClientFrame, decodeFrame, errorFrame } from './frames.ts'
 import type { ChatService } from './service.ts'
 
 type ChatChannelOptions = {
@@ -100,19 +100,10 @@ export function createChatChannel(options: ChatChannelOptions) {
     connection.extend(caller)
   }
 
-  function refuse(connection: Connection, value: unknown, error: unknown) {
+  function refuse(connection: Connection, refused: unknown, error: unknown) {
     const refusal = asAppError(error)
     if (refusal.kind === 'internal_error') log.error('a frame failed', { error })
-    connection.sendFrame({
-      type: 'error',
-      ...errorBody(refusal, connection.locale),
-      ...(refusal.retryAfterSeconds !== undefined && { retry_after: refusal.retryAfterSeconds }),
-      request: {
-        type: frameField(value, 'type'),
-        conversation_id: frameField(value, 'conversation_id'),
-        client_id: frameField(value, 'client_id'),
-      },
-    })
+    connection.sendFrame(errorFrame(refusal, connection.locale, refused))
   }
 
   const stopSweeping = clock.every(sweepMilliseconds, () => {

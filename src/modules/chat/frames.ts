@@ -1,8 +1,9 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { ErrorBody } from '../../lib/error-body.ts'
+import { ErrorBody, errorBody } from '../../lib/error-body.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { fieldProblems, Refined } from '../../lib/fields.ts'
+import type { Locale } from '../../lib/messages.ts'
 import { messageTypes } from '../../lib/vocabulary.ts'
 import { Message, messageFields, messageProblems, messageView } from './model.ts'
 import type { MessageRow } from './store.ts'
@@ -65,7 +66,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** A text field of something that may be a frame. */
-export function frameField(value: unknown, name: string): string | undefined {
+function frameField(value: unknown, name: string): string | undefined {
   const field = isObject(value) ? value[name] : undefined
   return typeof field === 'string' ? field : undefined
 }
@@ -108,4 +109,24 @@ export function readReceiptFrame(
   userId: string,
 ): Static<typeof ReadReceiptFrame> {
   return { type: 'read_receipt', conversation_id: conversationId, user_id: userId }
+}
+
+/** Tells what was refused and why; of the refused frame only what tells it apart comes back. */
+export function errorFrame(
+  refusal: AppError,
+  locale: Locale,
+  refused: unknown,
+): Static<typeof ErrorFrame> {
+  const { retryAfterSeconds } = refusal
+  const names = ['type', 'conversation_id', 'client_id']
+  const known = names.flatMap((name) => {
+    const value = frameField(refused, name)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return {
+    type: 'error',
+    ...errorBody(refusal, locale),
+    ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
+    request: Object.fromEntries(known),
+  }
 }
