@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another. */
@@ -89,7 +89,8 @@ for (const one of cases) {
   if (one.syncMs > 0 && !shim) continue
   console.log(row(one, await measure(one)))
 }
-if (!shim) console.log('no C compiler here: the cases with a slow disk were left out')
+if (shim) rmSync(dirname(shim), { recursive: true })
+else console.log('no C compiler here: the cases with a slow disk were left out')
 
 function row({ name, target, senders, readers }: Case, r: Result) {
   const sent =
