@@ -191,6 +191,16 @@ describe('bodies', () => {
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['body']])
   })
 
+  test.each([
+    ['brackets in texts', '[['.repeat(100)],
+    ['escaped quotes in texts', '"\\"['.repeat(100)],
+    ['a very long text', 'x'.repeat(64_000)],
+  ])('with %s are read as what they are', async (_, email) => {
+    await using service = await startService()
+    const body = { email, password: 'x' }
+    expect((await service.call('POST', '/v1/auth/login', { body })).status).toBe(401)
+  })
+
   test('with __proto__ or constructor change nothing', async () => {
     await using service = await startService()
     const body =

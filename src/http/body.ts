@@ -31,14 +31,18 @@ export async function readJson(request: Request, early: Uint8Array | undefined):
   throw invalidField('body', 'malformed_json')
 }
 
+const nesting: Record<string, number> = { '[': 1, '{': 1, ']': -1, '}': -1 }
+
 function isDeeperThan(max: number, text: string): boolean {
   let depth = 0
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
-    if (token === '[' || token === '{') depth++
-    else if (token === ']' || token === '}') depth--
-    if (depth > max) return true
+  let isInText = false
+  for (let i = 0; i < text.length && depth <= max; i++) {
+    const character = text.charAt(i)
+    if (character === '"') isInText = !isInText
+    else if (!isInText) depth += nesting[character] ?? 0
+    else if (character === '\\') i++
   }
-  return false
+  return depth > max
 }
 
 async function readBounded(request: Request): Promise<Uint8Array> {
