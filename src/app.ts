@@ -1,4 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia'
+import type { AuditTrail } from './db/audit-trail.ts'
 import { readJson } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { routeBase } from './http/exchange.ts'
@@ -6,7 +7,13 @@ import { describeApi } from './http/openapi.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { createRouteFinder, describedRoutes } from './http/route-table.ts'
 import type { Log } from './lib/log.ts'
+import { accountAdminRoutes } from './modules/accounts/admin-routes.ts'
 import type { Keyring } from './modules/accounts/keys.ts'
+import type { People } from './modules/accounts/people.ts'
+import { profileRoutes } from './modules/accounts/profile-routes.ts'
+import type { ProfileService } from './modules/accounts/profile-service.ts'
+import { recoveryRoutes } from './modules/accounts/recovery-routes.ts'
+import type { RecoveryService } from './modules/accounts/recovery-service.ts'
 import { accountRoutes } from './modules/accounts/routes.ts'
 import type { AccountService } from './modules/accounts/service.ts'
 import type { ChatChannel } from './modules/chat/channel.ts'
@@ -14,11 +21,18 @@ import type { AvatarUrl } from './modules/chat/model.ts'
 import { chatRoutes } from './modules/chat/routes.ts'
 import type { ChatService } from './modules/chat/service.ts'
 import { chatSocketRoute } from './modules/chat/socket.ts'
+import { platformRoutes } from './modules/platform/routes.ts'
 import { descriptionRoute, webRoutes } from './web/routes.ts'
 
 export type AppOptions = {
   accounts: AccountService
+  recovery: RecoveryService
+  profiles: ProfileService
+  people: People
   keyring: Keyring
+  audit: AuditTrail
+  /** What the modules keep of a person, for their export. */
+  exports: Record<string, (userId: string) => Iterable<unknown>>
   chat: ChatService
   chatChannel: ChatChannel
   avatarUrl: AvatarUrl
@@ -38,6 +52,10 @@ export function createApp(options: AppOptions) {
   const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
     .use(webRoutes(options))
     .use(accountRoutes(options))
+    .use(recoveryRoutes(options))
+    .use(profileRoutes(options))
+    .use(accountAdminRoutes(options))
+    .use(platformRoutes(options))
     .use(chatRoutes(options))
     .use(chatSocketRoute(options.chatChannel))
     .use(descriptionRoute(() => describeApi(routes, version, publicUrl)))

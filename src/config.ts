@@ -28,6 +28,17 @@ export const entries = {
     parse: (text) => (isAbsolute(text) ? text : resolve(nonEmpty(text))),
     doc: 'Directory of everything that must be kept.',
   }),
+  SMTP_URL: entry({
+    fallback: '',
+    parse: optional(smtpUrl),
+    doc: 'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it mails are logged.',
+  }),
+  MAIL_FROM: entry({
+    fallback: '',
+    shown: 'hostline@ the host of `PUBLIC_URL`',
+    parse: optional(nonEmpty),
+    doc: 'Sender of mails, such as `Example <noreply@example.com>`.',
+  }),
   TRUSTED_PROXIES: entry({
     fallback: '',
     parse: list(network),
@@ -96,6 +107,8 @@ export type Config = Readonly<{
   /** Host name of the public URL, without port: the issuer of access tokens. */
   issuer: string
   dataDir: string
+  smtpUrl: string | undefined
+  mailFrom: string
   trustedProxies: readonly Network[]
   corsOrigins: readonly string[]
   tls: Readonly<{ cert: string; key: string }> | undefined
@@ -134,6 +147,8 @@ function configOf(values: Values, isTerminal: boolean): Config {
     publicUrl,
     issuer: new URL(publicUrl).hostname,
     dataDir: values.DATA_DIR,
+    smtpUrl: values.SMTP_URL,
+    mailFrom: values.MAIL_FROM ?? `Hostline <hostline@${new URL(publicUrl).hostname}>`,
     trustedProxies: values.TRUSTED_PROXIES,
     corsOrigins: values.CORS_ORIGINS,
     tls: cert !== undefined && key !== undefined ? { cert, key } : undefined,
@@ -205,6 +220,12 @@ function network(text: string): Network {
 function httpUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined
+}
+
+function smtpUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if ((url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname) return text
+  throw new Error('be an address such as smtp://user:password@mail.example.com:587')
 }
 
 function origin(text: string): string {

@@ -7,20 +7,31 @@ import { type Connection, openForServer } from './db/client.ts'
 import { openLogSync } from './db/log-sync.ts'
 import { createWriter, type Writer } from './db/writer.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
+import { startMaintenance } from './jobs/maintenance.ts'
 import { createOutbox } from './jobs/outbox.ts'
+import { startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
+import { createLogMailer } from './mail/log-mailer.ts'
+import { createSmtpMailer } from './mail/smtp.ts'
 import { watchAccess } from './modules/accounts/access-watch.ts'
 import { createAvatarUrls } from './modules/accounts/avatar.ts'
 import { createKeyStore } from './modules/accounts/key-store.ts'
 import { openKeyring } from './modules/accounts/keys.ts'
+import { createLoginThrottle } from './modules/accounts/login-throttle.ts'
+import { createMailJobs } from './modules/accounts/mail-jobs.ts'
+import { createOneTimeTokens } from './modules/accounts/one-time-tokens.ts'
 import { type Argon2Cost, createPasswords } from './modules/accounts/passwords.ts'
+import { createPeople } from './modules/accounts/people.ts'
+import { createProfileService } from './modules/accounts/profile-service.ts'
+import { createRecoveryService } from './modules/accounts/recovery-service.ts'
 import { createAccountService } from './modules/accounts/service.ts'
 import { createSessionStore } from './modules/accounts/session-store.ts'
 import { createSessions } from './modules/accounts/sessions.ts'
 import { createAccountStore } from './modules/accounts/store.ts'
+import { createTokenStore } from './modules/accounts/token-store.ts'
 import { createAccessTokens } from './modules/accounts/tokens.ts'
 import { createChatChannel } from './modules/chat/channel.ts'
 import { createChatService } from './modules/chat/service.ts'
@@ -67,17 +78,30 @@ export async function openService(
   const keyring = await openKeyring({ keys: createKeyStore(orm), write, clock })
   const tokens = createAccessTokens({ keyring, issuer: config.issuer, clock, newId })
   const accountStore = createAccountStore(orm)
-  const accounts = createAccountService({
+  const sessionStore = createSessionStore(orm)
+  const { closeSession, closeUser } = hub
+  const common = {
     store: accountStore,
-    sessions: createSessions({ store: createSessionStore(orm), audit, newId, clock }),
     passwords: createPasswords(substitutes.passwordCost),
-    tokens,
+    throttle: createLoginThrottle(clock, config.limits.login !== 'off'),
+    audit,
     outbox,
     write,
     newId,
     clock,
-    closeSession: hub.closeSession,
+    closeSession,
+    closeUser,
+  }
+  const oneTimeTokens = createOneTimeTokens({ store: createTokenStore(orm), clock })
+  const sessions = createSessions({ store: sessionStore, audit, newId, clock })
+  const accounts = createAccountService({ ...common, sessions, tokens, oneTimeTokens })
+  const recovery = createRecoveryService({
+    ...common,
+    sessions: sessionStore,
+    tokens: oneTimeTokens,
   })
+  const profiles = createProfileService({ ...common, sessions: sessionStore, recovery })
+  const people = createPeople(common)
 
   const chat = createChatService({ store: chatStore, write, hub, newId, clock })
   const chatChannel = createChatChannel({
@@ -94,15 +118,39 @@ export async function openService(
     store: accountStore,
     clock,
     log,
-    onAccessChanged: hub.closeUser,
+    onAccessChanged: closeUser,
     onKeysChanged: keyring.reload,
   })
 
+  const mailer =
+    config.smtpUrl === undefined
+      ? createLogMailer(log)
+      : createSmtpMailer(config.smtpUrl, config.mailFrom)
+  const runner = startRunner({
+    outbox,
+    handlers: createMailJobs({
+      ...common,
+      tokens: oneTimeTokens,
+      mailer,
+      publicUrl: config.publicUrl,
+    }),
+    write,
+    clock,
+    log,
+    random: Math.random,
+  })
+  const stopMaintenance = startMaintenance({ orm, write, clock, log })
+
   const app = createApp({
     accounts,
+    recovery,
+    profiles,
+    people,
     keyring,
+    audit,
     chat,
     chatChannel,
+    exports: { messages: chat.exportMessages },
     avatarUrl: createAvatarUrls(config.publicUrl),
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
     log,
@@ -125,10 +173,14 @@ export async function openService(
     chatChannel,
     hub,
     connection,
+    accounts,
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
       await chatChannel.drain()
       stopWatching()
+      stopMaintenance()
+      await runner.stop()
+      mailer.close()
       await storage.close()
     },
   }
@@ -142,6 +194,7 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
     process.exit(1)
   }
   const service = await openService(config, log, onFatal, substitutes)
+  const setUpToken = await service.accounts.offerSetUp()
   const server = await listen(service, config).catch(async (error: unknown) => {
     await service.close()
     throw error
@@ -149,6 +202,8 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
 
   return {
     port: server.port ?? config.port,
+    /** Where the first admin can be made within 30 minutes; undefined when there is one. */
+    setUpLink: setUpToken && `${config.publicUrl}/set-up#token=${setUpToken}`,
     service,
     /** Answers what is running, closes sockets with 1001, makes everything durable. Design, "Failure". */
     async stop() {
@@ -214,10 +269,15 @@ function openStorage(
       return writer.isHealthy()
     },
     async close() {
-      await writer.drained()
+      await writer.close()
       await checkpointer.close()
       await logFile.close()
-      connection.close()
+      try {
+        connection.close()
+      } catch (error) {
+        // Nothing that was promised hangs on this last copy: the log is whole and is read at the next start.
+        log.warn('the log could not be copied into the database', { error })
+      }
     },
   }
 }

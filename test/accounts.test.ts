@@ -250,7 +250,7 @@ describe('refresh', () => {
     expect((await refresh(service, next.body.refresh_token)).body).toEqual(invalidToken)
     expect(await isIn(service, ada)).toBe(false)
     const rows = service.sqlite.query('SELECT action, actor_id FROM audit_log').all()
-    expect(rows).toEqual([{ action: 'refresh_token_reused', actor_id: ada.id }])
+    expect(rows).toContainEqual({ action: 'refresh_token_reused', actor_id: ada.id })
   })
 
   test('reusing a grandparent revokes the family at once', async () => {

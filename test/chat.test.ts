@@ -209,6 +209,22 @@ describe('sending', () => {
     expect([answer.status, answer.body]).toEqual([201, expect.objectContaining(body)])
   })
 
+  test('null counts as left out: what the service answers can be sent again', async () => {
+    await using service = await startService()
+    const { a, conversationId } = await service.pair()
+    const { body: first } = await service.say(a, conversationId, 'hello')
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const again = await service.call('POST', path, {
+      token: a.token,
+      body: { ...first, client_id: null },
+    })
+    expect([again.status, again.body.body, again.body.id !== first.id]).toEqual([
+      201,
+      'hello',
+      true,
+    ])
+  })
+
   test('a text drops the fields of a file, and what a client may not write', async () => {
     await using service = await startService()
     const { a, b, conversationId } = await service.pair()
@@ -243,7 +259,7 @@ describe('sending', () => {
     [{ body: 'a', file_size: -1 }, { file_size: 'must be at least 0' }],
     [{ body: 'a', file_name: 'n'.repeat(256) }, { file_name: 'must have at most 255 characters' }],
     [{ body: 'a', file_type: 'image' }, { file_type: 'must be a media type such as image/png' }],
-    [{ body: 'a', client_id: '' }, { client_id: 'must have at least 1 characters' }],
+    [{ body: 'a', client_id: '' }, { client_id: 'must not be empty' }],
     [{ body: 'a', client_id: 'c'.repeat(65) }, { client_id: 'must have at most 64 characters' }],
     [[], { body: 'must be an object' }],
   ])('refuses %j', async (body, details) => {
@@ -371,7 +387,7 @@ describe('reading messages', () => {
 
   test.each([
     ['page=0', { page: 'must be at least 1' }],
-    ['page=-1', { page: 'must be a whole number' }],
+    ['page=-1', { page: 'must be at least 1' }],
     ['page=1.5', { page: 'must be a whole number' }],
     ['page=0x10', { page: 'must be a whole number' }],
     ['page=1e1', { page: 'must be a whole number' }],

@@ -149,7 +149,9 @@ describe('accounts', () => {
       await hostline(`user ${act}`, service.directory)
     }
     const rows = service.sqlite
-      .query('SELECT action, actor_type, target_id, details FROM audit_log ORDER BY id')
+      .query(
+        "SELECT action, actor_type, target_id, details FROM audit_log WHERE actor_type = 'command_line' ORDER BY id",
+      )
       .all()
     const row = { actor_type: 'command_line', target_id: id, details: null }
     expect(rows).toEqual([

@@ -133,8 +133,7 @@ describe('the description', () => {
       maxLength: 256,
     })
     expect(components.schemas.NewMessage.properties.type).toEqual({
-      type: 'string',
-      enum: ['text', 'file'],
+      anyOf: [{ type: 'string', enum: ['text', 'file'] }, { type: 'null' }],
     })
     expect(components.schemas.Message.properties.file_size).toEqual({
       anyOf: [{ type: 'integer' }, { type: 'null' }],

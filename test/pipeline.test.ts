@@ -129,6 +129,19 @@ describe('the order of checks', () => {
     }
   })
 
+  test('what is refused before the limit still tells the limit, and does not count', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { RATE_LIMIT_ANONYMOUS: '7/1m' },
+    })
+    const long = `POST /v1/zz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n`
+    const { status, head } = await raw(service.base, long)
+    expect(status).toBe(413)
+    expect(head).toContain(
+      'x-ratelimit-limit: 7\r\nx-ratelimit-remaining: 7\r\nx-ratelimit-reset: ',
+    )
+  })
+
   test('the limit comes before the path, the path before the token', async () => {
     await using service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '1/1m' } })
     expect((await service.call('GET', '/nope')).status).toBe(404)
@@ -263,7 +276,7 @@ describe('languages', () => {
 describe('failures of our own', () => {
   test('are answered with 500 and tell nothing; the log has the request id', async () => {
     await using service = await startService()
-    const { token } = await service.register()
+    const { token } = (await service.pair()).a
     service.sqlite.run('ALTER TABLE participants RENAME TO hidden')
     const answer = await service.call('GET', '/v1/chat/conversations', { token })
     expect([answer.status, answer.body]).toEqual([

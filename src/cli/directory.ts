@@ -1,12 +1,13 @@
 import { readConfig } from '../config.ts'
-import { createAuditTrail } from '../db/audit-trail.ts'
+import { type AuditTrail, createAuditTrail } from '../db/audit-trail.ts'
 import { openForCommand } from '../db/client.ts'
 import type { Write } from '../db/writer.ts'
-import { systemClock } from '../lib/clock.ts'
+import { createOutbox, type Outbox } from '../jobs/outbox.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { createIds } from '../lib/ids.ts'
-import { createKeyStore } from '../modules/accounts/key-store.ts'
+import { createKeyStore, type KeyStore } from '../modules/accounts/key-store.ts'
 import { createPasswords } from '../modules/accounts/passwords.ts'
-import { createPeople } from '../modules/accounts/people.ts'
+import { createPeople, type People } from '../modules/accounts/people.ts'
 import { createAccountStore } from '../modules/accounts/store.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -21,22 +22,32 @@ export async function withDirectory<T>(
   const clock = systemClock
   const newId = createIds(clock)
   const write: Write = async (act) => sqlite.transaction(act).immediate()
+  const audit = createAuditTrail(orm, newId, clock)
   const people = createPeople({
     store: createAccountStore(orm),
     passwords: createPasswords(),
-    audit: createAuditTrail(orm, newId, clock),
+    audit,
     write,
     newId,
     clock,
+    closeUser: () => {}, // a running server sees the change and does it
   })
   try {
-    return await work({ people, keys: createKeyStore(orm) })
+    const outbox = createOutbox(orm, newId, clock)
+    return await work({ people, keys: createKeyStore(orm), audit, outbox, write, clock })
   } finally {
     connection.close()
   }
 }
 
-type Directory = {
-  people: ReturnType<typeof createPeople>
-  keys: ReturnType<typeof createKeyStore>
+export type Directory = {
+  people: People
+  keys: KeyStore
+  audit: AuditTrail
+  outbox: Outbox
+  write: Write
+  clock: Clock
 }
+
+/** Who the audit log names for what a command did. */
+export const commandLine = { type: 'command_line' } as const

@@ -21,6 +21,7 @@ usage: hostline [command]
   user disable E                            shut the account out
   user list                                 id, e-mail, role, state of every account
   keys list                                 the keys that access tokens are signed with
+  keys rotate [--now]                       go over to the next key; nobody is logged out
   check                                     configuration, database, disk
   openapi                                   print the API description
   version, help
@@ -56,6 +57,8 @@ export async function run(argv: string[], terminal: Terminal): Promise<number> {
 }
 
 function explain(error: unknown) {
-  if (error instanceof StartError || error instanceof AppError) return `hostline: ${error.message}`
+  if (error instanceof StartError || error instanceof AppError) {
+    return error.message.replace(/^/gm, 'hostline: ')
+  }
   return `hostline: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
 }

@@ -17,8 +17,14 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
   // Whoever read the log may be gone; that is no reason to stop serving.
   process.stdout.on('error', () => {})
   const running = await serve(config, log)
-  const { port } = running
+  const { port, setUpLink } = running
   log.info(`hostline ${version} listens on ${config.host}:${port}`, { data_dir: config.dataDir })
+  if (config.smtpUrl === undefined) {
+    log.warn('no SMTP_URL: mails are written to this log instead of being sent')
+  }
+  if (setUpLink !== undefined) {
+    log.info('there is no admin yet: make one within 30 minutes', { link: setUpLink })
+  }
   await stopSignal(log)
   await running.stop()
   log.info('stopped')

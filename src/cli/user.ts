@@ -5,7 +5,7 @@ import { StartError } from '../lib/start-error.ts'
 import { normalizeEmail, textProblem } from '../lib/text.ts'
 import { type Role, roles } from '../lib/vocabulary.ts'
 import { passwordRule } from '../modules/accounts/model.ts'
-import { withDirectory } from './directory.ts'
+import { commandLine, type Directory, withDirectory } from './directory.ts'
 import type { Terminal } from './terminal.ts'
 import { readOptions, refuseArguments, wrongUsage } from './usage.ts'
 
@@ -22,15 +22,21 @@ const actions: Record<string, (args: string[], terminal: Terminal) => Promise<vo
     const [email = '', name = '', ...rest] = args
     refuseArguments(rest)
     const role = parseRole(name)
-    await change(terminal, email, (people, address) => people.setRole(address, role))
+    await change(terminal, email, (people, address) =>
+      people.update(people.byEmail(address), { role }, commandLine),
+    )
   },
   async verify([email = '', ...rest], terminal) {
     refuseArguments(rest)
-    await change(terminal, email, (people, address) => people.verify(address))
+    await change(terminal, email, (people, address) =>
+      people.verify(people.byEmail(address), commandLine),
+    )
   },
   async disable([email = '', ...rest], terminal) {
     refuseArguments(rest)
-    await change(terminal, email, (people, address) => people.disable(address))
+    await change(terminal, email, (people, address) =>
+      people.update(people.byEmail(address), { disabled: true }, commandLine),
+    )
   },
   async list(args, terminal) {
     refuseArguments(args)
@@ -59,29 +65,27 @@ async function create(args: string[], terminal: Terminal) {
   const password = given ?? randomBytes(18).toString('base64url')
   await withDirectory(terminal, async ({ people }) => {
     const made = await people
-      .create(email, role, password)
+      .create(email, role, password, commandLine)
       .catch(explained({ conflict: `${email} is taken` }))
     terminal.out(`${made.id}\t${made.email}\t${made.role}`)
     if (given === undefined) terminal.out(`password: ${password}`)
   })
 }
 
-type People = Parameters<Parameters<typeof withDirectory>[1]>[0]['people']
-
 function change(
   terminal: Terminal,
   text: string,
-  act: (people: People, email: string) => Promise<void>,
+  act: (people: Directory['people'], email: string) => Promise<unknown>,
 ) {
   const email = parseEmail(text)
-  return withDirectory(terminal, ({ people }) =>
-    act(people, email).catch(
+  return withDirectory(terminal, async ({ people }) => {
+    await act(people, email).catch(
       explained({
         not_found: `there is no account ${email}`,
         conflict: `${email} is the last admin`,
       }),
-    ),
-  )
+    )
+  })
 }
 
 /** Says in a line what a refusal means here. */

@@ -1,30 +1,57 @@
-import { sql } from 'drizzle-orm'
+import { and, count, desc, eq, gte, lt, max, sql } from 'drizzle-orm'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import type { RowRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
 import type { Orm } from './client.ts'
 import { auditLog } from './schema.ts'
 
 export type AuditAction =
-  | 'refresh_token_reused'
+  | 'user_registered'
   | 'user_created'
-  | 'role_changed'
+  | 'user_deleted'
+  | 'login_succeeded'
+  | 'login_failed'
+  | 'logged_out'
+  | 'session_ended'
+  | 'refresh_token_reused'
+  | 'verification_mail_requested'
   | 'email_verified'
+  | 'password_reset_mailed'
+  | 'password_reset'
+  | 'password_changed'
+  | 'role_changed'
   | 'user_disabled'
+  | 'user_enabled'
+  | 'keys_rotated'
+
+export type Actor = { type: ActorType; id?: string }
 
 export type AuditEntry = {
   action: AuditAction
-  actor: { type: ActorType; id?: string }
-  target?: { type: 'user' | 'session'; id: string }
+  actor: Actor
+  target?: { type: 'user' | 'session' | 'key'; id: string }
   ip?: string
   /** Never a secret: no token, no password, no hash of one. */
   details?: Record<string, string>
 }
 
-export type AuditTrail = { record(entry: AuditEntry): void }
+export type AuditRow = typeof auditLog.$inferSelect
 
-/** Writes rows of the audit log, inside the transaction of what they tell about. */
-export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock): AuditTrail {
+/** What somebody did to their own account; nobody in particular when the id is unknown. */
+export function onOneself(userId: string | undefined, ip: string) {
+  if (userId === undefined) return { actor: { type: 'user' as const }, ip }
+  return {
+    actor: { type: 'user' as const, id: userId },
+    target: { type: 'user' as const, id: userId },
+    ip,
+  }
+}
+
+export type AuditTrail = ReturnType<typeof createAuditTrail>
+
+/** The audit log: rows are written in the transaction of what they tell about, and triggers keep them as they are. */
+export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = orm
     .insert(auditLog)
     .values({
@@ -41,7 +68,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock): AuditTra
     .prepare()
 
   return {
-    record({ action, actor, target, ip, details }) {
+    record({ action, actor, target, ip, details }: AuditEntry): void {
       insert.run({
         id: newId(),
         at: clock.now(),
@@ -54,5 +81,28 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock): AuditTra
         details: details ? JSON.stringify(details) : null,
       })
     },
+    /** How often something happened to a user in the last `milliseconds`, and when last (ms since the epoch). */
+    recent(userId: string, action: AuditAction, milliseconds: number) {
+      const since = gte(auditLog.at, clock.now() - milliseconds)
+      const found = orm
+        .select({ times: count(), lastAt: max(auditLog.at) })
+        .from(auditLog)
+        .where(and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since))
+        .get()
+      return { times: found?.times ?? 0, lastAt: found?.lastAt ?? 0 }
+    },
+    /** Newest first, from an id on or from the start. */
+    list({ limit, offset, before }: RowRange): AuditRow[] {
+      return orm
+        .select()
+        .from(auditLog)
+        .where(before === undefined ? undefined : lt(auditLog.id, before))
+        .orderBy(desc(auditLog.id))
+        .limit(limit)
+        .offset(offset)
+        .all()
+    },
+    /** Number of rows: none ever goes, so the highest row number says it. */
+    count: (): number => orm.select({ n: sql<number>`max(rowid)` }).from(auditLog).get()?.n ?? 0,
   }
 }

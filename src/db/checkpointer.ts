@@ -8,6 +8,7 @@ export type CheckpointReply =
   | { type: 'closed' }
 
 type CheckpointerOptions = {
+  /** The loop's connection, which waits for nobody (`busy_timeout` 0). */
   sqlite: Database
   path: string
   /** Where checkpoint-worker.ts is. */
@@ -42,19 +43,9 @@ export function createCheckpointer(options: CheckpointerOptions) {
 
   function restartLog() {
     try {
-      withoutWaiting(() => sqlite.run('PRAGMA wal_checkpoint(RESTART)'))
+      sqlite.run('PRAGMA wal_checkpoint(RESTART)')
     } catch (error) {
       report(error, 'the log could not be started anew')
-    }
-  }
-
-  function withoutWaiting(work: () => void) {
-    const before = sqlite.query<{ timeout: number }, []>('PRAGMA busy_timeout').get()?.timeout ?? 0
-    sqlite.run('PRAGMA busy_timeout = 0')
-    try {
-      work()
-    } finally {
-      sqlite.run(`PRAGMA busy_timeout = ${before}`)
     }
   }
 

@@ -22,6 +22,7 @@ const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite
 const busyTimeoutMilliseconds = 2_000
 // A command beside us holds the directory for moments only.
 const lockWaitMilliseconds = 1_000
+const lockPollMilliseconds = 20
 const notNow = ['SQLITE_BUSY', 'SQLITE_LOCKED']
 
 /** Opens the data directory for the one server on it: takes the lock, makes what is missing, migrates.
@@ -35,13 +36,18 @@ export function openForServer(directory: string): Connection {
     const connection = open(directory, 'NORMAL')
     connection.sqlite.run('PRAGMA wal_autocheckpoint = 0')
     migrate(connection.sqlite, connection.path)
+    // The loop must never sleep in here: the writer waits for others in its own way.
+    connection.sqlite.run('PRAGMA busy_timeout = 0')
     return {
       ...connection,
       close() {
-        // Explicitly: statements that are still prepared would put off what closing does by itself.
-        connection.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
-        connection.close()
-        unlock()
+        try {
+          // Explicitly: statements that are still prepared would put off what closing does by itself.
+          connection.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
+        } finally {
+          connection.close()
+          unlock()
+        }
       },
     }
   } catch (error) {
@@ -54,18 +60,27 @@ export function openForServer(directory: string): Connection {
  *  @throws StartError, also when a server of another version runs there */
 export function openForCommand(directory: string): Connection {
   prepareDirectory(directory)
-  const unlock = lockDirectory(directory, 0)
-  try {
+  const deadline = performance.now() + lockWaitMilliseconds
+  for (;;) {
+    const unlock = lockDirectory(directory, 0)
     const connection = open(directory, 'FULL')
-    if (unlock) migrate(connection.sqlite, connection.path)
-    if (versionOf(connection.sqlite) !== migrations.length) {
+    try {
+      if (unlock) migrate(connection.sqlite, connection.path)
+    } catch (error) {
+      connection.close()
+      throw error
+    } finally {
+      unlock?.()
+    }
+    if (versionOf(connection.sqlite) === migrations.length) return connection
+    connection.close()
+    // Another command may be at it right now.
+    if (performance.now() > deadline) {
       throw new StartError(
         'the running server has another version: use the executable it runs from',
       )
     }
-    return connection
-  } finally {
-    unlock?.()
+    Bun.sleepSync(lockPollMilliseconds)
   }
 }
 

@@ -1,5 +1,6 @@
 import accountsAndChat from '../../drizzle/0000_accounts_and_chat.sql' with { type: 'text' }
+import peopleAndMail from '../../drizzle/0001_people_and_mail.sql' with { type: 'text' }
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
  *  carries it. Append only: the position is the version that `PRAGMA user_version` stores. */
-export const migrations: readonly string[] = [accountsAndChat]
+export const migrations: readonly string[] = [accountsAndChat, peopleAndMail]

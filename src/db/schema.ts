@@ -10,7 +10,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
 import { locales } from '../lib/messages.ts'
-import { actorTypes, keyStates, messageTypes, roles } from '../lib/vocabulary.ts'
+import { actorTypes, keyStates, messageTypes, roles, tokenPurposes } from '../lib/vocabulary.ts'
 
 /** Every table on one page. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
 
@@ -35,6 +35,8 @@ export const users = sqliteTable(
     disabledAt: time('disabled_at'),
     /** When role or disabled changed last: what a running server looks for after a command beside it. */
     accessChangedAt: time('access_changed_at'),
+    /** The person is gone; the row stays, without anything of theirs, for the messages that refer to it. */
+    deletedAt: time('deleted_at'),
   },
   (table) => [
     check('users_role', oneOf('role', roles)),
@@ -60,7 +62,10 @@ export const sessions = sqliteTable(
     lastUsedAt: time('last_used_at').notNull(),
     revokedAt: time('revoked_at'),
   },
-  (table) => [index('sessions_user').on(table.userId, table.id)],
+  (table) => [
+    index('sessions_user').on(table.userId, table.id),
+    index('sessions_last_used').on(table.lastUsedAt),
+  ],
 )
 
 /** Consumed tokens stay until they expire, so that a reuse is recognised. */
@@ -102,6 +107,25 @@ export const signingKeys = sqliteTable(
   ],
 )
 
+/** What a mailed or printed link proves: the address, or that its holder runs this server. */
+export const oneTimeTokens = sqliteTable(
+  'one_time_tokens',
+  {
+    /** SHA-256 of the token in hex; the token itself is nowhere. */
+    hash: text('hash').primaryKey(),
+    purpose: text('purpose', { enum: tokenPurposes }).notNull(),
+    userId: text('user_id').references(() => users.id, { onDelete: 'cascade' }),
+    /** The address that it was mailed to; it proves no other. */
+    email: text('email'),
+    expiresAt: time('expires_at').notNull(),
+  },
+  (table) => [
+    check('one_time_tokens_purpose', oneOf('purpose', tokenPurposes)),
+    index('one_time_tokens_user').on(table.userId, table.purpose),
+    index('one_time_tokens_expiry').on(table.expiresAt),
+  ],
+)
+
 /** Who did what: append-only, no secrets. */
 export const auditLog = sqliteTable(
   'audit_log',
@@ -117,7 +141,10 @@ export const auditLog = sqliteTable(
     /** JSON. */
     details: text('details'),
   },
-  () => [check('audit_log_actor_type', oneOf('actor_type', actorTypes))],
+  (table) => [
+    check('audit_log_actor_type', oneOf('actor_type', actorTypes)),
+    index('audit_log_target').on(table.targetId, table.action, table.at),
+  ],
 )
 
 /** What must still happen outside of this process, written in the transaction that makes it due. */
@@ -134,7 +161,10 @@ export const outbox = sqliteTable(
     deadAt: time('dead_at'),
     lastError: text('last_error'),
   },
-  (table) => [index('outbox_due').on(table.runAt, table.id).where(sql.raw('dead_at IS NULL'))],
+  (table) => [
+    index('outbox_due').on(table.runAt, table.id).where(sql.raw('dead_at IS NULL')),
+    index('outbox_dead').on(table.deadAt).where(sql.raw('dead_at IS NOT NULL')),
+  ],
 )
 
 // Chat

@@ -2,8 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 
-/** Runs `work` (synchronous, SQL and nothing else) inside the next commit.
- *  The promise settles, in the order of the calls, after a sync of the log that began after that commit.
+/** Runs `work` (synchronous, SQL and nothing else) inside the next commit. The promise settles after a sync of the log
+ *  that began after that commit, in the order of the calls; only a failed commit rejects at once.
  *  @throws what `work` throws; its own changes alone are rolled back
  *  @throws unavailable (503) when the queue is full or the commit failed: nothing was written. Design, "Writing". */
 export type Write = <T>(work: () => T) => Promise<T>
@@ -12,8 +12,8 @@ export type Writer = {
   write: Write
   /** False from a failed commit until the next one that works. */
   isHealthy(): boolean
-  /** Resolves when everything accepted so far is settled. */
-  drained(): Promise<void>
+  /** Takes nothing more; resolves when everything accepted so far is settled. */
+  close(): Promise<void>
 }
 
 export type WriterOptions = {
@@ -38,6 +38,8 @@ type Task = {
 // One turn of the loop must stay short however much is queued.
 const maxBatch = 256
 const retryAfterSeconds = 1
+const busyMilliseconds = 2_000
+const busyPollMilliseconds = 5
 
 /** Group commit: what one turn of the event loop queued is one transaction, each function in a savepoint of its own;
  *  the disk is waited for beside the loop, while the next batch is gathered and committed. */
@@ -55,10 +57,13 @@ export function createWriter(options: WriterOptions): Writer {
   let pending = 0
   let healthy = true
   let flushScheduled = false
+  let isClosed = false
+  let busySince: number | undefined
   let syncing = false
   let whenDrained: Array<() => void> = []
 
   function write<T>(work: () => T): Promise<T> {
+    if (isClosed) return Promise.reject(unavailable('the database is being closed'))
     if (pending >= maxPending) return Promise.reject(unavailable('too many writes are waiting'))
     pending++
     return new Promise<T>((resolve, reject) => {
@@ -77,18 +82,34 @@ export function createWriter(options: WriterOptions): Writer {
     flushScheduled = false
     const batch = queued.slice(0, maxBatch)
     queued = queued.slice(maxBatch)
-    if (queued.length > 0) scheduleFlush()
     try {
       commitBatch(batch)
     } catch (error) {
-      fail(batch, error)
+      if (isBusy(error) && !sqlite.inTransaction) waitForOthers(batch, error)
+      else fail(batch, error)
       return
     }
+    busySince = undefined
     if (!healthy) log.info('writing works again')
     healthy = true
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
     onCommit(batch.length)
+    if (queued.length > 0) scheduleFlush()
+  }
+
+  // A command beside us is writing. The loop must not sleep until it is done: the batch tries again a little later.
+  function waitForOthers(batch: Task[], error: unknown) {
+    const now = performance.now()
+    busySince ??= now
+    if (now - busySince > busyMilliseconds) {
+      busySince = undefined
+      fail(batch, error)
+      return
+    }
+    queued = [...batch, ...queued]
+    flushScheduled = true
+    setTimeout(flush, busyPollMilliseconds)
   }
 
   function commitBatch(batch: Task[]) {
@@ -118,6 +139,7 @@ export function createWriter(options: WriterOptions): Writer {
     healthy = false
     for (const task of batch) task.reject(unavailable('the commit failed', error))
     done(batch.length)
+    if (queued.length > 0) scheduleFlush()
   }
 
   async function syncUntilClean() {
@@ -146,18 +168,23 @@ export function createWriter(options: WriterOptions): Writer {
     for (const resolve of resolvers) resolve()
   }
 
-  function drained() {
+  function close() {
+    isClosed = true
     return pending === 0
       ? Promise.resolve()
       : new Promise<void>((resolve) => whenDrained.push(resolve))
   }
 
-  return { write, isHealthy: () => healthy, drained }
+  return { write, isHealthy: () => healthy, close }
 }
 
 function isStorageFailure(error: unknown) {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY)/.test(code)
+}
+
+function isBusy(error: unknown) {
+  return (error as { code?: unknown } | null)?.code === 'SQLITE_BUSY'
 }
 
 function unavailable(message: string, cause?: unknown) {

@@ -28,7 +28,7 @@ export function listRange(query: Record<string, unknown>, defaultSize: number): 
     const value = query[name]
     if (value === undefined) return fallback
     const number =
-      typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+      typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : Number.NaN
     if (Number.isNaN(number)) problems[name] = problem('not_an_integer')
     else if (number < 1) problems[name] = problem('too_small', 1)
     return number

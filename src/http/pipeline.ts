@@ -7,7 +7,7 @@ import { guardBody } from './body.ts'
 import { clientIp, ipGroup, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import type { Access, Caller, Exchange, RouteLimit } from './exchange.ts'
-import type { RateLimit, RateLimiter } from './rate-limit.ts'
+import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
 
 /** What the signature of an access token vouches for. */
 export type Claims = { userId: string; sessionId: string; expiresAt: number }
@@ -43,13 +43,12 @@ export function createPipeline(options: PipelineOptions) {
     const headers = context.set.headers
     const exchange = begin(context)
     context.exchange = exchange
-    guardAddress(request, path)
     Object.assign(headers, corsHeaders(request.headers, options.corsOrigins))
     if (isPreflight(request)) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    exchange.earlyBody = await guardBody(request)
+    exchange.earlyBody = await guard(context, exchange)
 
     const route = options.findRoute(request.method, path)
     const token = route?.access === 'socket' ? socketToken(request) : bearerToken(request.headers)
@@ -75,6 +74,17 @@ export function createPipeline(options: PipelineOptions) {
     }
   }
 
+  async function guard({ request, path = '', set }: Context, exchange: Exchange) {
+    try {
+      guardAddress(request, path)
+      return await guardBody(request)
+    } catch (error) {
+      // Refused before anything is counted, yet every answer tells the limit.
+      tell(set.headers, limiter.peek(addressKey('anonymous', exchange), limits.anonymous))
+      throw error
+    }
+  }
+
   function countRequest(
     of: RouteLimit,
     claims: Claims | undefined,
@@ -86,16 +96,13 @@ export function createPipeline(options: PipelineOptions) {
       of === 'default' && claims
         ? limiter.take(`user:${claims.userId}`, limits.user)
         : countAddress(of === 'default' ? 'anonymous' : of, exchange)
-    if (!verdict) return
-    headers['x-ratelimit-limit'] = verdict.limit
-    headers['x-ratelimit-remaining'] = verdict.remaining
-    headers['x-ratelimit-reset'] = verdict.resetAtSeconds
-    if (verdict.allowed) return
+    tell(headers, verdict)
+    if (verdict?.allowed !== false) return
     throw new AppError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
   }
 
-  function countAddress(of: 'login' | 'register' | 'anonymous', { ip }: Exchange) {
-    return limits[of] === 'off' ? undefined : limiter.take(`${of}:${ipGroup(ip())}`, limits[of])
+  function countAddress(of: AddressLimit, exchange: Exchange) {
+    return limits[of] === 'off' ? undefined : limiter.take(addressKey(of, exchange), limits[of])
   }
 
   function admit(access: Access, claims: Claims | undefined): Caller {
@@ -104,6 +111,19 @@ export function createPipeline(options: PipelineOptions) {
     if (access === 'admin' && caller.role !== 'admin') throw new AppError('forbidden')
     return caller
   }
+}
+
+type AddressLimit = 'login' | 'register' | 'anonymous'
+
+function addressKey(of: AddressLimit, { ip }: Exchange) {
+  return `${of}:${ipGroup(ip())}`
+}
+
+function tell(headers: ResponseHeaders, verdict: RateVerdict | undefined) {
+  if (!verdict) return
+  headers['x-ratelimit-limit'] = verdict.limit
+  headers['x-ratelimit-remaining'] = verdict.remaining
+  headers['x-ratelimit-reset'] = verdict.resetAtSeconds
 }
 
 // The router cuts the path out of the URL text by position, so an unusual Host header can make it see another path

@@ -15,6 +15,8 @@ export type RateVerdict = {
 export type RateLimiter = {
   /** Counts a request of `key`; undefined when the limit is off. */
   take(key: string, limit: RateLimit): RateVerdict | undefined
+  /** How `key` stands, without counting. */
+  peek(key: string, limit: RateLimit): RateVerdict | undefined
 }
 
 const maxKeys = 100_000
@@ -28,16 +30,30 @@ export function createRateLimiter(now: () => number, max = maxKeys): RateLimiter
     const window = windows.get(key) ?? new SlidingWindow()
     windows.set(key, window)
     const time = now()
-    const allowed = window.take(limit, time)
-    const resetAtSeconds = Math.ceil(window.freeAt(limit, time) / 1_000)
-    return {
-      allowed,
-      limit: limit.count,
-      remaining: limit.count - window.size,
-      resetAtSeconds,
-      retryAfterSeconds: Math.max(1, resetAtSeconds - Math.floor(time / 1_000)),
-    }
+    return verdictOf(window, limit, time, window.take(limit, time))
   }
 
-  return { take }
+  function peek(key: string, limit: RateLimit): RateVerdict | undefined {
+    if (limit === 'off') return undefined
+    const window = windows.peek(key) ?? new SlidingWindow()
+    return verdictOf(window, limit, now(), !window.isFull(limit, now()))
+  }
+
+  return { take, peek }
+}
+
+function verdictOf(
+  window: SlidingWindow,
+  limit: Limit,
+  time: number,
+  allowed: boolean,
+): RateVerdict {
+  const freeAt = window.freeAt(limit, time)
+  return {
+    allowed,
+    limit: limit.count,
+    remaining: limit.count - window.size,
+    resetAtSeconds: Math.ceil(freeAt / 1_000),
+    retryAfterSeconds: Math.max(1, Math.ceil((freeAt - time) / 1_000)),
+  }
 }

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { and, asc, count, eq, inArray, isNotNull, isNull, lt, lte, min, or, sql } from 'drizzle-orm'
 import type { Orm } from '../db/client.ts'
 import { outbox } from '../db/schema.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -7,14 +7,20 @@ import type { NewId } from '../lib/ids.ts'
 /** What can be due later, by kind. Payloads name things and hold no secrets: tokens are made when a job runs. */
 export type OutboxJobs = {
   verification_mail: { user_id: string; email: string }
+  password_reset_mail: { email: string }
+  password_changed_mail: { user_id: string; email: string }
 }
 
-export type Outbox = {
-  /** Notes a job, inside the transaction that makes it due. */
-  add<K extends keyof OutboxJobs>(kind: K, payload: OutboxJobs[K]): void
-}
+export type JobKind = keyof OutboxJobs
+export type Job = typeof outbox.$inferSelect
 
-export function createOutbox(orm: Orm, newId: NewId, clock: Clock): Outbox {
+/** How the queue stands: for `hostline check` and whoever watches. Age in milliseconds. */
+export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
+
+export type Outbox = ReturnType<typeof createOutbox>
+
+/** The only queue: rows that are written in the transaction that makes them due. Every function is SQL. */
+export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
   const insert = orm
     .insert(outbox)
     .values({
@@ -25,10 +31,73 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock): Outbox {
       runAt: sql.placeholder('now'),
     })
     .prepare()
+  const due = orm
+    .select({ id: outbox.id })
+    .from(outbox)
+    .where(
+      and(
+        isNull(outbox.deadAt),
+        lte(outbox.runAt, sql.placeholder('now')),
+        or(isNull(outbox.leasedUntil), lt(outbox.leasedUntil, sql.placeholder('now'))),
+      ),
+    )
+    .orderBy(asc(outbox.runAt), asc(outbox.id))
+    .limit(sql.placeholder('limit'))
+    .prepare()
 
   return {
-    add: (kind, payload) => {
+    /** Notes a job. */
+    add<K extends JobKind>(kind: K, payload: OutboxJobs[K]): void {
       insert.run({ id: newId(), kind, payload, now: clock.now() })
+    },
+    /** Whether a job is due: cheap, for polling. */
+    hasDue: (): boolean => due.get({ now: clock.now(), limit: 1 }) !== undefined,
+    /** Takes due jobs for `leaseMilliseconds`; each take counts as an attempt. */
+    claim(limit: number, leaseMilliseconds: number): Job[] {
+      const now = clock.now()
+      const ids = due.all({ now, limit }).map(({ id }) => id)
+      if (ids.length === 0) return []
+      return orm
+        .update(outbox)
+        .set({ leasedUntil: now + leaseMilliseconds, attempts: sql`${outbox.attempts} + 1` })
+        .where(inArray(outbox.id, ids))
+        .returning()
+        .all()
+    },
+    /** The job is done. */
+    finish(id: string): void {
+      orm.delete(outbox).where(eq(outbox.id, id)).run()
+    },
+    /** The job failed and is due again at `runAt`. */
+    postpone(id: string, runAt: number, lastError: string): void {
+      orm.update(outbox).set({ runAt, leasedUntil: null, lastError }).where(eq(outbox.id, id)).run()
+    },
+    /** The job is given up and stays to be seen. */
+    bury(id: string, lastError: string): void {
+      const deadAt = clock.now()
+      orm
+        .update(outbox)
+        .set({ deadAt, leasedUntil: null, lastError })
+        .where(eq(outbox.id, id))
+        .run()
+    },
+    /** Lets go of what a process held that died. */
+    releaseAll(): void {
+      orm.update(outbox).set({ leasedUntil: null }).where(isNotNull(outbox.leasedUntil)).run()
+    },
+    stats(): OutboxStats {
+      const waiting = orm
+        .select({ n: count(), oldest: min(outbox.runAt) })
+        .from(outbox)
+        .where(isNull(outbox.deadAt))
+        .get()
+      const dead = orm.select({ n: count() }).from(outbox).where(isNotNull(outbox.deadAt)).get()
+      const oldest = waiting?.oldest ?? clock.now()
+      return {
+        waiting: waiting?.n ?? 0,
+        dead: dead?.n ?? 0,
+        oldestAge: Math.max(0, clock.now() - oldest),
+      }
     },
   }
 }

@@ -48,6 +48,7 @@ export type FieldProblemKey =
   | 'host'
   | 'websocket_only'
   | 'cursor'
+  | 'token'
 
 type ErrorOptions = { details?: FieldProblems; retryAfterSeconds?: number; cause?: unknown }
 

@@ -8,7 +8,7 @@ import {
   TypeRegistry,
 } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
+import type { ValueError } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { type FieldProblem, type FieldProblems, problem } from './errors.ts'
 import { parseId } from './ids.ts'
@@ -42,12 +42,14 @@ function stringKind(
 stringKind('Text', (schema, value) => textProblem(value, (schema as TSchema & WithRule)[ruleKey]))
 stringKind('Email', (_, value) => (normalizeEmail(value) ? undefined : problem('email')))
 stringKind('Id', (_, value) => (parseId(value) ? undefined : problem('id')))
-stringKind('HttpUrl', (schema, value) =>
-  isHttpUrl(value, schema['maxLength']) ? undefined : problem('http_url'),
-)
-stringKind('MediaType', (schema, value) =>
-  isMediaType(value, schema['maxLength']) ? undefined : problem('media_type'),
-)
+stringKind('HttpUrl', (schema, value) => {
+  if (value.length > schema['maxLength']) return problem('too_long', schema['maxLength'])
+  return isHttpUrl(value) ? undefined : problem('http_url')
+})
+stringKind('MediaType', (schema, value) => {
+  if (value.length > schema['maxLength']) return problem('too_long', schema['maxLength'])
+  return isMediaType(value) ? undefined : problem('media_type')
+})
 
 function stringOf(name: string, options: Record<string, unknown>): TUnsafe<string> {
   return Type.Unsafe<string>({ ...options, type: 'string', [Kind]: name })
@@ -70,6 +72,10 @@ export const Email = () => stringOf('Email', { format: 'email', maxLength: 254 }
 export const Id = (annotations: Annotations = {}) => stringOf('Id', annotations)
 export const HttpUrl = (maxLength: number) => stringOf('HttpUrl', { format: 'uri', maxLength })
 export const MediaType = (maxLength: number) => stringOf('MediaType', { maxLength })
+
+/** A field that may be left out; null counts as left out, since many clients write absent fields so. */
+export const Maybe = <T extends TSchema>(schema: T) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
 
 type Refinement = {
   base: { Check(value: unknown): boolean }
@@ -115,21 +121,33 @@ function refinementOf(schema: TSchema) {
   return (schema as TSchema & WithRefinement)[refinementKey]
 }
 
-function problemOf({ type, schema, value }: ValueError): FieldProblem {
-  const choices = choicesOf(schema)
+function problemOf({ schema: union, value }: ValueError): FieldProblem {
+  const choices = choicesOf(union)
+  const schema = withoutNull(union)
   if (value === undefined) return problem('required')
   if (choices.length > 0) return problem('one_of', choices.join(', '))
   const judge = judges.get(schema[Kind])
   const judged = judge?.(schema, value)
   if (judged) return judged
-  if (type === ValueErrorType.IntegerMinimum) return problem('too_small', schema['minimum'])
-  if (type === ValueErrorType.IntegerMaximum) return problem('too_big', schema['maximum'])
+  if (Number.isInteger(value) && Number(value) < schema['minimum']) {
+    return problem('too_small', schema['minimum'])
+  }
+  if (Number.isInteger(value) && Number(value) > schema['maximum']) {
+    return problem('too_big', schema['maximum'])
+  }
   if (schema['type'] === 'string') return problem('not_a_string')
   if (schema['type'] === 'integer') return problem('not_an_integer')
   return problem('invalid')
 }
 
+function withoutNull(schema: TSchema): TSchema {
+  const options: TSchema[] = schema['anyOf'] ?? []
+  const others = options.filter((option) => option['type'] !== 'null')
+  return others.length === 1 && others[0] ? others[0] : schema
+}
+
 function choicesOf(schema: TSchema): string[] {
-  const options: TSchema[] = schema['anyOf'] ?? [schema]
-  return options.flatMap((option) => (typeof option['const'] === 'string' ? [option['const']] : []))
+  const options: TSchema[] | undefined = schema['anyOf']
+  if (options) return options.flatMap(choicesOf)
+  return typeof schema['const'] === 'string' ? [schema['const']] : []
 }

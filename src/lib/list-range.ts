@@ -1,5 +1,5 @@
-import type { Static, TSchema } from '@sinclair/typebox'
-import type { TypeCheck } from '@sinclair/typebox/compiler'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { invalidField } from './errors.ts'
 
 /** Part of a list by page number; `offset` rows come before it. */
@@ -12,6 +12,26 @@ export type ListRange = PageRange | CursorRange
 export type Listing<T> =
   | { form: 'page'; rows: T[]; total: number }
   | { form: 'cursor'; rows: T[]; cursor: string | null }
+
+/** Rows that a store cuts out of a list: after `before`, a position that an earlier part ended with. */
+export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
+
+const idPosition = TypeCompiler.Compile(Type.Tuple([Type.String()]))
+
+/** The part of a list that is ordered by id alone. */
+export function listById<T extends { id: string }>(
+  range: ListRange,
+  list: (rows: RowRange) => T[],
+  count: () => number,
+): Listing<T> {
+  if (range.form === 'page') {
+    const { perPage: limit, offset } = range
+    return { form: 'page', rows: list({ limit, offset }), total: count() }
+  }
+  const { limit, cursor } = range
+  const before = cursor === undefined ? undefined : decodeCursor(cursor, idPosition)[0]
+  return cutAtLimit(list({ limit: limit + 1, offset: 0, before }), limit, ({ id }) => [id])
+}
 
 type Position = readonly (string | number)[]
 

@@ -47,6 +47,7 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'must be the name of this server',
       websocket_only: 'this address only takes WebSocket connections',
       cursor: 'is not a cursor of this list',
+      token: 'is not valid, has expired or was already used',
     },
   },
   de: {
@@ -90,6 +91,7 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'muss der Name dieses Servers sein',
       websocket_only: 'diese Adresse nimmt nur WebSocket-Verbindungen an',
       cursor: 'ist keine Marke dieser Liste',
+      token: 'ist ungültig, abgelaufen oder schon benutzt',
     },
   },
   es: {
@@ -132,6 +134,7 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'debe ser el nombre de este servidor',
       websocket_only: 'esta dirección solo acepta conexiones WebSocket',
       cursor: 'no es un cursor de esta lista',
+      token: 'no es válido, ha caducado o ya se ha usado',
     },
   },
   fr: {
@@ -175,6 +178,7 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'doit être le nom de ce serveur',
       websocket_only: "cette adresse n'accepte que des connexions WebSocket",
       cursor: "n'est pas un curseur de cette liste",
+      token: "n'est pas valide, a expiré ou a déjà été utilisé",
     },
   },
   pt: {
@@ -217,6 +221,7 @@ export const catalogues: Record<Locale, Catalogue> = {
       host: 'deve ser o nome deste servidor',
       websocket_only: 'este endereço só aceita ligações WebSocket',
       cursor: 'não é um cursor desta lista',
+      token: 'não é válido, expirou ou já foi usado',
     },
   },
 }

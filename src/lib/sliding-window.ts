@@ -7,10 +7,14 @@ export class SlidingWindow {
 
   /** Counts an event at `now` unless the window is full; a refused event does not count. */
   take(limit: Limit, now: number): boolean {
-    this.#forget(now - limit.windowMilliseconds)
-    if (this.size >= limit.count) return false
+    if (this.isFull(limit, now)) return false
     this.#times.push(now)
     return true
+  }
+
+  isFull(limit: Limit, now: number): boolean {
+    this.#forget(now - limit.windowMilliseconds)
+    return this.size >= limit.count
   }
 
   get size(): number {

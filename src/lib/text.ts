@@ -20,11 +20,14 @@ export function textProblem(text: string, rule: TextRule): FieldProblem | undefi
   const judged = rule.trimmed ? text.trim() : text
   if (judged.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
   if (rule.notBlank && judged.trim() === '') return problem('blank')
-  const length = codePoints(judged)
-  if (rule.min !== undefined && length < rule.min) return problem('too_short', rule.min)
-  if (length > rule.max) return problem('too_long', rule.max)
   if (rule.noControlCharacters && /\p{Cc}/u.test(judged)) return problem('control_characters')
-  return undefined
+  return lengthProblem(codePoints(judged), rule)
+}
+
+function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem | undefined {
+  if (length > max) return problem('too_long', max)
+  if (length >= min) return undefined
+  return length === 0 ? problem('blank') : problem('too_short', min)
 }
 
 function codePoints(text: string) {
@@ -47,16 +50,15 @@ export function normalizeEmail(text: string): string | undefined {
   return emailPattern.test(text) ? text.toLowerCase() : undefined
 }
 
-/** An absolute http or https URL of at most `max` characters. */
-export function isHttpUrl(text: string, max: number): boolean {
-  if (text.length > max || !/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text)) return false
+/** An absolute http or https URL. */
+export function isHttpUrl(text: string): boolean {
+  if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text)) return false
   return text.isWellFormed() && URL.canParse(text)
 }
 
-const mediaTypePattern =
-  /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(\s*;[^\p{Cc}]*)?$/iu
+const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i
 
-/** `type/subtype`, parameters allowed, of at most `max` characters (RFC 6838). */
-export function isMediaType(text: string, max: number): boolean {
-  return text.length <= max && text.isWellFormed() && mediaTypePattern.test(text)
+/** `type/subtype` without parameters (RFC 6838). */
+export function isMediaType(text: string): boolean {
+  return mediaTypePattern.test(text)
 }

@@ -10,3 +10,6 @@ export const keyStates = ['next', 'active', 'retired'] as const
 
 export const actorTypes = ['user', 'service_key', 'command_line', 'system'] as const
 export type ActorType = (typeof actorTypes)[number]
+
+export const tokenPurposes = ['verify_email', 'reset_password', 'set_up'] as const
+export type TokenPurpose = (typeof tokenPurposes)[number]

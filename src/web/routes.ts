@@ -3,9 +3,15 @@ import { Elysia } from 'elysia'
 import { routeBase } from '../http/exchange.ts'
 import { operation } from '../http/operation.ts'
 import { AppError } from '../lib/errors.ts'
+import { locales } from '../lib/messages.ts'
+import accountScript from './account-page.client.js' with { type: 'text' }
+import { accountPage, pageStyle } from './account-pages.ts'
+import type { AccountPage } from './page-texts.ts'
 
 const tag = 'Service'
 const retryAfterSeconds = 1
+const pagePolicy =
+  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const Health = Type.Object({ status: Type.String(), version: Type.String() }, { title: 'Health' })
 const Readiness = Type.Object({ status: Type.String() }, { title: 'Readiness' })
@@ -20,21 +26,24 @@ type WebRoutesOptions = {
 export function webRoutes({ version, isReady }: WebRoutesOptions) {
   return new Elysia({ name: 'web' })
     .use(routeBase)
-    .get(
-      '/',
-      ({ set }) => {
-        set.headers['content-type'] = 'text/html; charset=utf-8'
-        set.headers['content-security-policy'] =
-          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        set.headers['referrer-policy'] = 'no-referrer'
-        return startPage(version)
-      },
-      {
-        access: 'public',
-        limit: 'none',
-        detail: operation({ tag, summary: 'Start page (HTML)', success: { 200: null } }),
-      },
-    )
+    .get('/', ({ set }) => page(set, startPage(version)), {
+      access: 'public',
+      limit: 'none',
+      detail: operation({ tag, summary: 'Start page (HTML)', success: { 200: null } }),
+    })
+    .use(accountPageRoute('verify-email'))
+    .use(accountPageRoute('reset-password'))
+    .use(accountPageRoute('set-up'))
+    .get('/assets/account.css', ({ set }) => asset(set, 'text/css', pageStyle), {
+      access: 'public',
+      limit: 'none',
+      detail: operation({ tag, summary: 'Style of the pages', success: { 200: null } }),
+    })
+    .get('/assets/account.js', ({ set }) => asset(set, 'text/javascript', accountScript), {
+      access: 'public',
+      limit: 'none',
+      detail: operation({ tag, summary: 'Script of the account pages', success: { 200: null } }),
+    })
     .get('/healthz', () => ({ status: 'ok', version }), {
       access: 'public',
       limit: 'none',
@@ -56,6 +65,45 @@ export function webRoutes({ version, isReady }: WebRoutesOptions) {
         }),
       },
     )
+}
+
+/** The page behind a mailed or printed link, in the language of the link, else of the browser. */
+function accountPageRoute(name: AccountPage) {
+  return new Elysia().use(routeBase).get(
+    `/${name}`,
+    ({ set, query, exchange }) => {
+      const { lang }: Record<string, unknown> = query
+      return page(
+        set,
+        accountPage(name, locales.find((known) => known === lang) ?? exchange.locale),
+      )
+    },
+    {
+      access: 'public',
+      limit: 'none',
+      detail: operation({
+        tag,
+        query: { lang: Type.Union(locales.map((locale) => Type.Literal(locale))) },
+        summary: 'Page behind a mailed link (HTML): its button does the work',
+        success: { 200: null },
+      }),
+    },
+  )
+}
+
+type ResponseSet = { headers: Record<string, string | number> }
+
+function page({ headers }: ResponseSet, html: string) {
+  headers['content-type'] = 'text/html; charset=utf-8'
+  headers['content-security-policy'] = pagePolicy
+  headers['referrer-policy'] = 'no-referrer'
+  return html
+}
+
+function asset({ headers }: ResponseSet, type: string, text: string) {
+  headers['content-type'] = `${type}; charset=utf-8`
+  headers['cache-control'] = 'public, max-age=3600'
+  return text
 }
 
 /** The API description itself, made once from the routes it is a part of. */
@@ -85,11 +133,7 @@ function startPage(version: string) {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Hostline</title>
-<style>
-body { font: 1rem/1.6 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem; color: #1c2330; background: #fff }
-a { color: #1d4ed8 }
-@media (prefers-color-scheme: dark) { body { color: #e6e9ef; background: #14181f } a { color: #93b4ff } }
-</style>
+<link rel="stylesheet" href="/assets/account.css">
 <main>
 <h1>Hostline</h1>
 <p>Version ${version} is running.</p>

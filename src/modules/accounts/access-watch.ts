@@ -31,23 +31,23 @@ export function watchAccess(options: AccessWatchOptions): () => void {
   let seen = foreignCommits()
   let handled = recentChanges()
 
-  function look() {
-    const current = foreignCommits()
-    if (current === seen) return
-    seen = current
+  async function look() {
+    // In this order: what is there while nobody else has committed is our own doing, and acted upon already.
     const changes = recentChanges()
-    for (const [userId, at] of changes) {
-      if (handled.get(userId) !== at) onAccessChanged(userId)
+    const current = foreignCommits()
+    if (current !== seen) {
+      for (const [userId, at] of changes) {
+        if (handled.get(userId) !== at) onAccessChanged(userId)
+      }
+      await onKeysChanged()
+      seen = current
     }
     handled = changes
-    onKeysChanged().catch((error: unknown) => log.error('the keys could not be read', { error }))
   }
 
   return clock.every(intervalMilliseconds, () => {
-    try {
-      look()
-    } catch (error) {
+    look().catch((error: unknown) => {
       log.error('changes beside this process could not be read; trying again', { error })
-    }
+    })
   })
 }

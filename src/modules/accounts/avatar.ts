@@ -23,5 +23,11 @@ export function avatarSvg(hueText: string, fileName: string): string | undefined
 function initialsOf(displayName: string) {
   const words = displayName.split(/[\s._-]+/).flatMap((word) => /[\p{L}\p{N}]/u.exec(word) ?? [])
   const [first = '?', ...rest] = words
-  return `${first}${rest.at(-1) ?? ''}`.toUpperCase()
+  return capital(first) + capital(rest.at(-1) ?? '')
+}
+
+// Some letters have no capital of one character: they stay as they are.
+function capital(letter: string) {
+  const upper = letter.toUpperCase()
+  return [...upper].length === 1 ? upper : letter
 }

@@ -1,4 +1,4 @@
-import { asc } from 'drizzle-orm'
+import { asc, eq } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { signingKeys } from '../../db/schema.ts'
 
@@ -14,6 +14,9 @@ export function createKeyStore(orm: Orm) {
         .from(signingKeys)
         .orderBy(asc(signingKeys.createdAt), asc(signingKeys.kid))
         .all(),
+    update(kid: string, changes: Partial<SigningKeyRow>) {
+      orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
+    },
     insert(keys: SigningKeyRow[]) {
       orm.insert(signingKeys).values(keys).run()
     },

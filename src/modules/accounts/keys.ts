@@ -7,6 +7,7 @@ import {
   importPKCS8,
   type JWK,
 } from 'jose'
+import type { Actor, AuditTrail } from '../../db/audit-trail.ts'
 import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { KeyStore, SigningKeyRow } from './key-store.ts'
@@ -71,6 +72,30 @@ export async function openKeyring({ keys, write, clock }: KeyringOptions): Promi
     jwks: () => ({ keys: published().map(([, { jwk }]) => jwk) }),
     reload,
   }
+}
+
+const leastPublishedMilliseconds = 60 * 60_000
+
+type RotationOptions = KeyringOptions & { audit: AuditTrail; actor: Actor; isUrgent: boolean }
+
+/** Next becomes active, active is retired, a new next is made; a running server notices. Nobody is logged out.
+ *  @returns undefined when done, else when the next key will have been published for an hour (ms since the epoch) */
+export async function rotateKeys(options: RotationOptions): Promise<number | undefined> {
+  const { keys, write, clock, audit, actor, isUrgent } = options
+  const made = await makeKey('next', clock.now())
+  return write(() => {
+    const now = clock.now()
+    const next = keys.list().find(({ state }) => state === 'next')
+    const active = keys.list().find(({ state }) => state === 'active')
+    if (!next || !active) throw new Error('the database holds no pair of signing keys')
+    const ready = next.createdAt + leastPublishedMilliseconds
+    if (!isUrgent && ready > now) return ready
+    keys.update(active.kid, { state: 'retired', retiredAt: now })
+    keys.update(next.kid, { state: 'active', activatedAt: now })
+    keys.insert([made])
+    audit.record({ action: 'keys_rotated', actor, target: { type: 'key', id: next.kid } })
+    return undefined
+  })
 }
 
 async function makeKey(state: 'active' | 'next', now: number): Promise<SigningKeyRow> {

@@ -39,8 +39,9 @@ export function createPasswords(cost: Argon2Cost = contractCost): Passwords {
   return {
     hash: (password) => gate(() => Bun.password.hash(password, options)),
     async matches(password, hash) {
-      const matched = await gate(() => compare(password, hash ?? standIn))
-      return hash !== undefined && matched
+      const isHash = hash?.startsWith('$') === true // a deleted account has none
+      const matched = await gate(() => compare(password, isHash ? hash : standIn))
+      return isHash && matched
     },
     isOutdated: (hash) => !hash.startsWith(parameters),
   }

@@ -1,11 +1,12 @@
-import type { AuditTrail } from '../../db/audit-trail.ts'
+import type { Actor, AuditTrail } from '../../db/audit-trail.ts'
 import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
-import type { NewId } from '../../lib/ids.ts'
+import { type NewId, parseId } from '../../lib/ids.ts'
+import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 import type { Passwords } from './passwords.ts'
-import { insertUnique } from './service.ts'
+import { insertUnique, localPart } from './service.ts'
 import type { AccountStore, UserRow } from './store.ts'
 
 type PeopleOptions = {
@@ -15,28 +16,35 @@ type PeopleOptions = {
   write: Write
   newId: NewId
   clock: Clock
+  /** Closes the sockets of a user whose access has changed. */
+  closeUser: (userId: string) => void
 }
+
+export type AccessChanges = { role?: Role | undefined; disabled?: boolean | undefined }
 
 export type People = ReturnType<typeof createPeople>
 
 /** What an operator does to accounts (decisions 3 and 12). Each act is in the audit log. */
 export function createPeople(options: PeopleOptions) {
-  const { store, passwords, audit, write, newId, clock } = options
-  const actor = { type: 'command_line' } as const
+  const { store, passwords, audit, write, newId, clock, closeUser } = options
 
-  function required(email: string): UserRow {
-    const user = store.findByEmail(email.toLowerCase())
-    if (!user) throw new AppError('not_found')
+  function required(user: UserRow | undefined): UserRow {
+    if (!user || user.deletedAt !== null) throw new AppError('not_found')
     return user
   }
 
   function keepAnAdmin(user: UserRow) {
-    if (user.role === 'admin' && store.countOtherAdmins(user.id) === 0) {
+    if (
+      user.role === 'admin' &&
+      user.disabledAt === null &&
+      store.countOtherAdmins(user.id) === 0
+    ) {
       throw new AppError('conflict')
     }
   }
 
-  function changeRole(user: UserRow, role: Role) {
+  function changeRole(user: UserRow, wanted: Role, actor: Actor) {
+    const role = roleOf(wanted, user.emailVerified)
     if (user.role === role) return
     if (role !== 'admin') keepAnAdmin(user)
     store.updateRole(user.id, role, clock.now())
@@ -44,18 +52,37 @@ export function createPeople(options: PeopleOptions) {
     audit.record({ action: 'role_changed', actor, target: { type: 'user', id: user.id }, details })
   }
 
+  function changeDisabled(user: UserRow, isDisabled: boolean, actor: Actor) {
+    if ((user.disabledAt !== null) === isDisabled) return
+    if (isDisabled) keepAnAdmin(user)
+    store.updateDisabled(user.id, isDisabled ? clock.now() : null, clock.now())
+    const action = isDisabled ? 'user_disabled' : 'user_enabled'
+    audit.record({ action, actor, target: { type: 'user', id: user.id } })
+  }
+
+  /** Changes somebody in one commit and closes their sockets when their access changed. */
+  async function change(find: () => UserRow | undefined, act: (user: UserRow) => void) {
+    const [before, after] = await write(() => {
+      const user = required(find())
+      act(user)
+      return [user, required(store.find(user.id))] as const
+    })
+    if (before.accessChangedAt !== after.accessChangedAt) closeUser(after.id)
+    return after
+  }
+
   return {
     /** Makes an account that counts as verified.
      *  @throws conflict (the address is taken) */
-    async create(email: string, role: Role, password: string): Promise<UserRow> {
+    async create(email: string, role: Role, password: string, actor: Actor): Promise<UserRow> {
       const passwordHash = await passwords.hash(password)
       return write(() => {
         const user = insertUnique(store, {
           id: newId(),
           email,
-          displayName: email.slice(0, email.indexOf('@')),
+          displayName: localPart(email),
           locale: 'en',
-          role,
+          role: roleOf(role, true),
           emailVerified: true,
           passwordHash,
           createdAt: clock.now(),
@@ -66,31 +93,40 @@ export function createPeople(options: PeopleOptions) {
       })
     },
 
-    /** @throws not_found · conflict (the last admin) */
-    setRole: (email: string, role: Role) => write(() => changeRole(required(email), role)),
+    /** Gives a role, disables or enables; what is absent stays. Disabling shuts out tokens, sessions and sockets.
+     *  @throws not_found · conflict (the last admin) */
+    update: (find: () => UserRow | undefined, changes: AccessChanges, actor: Actor) =>
+      change(find, (user) => {
+        if (changes.role !== undefined) changeRole(user, changes.role, actor)
+        if (changes.disabled !== undefined) changeDisabled(user, changes.disabled, actor)
+      }),
 
     /** Counts the address as verified, as the mailed link would.
      *  @throws not_found */
-    verify: (email: string) =>
-      write(() => {
-        const user = required(email)
+    verify: (find: () => UserRow | undefined, actor: Actor) =>
+      change(find, (user) => {
         if (user.emailVerified) return
         store.updateVerified(user.id)
         audit.record({ action: 'email_verified', actor, target: { type: 'user', id: user.id } })
-        if (user.role === 'user') changeRole(user, 'verified_user')
+        if (user.role === 'user') changeRole({ ...user, emailVerified: true }, 'user', actor)
       }),
 
-    /** Shuts the account out at once: tokens, sessions, sockets.
-     *  @throws not_found · conflict (the last admin) */
-    disable: (email: string) =>
-      write(() => {
-        const user = required(email)
-        if (user.disabledAt !== null) return
-        keepAnAdmin(user)
-        store.updateDisabled(user.id, clock.now())
-        audit.record({ action: 'user_disabled', actor, target: { type: 'user', id: user.id } })
-      }),
+    byEmail: (email: string) => () => store.findByEmail(email),
+    byId: (id: string) => () => store.find(parseId(id) ?? ''),
 
-    list: () => store.list(),
+    /** @throws not_found */
+    get: (id: string): UserRow => required(store.find(parseId(id) ?? '')),
+    list: (): UserRow[] => store.list(),
+    search: (q: string | undefined, range: ListRange): Listing<UserRow> =>
+      listById(
+        range,
+        (rows) => store.search(q, rows),
+        () => store.countMatching(q),
+      ),
   }
+}
+
+/** A user with a verified address is a verified_user (spec 3.4). */
+function roleOf(role: Role, isVerified: boolean): Role {
+  return role === 'user' && isVerified ? 'verified_user' : role
 }

@@ -10,6 +10,7 @@ import {
   Jwks,
   RefreshTokenBody,
   Registration,
+  SetUp,
   TokenSet,
   userView,
 } from './model.ts'
@@ -39,6 +40,26 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
         detail: operation({
           tag,
           summary: 'Register',
+          success: { 201: Authenticated },
+          errors: ['conflict'],
+        }),
+      },
+    )
+    .post(
+      '/v1/auth/set-up',
+      async ({ body, exchange, request, set }) => {
+        const client = clientOf(request, exchange.ip())
+        const { user, tokens } = await accounts.setUp(body, exchange.locale, client)
+        set.status = 201
+        return { user: userView(user), ...tokens }
+      },
+      {
+        access: 'public',
+        limit: 'register',
+        body: SetUp,
+        detail: operation({
+          tag,
+          summary: 'Make the first admin with the token that the first start printed',
           success: { 201: Authenticated },
           errors: ['conflict'],
         }),
@@ -81,7 +102,7 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
     .post(
       '/v1/auth/logout',
       async ({ body, exchange, set }) => {
-        await accounts.logout(callerOf(exchange).userId, body.refresh_token)
+        await accounts.logout(callerOf(exchange).userId, body.refresh_token, exchange.ip())
         set.status = 204
       },
       {

@@ -1,3 +1,4 @@
+import { type AuditTrail, onOneself } from '../../db/audit-trail.ts'
 import type { Write } from '../../db/writer.ts'
 import type { Outbox } from '../../jobs/outbox.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -5,7 +6,9 @@ import { AppError } from '../../lib/errors.ts'
 import type { NewId } from '../../lib/ids.ts'
 import type { Locale } from '../../lib/messages.ts'
 import { normalizeEmail } from '../../lib/text.ts'
-import type { Credentials, Registration, TokenSet } from './model.ts'
+import type { LoginThrottle } from './login-throttle.ts'
+import type { Credentials, Registration, SetUp, TokenSet } from './model.ts'
+import type { OneTimeTokens } from './one-time-tokens.ts'
 import type { Passwords } from './passwords.ts'
 import type { Client, Sessions } from './sessions.ts'
 import type { AccountStore, UserRow } from './store.ts'
@@ -22,7 +25,10 @@ export type AccountService = ReturnType<typeof createAccountService>
 type AccountServiceOptions = {
   store: AccountStore
   sessions: Sessions
+  oneTimeTokens: OneTimeTokens
   passwords: Passwords
+  throttle: LoginThrottle
+  audit: AuditTrail
   tokens: AccessTokens
   outbox: Outbox
   write: Write
@@ -33,11 +39,63 @@ type AccountServiceOptions = {
 }
 
 export function createAccountService(options: AccountServiceOptions) {
-  const { store, sessions, passwords, tokens, outbox, write, newId, clock, closeSession } = options
+  const { store, sessions, passwords, throttle, audit, tokens, outbox, write } = options
+  const { oneTimeTokens, newId, clock, closeSession } = options
 
   async function tokenSet(user: UserRow, sessionId: string, refresh: string): Promise<TokenSet> {
     const access = await tokens.mint(user, sessionId)
     return { access_token: access, refresh_token: refresh, expires_in: accessTokenSeconds }
+  }
+
+  function newUser(
+    { email, display_name }: Registration,
+    locale: Locale,
+    passwordHash: string,
+    role: 'user' | 'admin',
+  ) {
+    return {
+      id: newId(),
+      email: email.toLowerCase(),
+      displayName: display_name?.trim() ?? localPart(email.toLowerCase()),
+      locale,
+      role,
+      emailVerified: role === 'admin',
+      passwordHash,
+      createdAt: clock.now(),
+    }
+  }
+
+  async function tryLogin(
+    name: string,
+    address: string | undefined,
+    password: string,
+    client: Client,
+  ) {
+    const found = address === undefined ? undefined : store.findByEmail(address)
+    const isRight = await passwords.matches(password, found?.passwordHash)
+    const renewed =
+      found && isRight && passwords.isOutdated(found.passwordHash)
+        ? await passwords.hash(password)
+        : undefined
+    // Read again: the account may have changed while the password was being compared.
+    return write(() => {
+      const user = found && isRight ? store.find(found.id) : undefined
+      if (user && user.passwordHash !== found?.passwordHash) return 'changed' as const
+      if (user?.disabledAt === null) return begin(user, renewed, client)
+      const details = { email: name.toWellFormed() }
+      audit.record({ action: 'login_failed', ...onOneself(found?.id, client.ip), details })
+      return undefined
+    })
+  }
+
+  function begin(user: UserRow, renewedHash: string | undefined, client: Client) {
+    if (renewedHash !== undefined) store.updatePasswordHash(user.id, renewedHash)
+    audit.record({ action: 'login_succeeded', ...onOneself(user.id, client.ip) })
+    return { user, session: sessions.begin(user.id, client) }
+  }
+
+  async function enter(user: UserRow, session: ReturnType<Sessions['begin']>) {
+    return { user, tokens: await tokenSet(user, session.sessionId, session.refreshToken) }
   }
 
   /** The person behind verified claims, unless gone or disabled or logged out. */
@@ -51,44 +109,54 @@ export function createAccountService(options: AccountServiceOptions) {
      *  @throws conflict (the address is taken, in any case). Spec 4.1. */
     async register(form: Registration, locale: Locale, client: Client) {
       const passwordHash = await passwords.hash(form.password)
-      const email = form.email.toLowerCase()
       const { user, session } = await write(() => {
-        const user = insertUnique(store, {
-          id: newId(),
-          email,
-          displayName: form.display_name?.trim() ?? email.slice(0, email.indexOf('@')),
-          locale,
-          role: 'user',
-          emailVerified: false,
-          passwordHash,
-          createdAt: clock.now(),
-        })
-        outbox.add('verification_mail', { user_id: user.id, email })
+        const user = insertUnique(store, newUser(form, locale, passwordHash, 'user'))
+        outbox.add('verification_mail', { user_id: user.id, email: user.email })
+        audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
+        audit.record({ action: 'verification_mail_requested', ...onOneself(user.id, client.ip) })
         return { user, session: sessions.begin(user.id, client) }
       })
-      return { user, tokens: await tokenSet(user, session.sessionId, session.refreshToken) }
+      return enter(user, session)
+    },
+
+    /** A token for the page that makes the first admin; undefined when there is one. Older ones stop working. */
+    offerSetUp: (): Promise<string | undefined> =>
+      write(() => {
+        oneTimeTokens.revokeAll('set_up')
+        return store.hasAdmin() ? undefined : oneTimeTokens.issue('set_up')
+      }),
+
+    /** Makes the first admin, whose address counts as verified, and logs them in.
+     *  @throws validation_error (`token`: wrong, used or expired) · conflict (there is an admin, the address is taken) */
+    async setUp(form: SetUp, locale: Locale, client: Client) {
+      oneTimeTokens.check('set_up', form.token)
+      const passwordHash = await passwords.hash(form.password)
+      const { user, session } = await write(() => {
+        oneTimeTokens.redeem('set_up', form.token)
+        if (store.hasAdmin()) throw new AppError('conflict')
+        const user = insertUnique(store, newUser(form, locale, passwordHash, 'admin'))
+        audit.record({ action: 'user_created', ...onOneself(user.id, client.ip) })
+        return { user, session: sessions.begin(user.id, client) }
+      })
+      return enter(user, session)
     },
 
     /** Begins a session. Whatever is wrong, the answer and the work are the same.
-     *  @throws invalid_credentials. Spec 4.1, decisions 3. */
+     *  @throws invalid_credentials · rate_limited (too many failures at this address). Spec 4.1, decisions 3. */
     async login({ email, password }: Credentials, client: Client) {
       const address = normalizeEmail(email)
-      const found = address === undefined ? undefined : store.findByEmail(address)
-      const matches = await passwords.matches(password, found?.passwordHash)
-      if (!found || !matches) throw new AppError('invalid_credentials')
-      const renewed = passwords.isOutdated(found.passwordHash)
-        ? await passwords.hash(password)
-        : undefined
-      const { user, session } = await write(() => {
-        // Read again: the account may have been disabled while the password was being compared.
-        const user = store.find(found.id)
-        if (!user || user.disabledAt !== null || user.passwordHash !== found.passwordHash) {
-          throw new AppError('invalid_credentials')
-        }
-        if (renewed !== undefined) store.updatePasswordHash(user.id, renewed)
-        return { user, session: sessions.begin(user.id, client) }
-      })
-      return { user, tokens: await tokenSet(user, session.sessionId, session.refreshToken) }
+      const name = address ?? email.slice(0, 254)
+      throttle.admit(name)
+      let entered = await tryLogin(name, address, password, client)
+      // Somebody changed the hash while it was being compared, such as a login of the same person beside this one.
+      if (entered === 'changed') entered = await tryLogin(name, address, password, client)
+      if (entered === 'changed') throw new AppError('unavailable', { retryAfterSeconds: 1 })
+      if (!entered) {
+        throttle.failed(name)
+        throw new AppError('invalid_credentials')
+      }
+      throttle.succeeded(name)
+      return enter(entered.user, entered.session)
     },
 
     /** Trades a refresh token for a new token set.
@@ -103,8 +171,12 @@ export function createAccountService(options: AccountServiceOptions) {
     },
 
     /** Ends the session that a refresh token of the caller's belongs to; a token that is not theirs does nothing. */
-    async logout(userId: string, token: string): Promise<void> {
-      const ended = await write(() => sessions.endByToken(token, userId))
+    async logout(userId: string, token: string, ip: string): Promise<void> {
+      const ended = await write(() => {
+        const id = sessions.endByToken(token, userId)
+        if (id !== undefined) audit.record({ action: 'logged_out', ...onOneself(userId, ip) })
+        return id
+      })
       if (ended !== undefined) closeSession(userId, ended)
     },
 
@@ -119,6 +191,11 @@ export function createAccountService(options: AccountServiceOptions) {
       return claims && findAccount(claims)
     },
   }
+}
+
+/** The name of somebody who gave none. */
+export function localPart(email: string): string {
+  return email.slice(0, email.indexOf('@'))
 }
 
 /** @throws conflict when the address is taken */

@@ -1,7 +1,9 @@
-import { and, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
+import { and, count, desc, eq, gt, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { refreshTokens, sessions, users } from '../../db/schema.ts'
+import type { RowRange } from '../../lib/list-range.ts'
 
+export type SessionRow = typeof sessions.$inferSelect
 export type NewSession = typeof sessions.$inferInsert
 export type NewRefreshToken = typeof refreshTokens.$inferInsert
 
@@ -69,6 +71,42 @@ export function createSessionStore(orm: Orm) {
         .returning({ userId: sessions.userId })
         .get()
     },
+    /** A user's sessions that can still be used, the newest login first. */
+    list(userId: string, usedAfter: number, range: RowRange): SessionRow[] {
+      const { limit, offset, before } = range
+      return orm
+        .select()
+        .from(sessions)
+        .where(
+          and(live(userId, usedAfter), before === undefined ? undefined : lt(sessions.id, before)),
+        )
+        .orderBy(desc(sessions.id))
+        .limit(limit)
+        .offset(offset)
+        .all()
+    },
+    count(userId: string, usedAfter: number): number {
+      return orm.select({ n: count() }).from(sessions).where(live(userId, usedAfter)).get()?.n ?? 0
+    },
+    /** Ends one session of a user; false when it is not theirs or has ended. */
+    revokeOwn(id: string, userId: string, now: number): boolean {
+      const own = and(eq(sessions.id, id), eq(sessions.userId, userId), isNull(sessions.revokedAt))
+      return orm.update(sessions).set({ revokedAt: now }).where(own).returning().all().length > 0
+    },
+    /** Ends every session of a user but one.
+     *  @returns the ids of those that ended */
+    revokeOthers(userId: string, keptId: string | undefined, now: number): string[] {
+      const others = and(
+        eq(sessions.userId, userId),
+        isNull(sessions.revokedAt),
+        keptId === undefined ? undefined : ne(sessions.id, keptId),
+      )
+      const ended = orm.update(sessions).set({ revokedAt: now }).where(others).returning().all()
+      return ended.map(({ id }) => id)
+    },
+    deleteOfUser(userId: string) {
+      orm.delete(sessions).where(eq(sessions.userId, userId)).run()
+    },
     revoke(id: string, now: number) {
       orm
         .update(sessions)
@@ -77,4 +115,12 @@ export function createSessionStore(orm: Orm) {
         .run()
     },
   }
+}
+
+function live(userId: string, usedAfter: number) {
+  return and(
+    eq(sessions.userId, userId),
+    isNull(sessions.revokedAt),
+    gt(sessions.lastUsedAt, usedAfter),
+  )
 }

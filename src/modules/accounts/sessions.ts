@@ -4,13 +4,16 @@ import type { Clock } from '../../lib/clock.ts'
 import type { NewId } from '../../lib/ids.ts'
 import type { SessionStore } from './session-store.ts'
 
-const refreshTokenMilliseconds = 30 * 24 * 60 * 60_000
+export const refreshTokenMilliseconds = 30 * 24 * 60 * 60_000
 /** Two tabs may race for one refresh: the loser's token is this fresh. */
 const raceMilliseconds = 10_000
 const tokenPattern = /^rt_[\w-]{43}$/
 
 /** Where a session is used from. */
 export type Client = { ip: string; userAgent: string | undefined }
+
+/** Somebody with a live session, at a request. */
+export type Caller = { userId: string; sessionId: string; ip: string }
 
 export type Rotation =
   | { outcome: 'rotated'; sessionId: string; userId: string; refreshToken: string }

@@ -1,6 +1,7 @@
-import { and, asc, count, eq, gte, isNull, ne, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, gte, isNull, like, ne, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { sessions, users } from '../../db/schema.ts'
+import type { RowRange } from '../../lib/list-range.ts'
 import type { Locale } from '../../lib/messages.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
@@ -16,7 +17,13 @@ export type NewUser = {
   createdAt: number
 }
 
+export type ProfileChanges = Partial<Pick<UserRow, 'displayName' | 'avatarUrl' | 'locale'>>
+
 export type AccountStore = ReturnType<typeof createAccountStore>
+
+/** What a deleted person is called where their messages are. */
+const deletedName = 'Deleted user'
+const enabledAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
 
 /** SQL over users. */
 export function createAccountStore(orm: Orm) {
@@ -60,15 +67,54 @@ export function createAccountStore(orm: Orm) {
     updateRole(id: string, role: Role, now: number) {
       orm.update(users).set({ role, accessChangedAt: now }).where(eq(users.id, id)).run()
     },
+    updateProfile(id: string, changes: ProfileChanges) {
+      if (Object.keys(changes).length === 0) return
+      orm.update(users).set(changes).where(eq(users.id, id)).run()
+    },
+    /** Takes everything of the person's out of their row. */
+    erase(id: string, now: number) {
+      orm
+        .update(users)
+        .set({
+          email: `${id.toLowerCase()}@deleted.invalid`,
+          displayName: deletedName,
+          avatarUrl: null,
+          locale: 'en',
+          role: 'guest',
+          emailVerified: false,
+          passwordHash: 'none',
+          disabledAt: now,
+          deletedAt: now,
+          accessChangedAt: now,
+        })
+        .where(eq(users.id, id))
+        .run()
+    },
+    /** People who are not deleted, oldest first; `q` is an id or the beginning of an address or a name. */
+    search(q: string | undefined, { limit, offset, before: after }: RowRange): UserRow[] {
+      return orm
+        .select()
+        .from(users)
+        .where(and(matching(q), after === undefined ? undefined : gt(users.id, after)))
+        .orderBy(asc(users.id))
+        .limit(limit)
+        .offset(offset)
+        .all()
+    },
+    countMatching: (q: string | undefined): number =>
+      orm.select({ n: count() }).from(users).where(matching(q)).get()?.n ?? 0,
+    hasAdmin: (): boolean =>
+      orm.select({ id: users.id }).from(users).where(enabledAdmin).limit(1).get() !== undefined,
     updateVerified(id: string) {
       orm.update(users).set({ emailVerified: true }).where(eq(users.id, id)).run()
     },
-    updateDisabled(id: string, now: number) {
-      orm.update(users).set({ disabledAt: now, accessChangedAt: now }).where(eq(users.id, id)).run()
+    updateDisabled(id: string, disabledAt: number | null, now: number) {
+      const changes = { disabledAt, accessChangedAt: now }
+      orm.update(users).set(changes).where(eq(users.id, id)).run()
     },
     /** Enabled admins besides `id`. */
     countOtherAdmins(id: string): number {
-      const others = and(eq(users.role, 'admin'), isNull(users.disabledAt), ne(users.id, id))
+      const others = and(enabledAdmin, ne(users.id, id))
       return orm.select({ n: count() }).from(users).where(others).get()?.n ?? 0
     },
     /** Users whose role changed or who were disabled at or after `since` (ms since the epoch). */
@@ -79,4 +125,14 @@ export function createAccountStore(orm: Orm) {
         .where(gte(users.accessChangedAt, since))
         .all(),
   }
+}
+
+function matching(q: string | undefined) {
+  if (q === undefined || q === '') return isNull(users.deletedAt)
+  const beginning = `${q.replace(/[\\%_]/g, '\\$&')}%`
+  const escaped = sql`${beginning} ESCAPE '\\'`
+  return and(
+    isNull(users.deletedAt),
+    or(eq(users.id, q.toUpperCase()), like(users.email, escaped), like(users.displayName, escaped)),
+  )
 }

@@ -5,8 +5,8 @@ import { decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../lib/clock.ts'
 import { parseId } from '../../lib/ids.ts'
-import { roles } from '../../lib/vocabulary.ts'
 import type { Keyring } from './keys.ts'
+import { OneOfRoles } from './model.ts'
 import type { UserRow } from './store.ts'
 
 /** Seconds that an access token lives (spec 2.2). */
@@ -17,7 +17,7 @@ const rememberedTokens = 20_000
 const AccessClaims = Type.Object({
   sub: Type.String(),
   email: Type.String(),
-  role: Type.Union(roles.map((role) => Type.Literal(role))),
+  role: OneOfRoles,
   iat: Type.Integer(),
   exp: Type.Integer(),
   iss: Type.String(),
@@ -47,10 +47,17 @@ export function createAccessTokens({
   // Checking a signature costs more than most requests: a token is checked once.
   const remembered = new LRUCache<string, VerifiedToken>({ max: rememberedTokens })
 
-  async function mint(user: UserRow, sessionId: string) {
+  let signing: { kid: string; sign: ReturnType<typeof createSigner> } | undefined
+
+  // The plugin binds one key: a new signer for each key that becomes active.
+  function signer() {
     const { kid, privateKey } = keyring.active()
-    const signer = jwt({ name: 'accessToken', alg: 'RS256', secret: privateKey, kid, iss: issuer })
-    return signer.decorator.accessToken.sign({
+    if (signing?.kid !== kid) signing = { kid, sign: createSigner(kid, privateKey, issuer) }
+    return { sign: signing.sign }
+  }
+
+  async function mint(user: UserRow, sessionId: string) {
+    return signer().sign({
       sub: user.id,
       email: user.email,
       role: user.role,
@@ -61,10 +68,15 @@ export function createAccessTokens({
   }
 
   async function verify(token: string) {
-    const known = remembered.get(token) ?? (await check(token))
-    if (!known || known.expiresAt + clockToleranceSeconds * 1_000 <= clock.now()) return undefined
-    remembered.set(token, known)
-    return known
+    const known = remembered.get(token)
+    if (known) return isOver(known) ? undefined : known
+    const checked = await check(token)
+    if (checked) remembered.set(token, checked)
+    return checked
+  }
+
+  function isOver({ expiresAt }: VerifiedToken) {
+    return expiresAt + clockToleranceSeconds * 1_000 <= clock.now()
   }
 
   async function check(token: string): Promise<VerifiedToken | undefined> {
@@ -95,6 +107,10 @@ export function createAccessTokens({
   }
 
   return { mint, verify }
+}
+
+function createSigner(kid: string, secret: CryptoKey, iss: string) {
+  return jwt({ name: 'accessToken', alg: 'RS256', secret, kid, iss }).decorator.accessToken.sign
 }
 
 function readClaims(payload: JWTPayload): VerifiedToken | undefined {

@@ -10,6 +10,7 @@ import { closeCodes } from '../../realtime/close-codes.ts'
 import type { Hub } from '../../realtime/hub.ts'
 import { Connection } from './connection.ts'
 import { type ClientFrame, decodeFrame, errorFrame } from './frames.ts'
+import { draftOf } from './model.ts'
 import type { ChatService } from './service.ts'
 
 type ChatChannelOptions = {
@@ -70,7 +71,8 @@ export function createChatChannel(options: ChatChannelOptions) {
     const { userId } = connection
     switch (frame.type) {
       case 'message':
-        return send(connection, frame)
+        await chat.send(userId, frame.conversation_id, draftOf(frame, frame.message_type))
+        return
       case 'read':
         return chat.markRead(userId, frame.conversation_id)
       case 'typing':
@@ -80,18 +82,6 @@ export function createChatChannel(options: ChatChannelOptions) {
       case 'ping':
         connection.sendFrame({ type: 'pong' })
     }
-  }
-
-  async function send(connection: Connection, frame: Extract<ClientFrame, { type: 'message' }>) {
-    await chat.send(connection.userId, frame.conversation_id, {
-      body: frame.body,
-      type: frame.message_type ?? 'text',
-      fileUrl: frame.file_url,
-      fileName: frame.file_name,
-      fileSize: frame.file_size,
-      fileType: frame.file_type,
-      clientId: frame.client_id,
-    })
   }
 
   async function extend(connection: Connection, token: string) {

@@ -1,11 +1,16 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { ErrorBody, errorBody } from '../../lib/error-body.ts'
+import { type ErrorBody, errorBody } from '../../lib/error-body.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { fieldProblems, Refined } from '../../lib/fields.ts'
+import { fieldProblems, Maybe, Refined } from '../../lib/fields.ts'
 import type { Locale } from '../../lib/messages.ts'
-import { messageTypes } from '../../lib/vocabulary.ts'
-import { Message, messageFields, messageProblems, messageView } from './model.ts'
+import {
+  type Message,
+  messageFields,
+  messageProblems,
+  messageView,
+  OneOfMessageTypes,
+} from './model.ts'
 import type { MessageRow } from './store.ts'
 
 /** The frames of spec 6.1 and decisions 6. */
@@ -20,7 +25,7 @@ const clientFrames = {
         type: Type.Literal('message'),
         ...conversation,
         ...messageFields,
-        message_type: Type.Optional(Type.Union(messageTypes.map((type) => Type.Literal(type)))),
+        message_type: Maybe(OneOfMessageTypes),
       },
       open,
     ),
@@ -71,52 +76,31 @@ function frameField(value: unknown, name: string): string | undefined {
   return typeof field === 'string' ? field : undefined
 }
 
-export const NewMessageFrame = Type.Object({ type: Type.Literal('new_message'), message: Message })
-export const TypingFrame = Type.Object({
-  type: Type.Literal('typing'),
-  ...conversation,
-  user_id: Type.String(),
-})
-export const ReadReceiptFrame = Type.Object({
-  type: Type.Literal('read_receipt'),
-  ...conversation,
-  user_id: Type.String(),
-})
-export const ErrorFrame = Type.Object({
-  type: Type.Literal('error'),
-  ...ErrorBody.properties,
-  retry_after: Type.Optional(Type.Integer({ description: 'Seconds.' })),
-  request: Type.Object(
-    {
-      type: Type.Optional(Type.String()),
-      conversation_id: Type.Optional(Type.String()),
-      client_id: Type.Optional(Type.String()),
-    },
-    { description: 'What of the refused frame tells it apart.' },
-  ),
-})
+export type NewMessageFrame = { type: 'new_message'; message: Message }
+export type TypingFrame = { type: 'typing'; conversation_id: string; user_id: string }
+export type ReadReceiptFrame = { type: 'read_receipt'; conversation_id: string; user_id: string }
+export type ErrorFrame = ErrorBody & {
+  type: 'error'
+  /** Seconds. */
+  retry_after?: number
+  /** What of the refused frame tells it apart. */
+  request: { type?: string; conversation_id?: string; client_id?: string }
+}
 
-export function newMessageFrame(row: MessageRow): Static<typeof NewMessageFrame> {
+export function newMessageFrame(row: MessageRow): NewMessageFrame {
   return { type: 'new_message', message: messageView(row) }
 }
 
-export function typingFrame(conversationId: string, userId: string): Static<typeof TypingFrame> {
+export function typingFrame(conversationId: string, userId: string): TypingFrame {
   return { type: 'typing', conversation_id: conversationId, user_id: userId }
 }
 
-export function readReceiptFrame(
-  conversationId: string,
-  userId: string,
-): Static<typeof ReadReceiptFrame> {
+export function readReceiptFrame(conversationId: string, userId: string): ReadReceiptFrame {
   return { type: 'read_receipt', conversation_id: conversationId, user_id: userId }
 }
 
 /** Tells what was refused and why; of the refused frame only what tells it apart comes back. */
-export function errorFrame(
-  refusal: AppError,
-  locale: Locale,
-  refused: unknown,
-): Static<typeof ErrorFrame> {
+export function errorFrame(refusal: AppError, locale: Locale, refused: unknown): ErrorFrame {
   const { retryAfterSeconds } = refusal
   const names = ['type', 'conversation_id', 'client_id']
   const known = names.flatMap((name) => {

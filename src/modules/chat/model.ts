@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
-import { HttpUrl, Id, MediaType, Refined, Text } from '../../lib/fields.ts'
+import { HttpUrl, Id, Maybe, MediaType, Refined, Text } from '../../lib/fields.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
 import type { InboxRow, MessageRow } from './store.ts'
 
@@ -9,7 +9,7 @@ const Timestamp = Type.String({ format: 'date-time' })
 const nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
   schema: T,
 ) => Type.Union([schema, Type.Null()])
-const OneOfMessageTypes = Type.Union(messageTypes.map((type) => Type.Literal(type)))
+export const OneOfMessageTypes = Type.Union(messageTypes.map((type) => Type.Literal(type)))
 
 export const NewConversation = Type.Object(
   { user_id: Id({ description: 'The other participant: a ULID, or the UUID of the same bits.' }) },
@@ -24,16 +24,42 @@ export const ClientId = Text(
 /** What a message holds, over REST and in a frame. */
 export const messageFields = {
   body: Text({ max: 5_000 }),
-  file_url: Type.Optional(HttpUrl(2_048)),
-  file_name: Type.Optional(Text({ min: 1, max: 255 })),
-  file_size: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  file_type: Type.Optional(MediaType(127)),
-  client_id: Type.Optional(ClientId),
+  file_url: Maybe(HttpUrl(2_048)),
+  file_name: Maybe(Text({ min: 1, max: 255 })),
+  file_size: Maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  file_type: Maybe(MediaType(127)),
+  client_id: Maybe(ClientId),
+}
+const MessageFields = Type.Object(messageFields)
+
+/** What a sender hands over; the fields of a file are absent on a text. */
+export type Draft = {
+  body: string
+  type: MessageType
+  fileUrl?: string | undefined
+  fileName?: string | undefined
+  fileSize?: number | undefined
+  fileType?: string | undefined
+  /** The sender's idempotency key. */
+  clientId?: string | undefined
+}
+
+/** The draft in a body or a frame, which name its type differently. */
+export function draftOf(fields: Static<typeof MessageFields>, type?: MessageType | null): Draft {
+  return {
+    body: fields.body,
+    type: type ?? 'text',
+    fileUrl: fields.file_url ?? undefined,
+    fileName: fields.file_name ?? undefined,
+    fileSize: fields.file_size ?? undefined,
+    fileType: fields.file_type ?? undefined,
+    clientId: fields.client_id ?? undefined,
+  }
 }
 
 export const NewMessage = Refined(
   Type.Object(
-    { ...messageFields, type: Type.Optional(OneOfMessageTypes) },
+    { ...messageFields, type: Maybe(OneOfMessageTypes) },
     { title: 'NewMessage', additionalProperties: true },
   ),
   (message) => messageProblems(message, message.type),
@@ -43,9 +69,10 @@ export type NewMessage = Static<typeof NewMessage>
 /** What the kind of a message asks of its fields: a text needs characters, a file an address. */
 export function messageProblems(
   { body, file_url }: { body?: unknown; file_url?: unknown },
-  type: MessageType = 'text',
+  type: MessageType | null | undefined,
 ): FieldProblems {
-  if (type === 'file') return file_url === undefined ? { file_url: problem('required') } : {}
+  const isMissing = file_url === undefined || file_url === null
+  if (type === 'file') return isMissing ? { file_url: problem('required') } : {}
   return typeof body === 'string' && body.trim() === '' ? { body: problem('blank') } : {}
 }
 

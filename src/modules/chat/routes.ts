@@ -12,12 +12,13 @@ import {
   Conversation,
   ConversationListItem,
   conversationListItemView,
+  draftOf,
   Message,
   messageView,
   NewConversation,
   NewMessage,
 } from './model.ts'
-import type { ChatService, Draft } from './service.ts'
+import type { ChatService } from './service.ts'
 
 const tag = 'Chat'
 const conversationPageSize = 20
@@ -96,7 +97,8 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
       '/v1/chat/conversations/:id/messages',
       async ({ params, body, exchange, request, set }) => {
         const { userId } = callerOf(exchange)
-        const draft = draftOf(body, request.headers.get(idempotencyHeader))
+        const draft = draftOf(body, body.type)
+        draft.clientId ??= idempotencyKey(request.headers)
         const { message, replayed } = await chat.send(userId, params.id, draft)
         if (replayed) set.headers['idempotent-replayed'] = 'true'
         set.status = 201
@@ -137,17 +139,11 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
     )
 }
 
-function draftOf(message: NewMessage, header: string | null): Draft {
-  const details =
-    header === null ? {} : fieldProblems(IdempotencyHeaders, { [idempotencyHeader]: header })
+/** The idempotency key in the header, for a body that has none. */
+function idempotencyKey(headers: Headers): string | undefined {
+  const key = headers.get(idempotencyHeader)
+  if (key === null) return undefined
+  const details = fieldProblems(IdempotencyHeaders, { [idempotencyHeader]: key })
   if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
-  return {
-    body: message.body,
-    type: message.type ?? 'text',
-    fileUrl: message.file_url,
-    fileName: message.file_name,
-    fileSize: message.file_size,
-    fileType: message.file_type,
-    clientId: message.client_id ?? header ?? undefined,
-  }
+  return key
 }

@@ -5,23 +5,11 @@ import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { type NewId, parseId } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
-import type { MessageType } from '../../lib/vocabulary.ts'
 import type { Hub } from '../../realtime/hub.ts'
 import { newMessageFrame, readReceiptFrame, typingFrame } from './frames.ts'
+import { type Draft, messageView } from './model.ts'
 import type { ChatStore, ConversationRow, InboxRow, MessageRow, NewMessageRow } from './store.ts'
 import { createTypingThrottle } from './typing-throttle.ts'
-
-/** What a sender hands over; the fields of a file are absent on a text. */
-export type Draft = {
-  body: string
-  type: MessageType
-  fileUrl?: string | undefined
-  fileName?: string | undefined
-  fileSize?: number | undefined
-  fileType?: string | undefined
-  /** The sender's idempotency key. */
-  clientId?: string | undefined
-}
 
 export type SentMessage = { message: MessageRow; replayed: boolean }
 
@@ -82,8 +70,9 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
     listConversations(userId: string, range: ListRange): Listing<InboxRow> {
       if (range.form === 'page') {
         const { perPage: limit, offset } = range
-        const rows = store.listInbox(userId, { limit, offset })
-        return { form: 'page', rows, total: store.countConversations(userId) }
+        const total = store.countConversations(userId)
+        const rows = offset < total ? store.listInbox(userId, { limit, offset }) : []
+        return { form: 'page', rows, total }
       }
       const { cursor, limit } = range
       const before = cursor === undefined ? undefined : inboxPlace(cursor)
@@ -126,6 +115,11 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
       const { id } = conversation
       await write(() => store.updateRead(userId, id, store.find(id)?.lastSeq ?? 0))
       hub.send([otherOf(conversation, userId)], readReceiptFrame(id, userId))
+    },
+
+    /** What a person said, for their own export. */
+    *exportMessages(userId: string) {
+      for (const row of store.eachSentBy(userId)) yield messageView(row)
     },
 
     /** Tells the other user that this one is typing, now and then.

@@ -1,6 +1,7 @@
 import { and, desc, eq, gt, lte, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
+import type { RowRange } from '../../lib/list-range.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ConversationRow = typeof conversations.$inferSelect
@@ -12,6 +13,7 @@ export type InboxRow = ReturnType<ChatStore['listInbox']>[number]
 export type ChatStore = ReturnType<typeof createChatStore>
 
 const value = sql.placeholder
+const exportPart = 200
 
 /** SQL over conversations and messages; hot statements are prepared once. */
 export function createChatStore(orm: Orm) {
@@ -132,10 +134,7 @@ export function createChatStore(orm: Orm) {
       return orm.select({ n: conversationCount }).from(inboxes).where(own).get()?.n ?? 0
     },
     /** A user's conversations with what the list shows, from a place in the list or from the start. */
-    listInbox(
-      userId: string,
-      range: { limit: number; offset: number; before?: InboxPosition | undefined },
-    ) {
+    listInbox(userId: string, range: RowRange<InboxPosition>) {
       const { limit, offset, before } = range
       return inboxPage.all({
         userId,
@@ -158,6 +157,21 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all({ conversationId, after, until }),
+    /** Every message that a user sent, conversation by conversation, read in small parts. */
+    *eachSentBy(userId: string): Iterable<MessageRow> {
+      const own = orm
+        .select({ id: participants.conversationId, lastSeq: conversations.lastSeq })
+        .from(participants)
+        .innerJoin(conversations, eq(conversations.id, participants.conversationId))
+        .where(eq(participants.userId, userId))
+        .all()
+      for (const { id: conversationId, lastSeq } of own) {
+        for (let until = lastSeq; until > 0; until -= exportPart) {
+          const part = messageRange.all({ conversationId, after: until - exportPart, until })
+          yield* part.filter(({ senderId }) => senderId === userId)
+        }
+      }
+    },
     updateRead(userId: string, conversationId: string, seq: number) {
       read.run({ userId, conversationId, seq })
     },

@@ -1,0 +1,18 @@
+import type { Locale } from '../lib/messages.ts'
+
+/** A mail as it leaves: plain text and the same as HTML. */
+export type Mail = {
+  to: string
+  subject: string
+  text: string
+  html: string
+  locale: Locale
+  /** The same for every attempt: receivers can tell a double by it. */
+  messageId: string
+}
+
+export type Mailer = {
+  /** @throws PermanentFailure when trying again cannot help */
+  send(mail: Mail): Promise<void>
+  close(): void
+}

@@ -1,0 +1,37 @@
+import { createTransport } from 'nodemailer'
+import { PermanentFailure } from '../jobs/runner.ts'
+import type { Mailer } from './mailer.ts'
+
+const timeoutMilliseconds = 20_000
+const maxConnections = 2
+
+/** Sends through an SMTP server, over connections that are kept open and used again. `smtps:` speaks TLS from the
+ *  start, `smtp:` goes over to it when the server offers STARTTLS. */
+export function createSmtpMailer(url: string, from: string): Mailer {
+  const transport = createTransport({
+    url,
+    pool: true,
+    maxConnections,
+    connectionTimeout: timeoutMilliseconds,
+    greetingTimeout: timeoutMilliseconds,
+    socketTimeout: timeoutMilliseconds,
+  })
+
+  return {
+    async send({ to, subject, text, html, locale, messageId }) {
+      try {
+        const headers = { 'Content-Language': locale, 'Auto-Submitted': 'auto-generated' }
+        await transport.sendMail({ from, to, subject, text, html, headers, messageId })
+      } catch (error) {
+        throw isFinal(error) ? new PermanentFailure((error as Error).message) : error
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+// 5xx to the recipient or the message is the server's last word; a failed login may be mended by the operator.
+function isFinal(error: unknown) {
+  const { responseCode, code } = error as { responseCode?: number; code?: string }
+  return responseCode !== undefined && responseCode >= 500 && code !== 'EAUTH'
+}

@@ -1,0 +1,171 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { callerOf, type Exchange, routeBase } from '../../http/exchange.ts'
+import { operation } from '../../http/operation.ts'
+import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import {
+  type AvatarUrl,
+  PasswordBody,
+  Profile,
+  ProfileUpdate,
+  profileView,
+  Session,
+  sessionView,
+} from './model.ts'
+import type { ProfileService } from './profile-service.ts'
+import type { ProfileChanges, UserRow } from './store.ts'
+
+const tag = 'Accounts'
+const pageSize = 20
+
+type ProfileRoutesOptions = {
+  profiles: ProfileService
+  avatarUrl: AvatarUrl
+  /** What the other modules keep of a person, by name, piece by piece. */
+  exports: Record<string, (userId: string) => Iterable<unknown>>
+}
+
+/** A person's own account. */
+export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOptions) {
+  const view = (user: UserRow) => profileView(user, avatarUrl)
+
+  return new Elysia({ name: 'profile' })
+    .use(routeBase)
+    .get('/v1/users/me', ({ exchange }) => view(profiles.get(callerOf(exchange).userId)), {
+      access: 'user',
+      limit: 'default',
+      detail: operation({ tag, summary: 'Show the own profile', success: { 200: Profile } }),
+    })
+    .patch(
+      '/v1/users/me',
+      async ({ body, exchange }) =>
+        view(await profiles.update(callerOf(exchange).userId, changesOf(body))),
+      {
+        access: 'user',
+        limit: 'default',
+        body: ProfileUpdate,
+        detail: operation({ tag, summary: 'Change the own profile', success: { 200: Profile } }),
+      },
+    )
+    .delete(
+      '/v1/users/me',
+      async ({ body, exchange, set }) => {
+        await profiles.remove(personAt(exchange), body.password)
+        set.status = 204
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        body: PasswordBody,
+        detail: operation({
+          tag,
+          summary: 'Remove the own account; messages stay, shown as a deleted user’s',
+          success: { 204: null },
+          errors: ['invalid_credentials', 'conflict'],
+        }),
+      },
+    )
+    .get(
+      '/v1/users/me/export',
+      ({ exchange, set }) => {
+        const { userId, sessionId } = callerOf(exchange)
+        const everything = { form: 'page', page: 1, perPage: 10_000, offset: 0 } as const
+        const { rows } = profiles.listSessions(userId, everything)
+        const own = {
+          user: view(profiles.get(userId)),
+          sessions: rows.map((row) => sessionView(row, sessionId)),
+        }
+        set.headers['content-type'] = 'application/json'
+        set.headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
+        return new Response(jsonStream(own, exports, userId))
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        detail: operation({
+          tag,
+          summary: 'Everything that is kept about oneself',
+          success: {
+            200: Type.Object(
+              { user: Profile, sessions: Type.Array(Session) },
+              { title: 'Export', additionalProperties: true },
+            ),
+          },
+        }),
+      },
+    )
+    .get(
+      '/v1/auth/sessions',
+      ({ query, exchange }) => {
+        const { userId, sessionId } = callerOf(exchange)
+        const range = listRange(query, pageSize)
+        return envelope(range, profiles.listSessions(userId, range), (row) =>
+          sessionView(row, sessionId),
+        )
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        detail: operation({
+          tag,
+          query: listQuery(pageSize),
+          summary: 'List the devices that are logged in',
+          success: { 200: ListOf(Session) },
+        }),
+      },
+    )
+    .delete(
+      '/v1/auth/sessions/:id',
+      async ({ params, exchange, set }) => {
+        await profiles.endSession(personAt(exchange), params.id)
+        set.status = 204
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        detail: operation({ tag, summary: 'Log a device out', success: { 204: null } }),
+      },
+    )
+}
+
+function personAt(exchange: Exchange) {
+  const { userId, sessionId } = callerOf(exchange)
+  return { userId, sessionId, ip: exchange.ip() }
+}
+
+function changesOf({ display_name, avatar_url, locale }: ProfileUpdate): ProfileChanges {
+  return {
+    ...(display_name !== undefined && { displayName: display_name.trim() }),
+    ...(avatar_url !== undefined && { avatarUrl: avatar_url }),
+    ...(locale !== undefined && { locale }),
+  }
+}
+
+/** One JSON object that is written piece by piece, however long its lists are. */
+function jsonStream(
+  start: object,
+  lists: Record<string, (userId: string) => Iterable<unknown>>,
+  userId: string,
+) {
+  function* pieces() {
+    yield JSON.stringify(start).slice(0, -1)
+    for (const [name, list] of Object.entries(lists)) {
+      let separator = `,${JSON.stringify(name)}:[`
+      for (const item of list(userId)) {
+        yield separator + JSON.stringify(item)
+        separator = ','
+      }
+      yield separator === ',' ? ']' : `${separator}]`
+    }
+    yield '}'
+  }
+  const text = pieces()
+  const encoder = new TextEncoder()
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const { value, done } = text.next()
+      if (done) controller.close()
+      else controller.enqueue(encoder.encode(value))
+    },
+  })
+}
