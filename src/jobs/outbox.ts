@@ -52,10 +52,13 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     },
     /** Whether a job is due: cheap, for polling. */
     hasDue: (): boolean => due.get({ now: clock.now(), limit: 1 }) !== undefined,
-    /** Takes due jobs for `leaseMilliseconds`; each take counts as an attempt. */
-    claim(limit: number, leaseMilliseconds: number): Job[] {
+    /** Takes due jobs, except those that are `running` here, for `leaseMilliseconds`; each take is an attempt. */
+    claim(limit: number, leaseMilliseconds: number, running: ReadonlySet<string>): Job[] {
       const now = clock.now()
-      const ids = due.all({ now, limit }).map(({ id }) => id)
+      const ids = due
+        .all({ now, limit: limit + running.size })
+        .flatMap(({ id }) => (running.has(id) ? [] : [id]))
+        .slice(0, limit)
       if (ids.length === 0) return []
       return orm
         .update(outbox)

@@ -34,10 +34,12 @@ const longestDelayMilliseconds = 3_600_000
 /** Works the outbox off: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
  *  runner on a database, so what was leased when it starts belonged to a process that died. */
 export function startRunner({ outbox, handlers, write, clock, log, random }: RunnerOptions) {
-  const running = new Set<Promise<void>>()
+  const running = new Map<string, Promise<void>>()
   let isClaiming = false
   let isStopped = false
   let isReleased = false
+
+  const ids = () => new Set(running.keys())
 
   async function look() {
     if (isStopped || isClaiming || running.size >= atOnce) return
@@ -46,7 +48,7 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
       if (!isReleased) await write(() => outbox.releaseAll())
       isReleased = true
       if (!outbox.hasDue()) return
-      const jobs = await write(() => outbox.claim(atOnce - running.size, leaseMilliseconds))
+      const jobs = await write(() => outbox.claim(atOnce - running.size, leaseMilliseconds, ids()))
       for (const job of jobs) start(job)
     } catch (error) {
       log.warn('jobs could not be claimed', { error })
@@ -58,8 +60,8 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
   function start(job: Job) {
     const work = run(job)
       .catch((error: unknown) => log.warn('the outcome of a job could not be kept', { error }))
-      .finally(() => running.delete(work))
-    running.add(work)
+      .finally(() => running.delete(job.id))
+    running.set(job.id, work)
   }
 
   async function run(job: Job) {
@@ -100,7 +102,7 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
     async stop() {
       isStopped = true
       stopPolling()
-      await Promise.all(running)
+      await Promise.all(running.values())
     },
   }
 }

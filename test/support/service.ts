@@ -101,6 +101,7 @@ export async function startService(options: Options = {}) {
     base,
     directory: directory.path,
     hub: service.hub,
+    accounts: service.accounts,
     app: service.app,
     sqlite: service.connection.sqlite,
     log: () => logged.join(''),

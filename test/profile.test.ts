@@ -1,0 +1,325 @@
+import { describe, expect, test } from 'bun:test'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+const me = (service: TestService, { token }: { token: string }) =>
+  service.call('GET', '/v1/users/me', { token })
+const patch = (service: TestService, { token }: Person, body: unknown) =>
+  service.call('PATCH', '/v1/users/me', { token, body })
+const sessionsOf = async (service: TestService, { token }: Person, query = '') =>
+  (await service.call('GET', `/v1/auth/sessions${query}`, { token })).body
+
+async function startWithAdmin() {
+  const service = await startService()
+  const admin = await service.register('admin')
+  service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [admin.id])
+  return { service, admin, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() }
+}
+
+describe('the own profile', () => {
+  test('is the user with picture and locale', async () => {
+    await using service = await startService()
+    const ada = await service.register('ada')
+    expect((await me(service, ada)).body).toEqual({
+      id: ada.id,
+      email: 'ada@example.com',
+      display_name: 'ada',
+      role: 'user',
+      email_verified: false,
+      created_at: timestamp,
+      avatar_url: expect.stringMatching(/^http:\/\/localhost:0\/v1\/avatars\/\d+\/A\.svg$/),
+      locale: 'en',
+    })
+  })
+
+  test('changes what is given and nothing else', async () => {
+    await using service = await startService()
+    const ada = await service.register('ada')
+    const { body: before } = await me(service, ada)
+    const avatar_url = 'https://pictures.example.com/ada.png'
+    const changed = await patch(service, ada, {
+      display_name: ' Ada L. ',
+      avatar_url,
+      locale: 'de',
+    })
+    const expected = { ...before, display_name: 'Ada L.', avatar_url, locale: 'de' }
+    expect([changed.status, changed.body]).toEqual([200, expected])
+    const refused = {
+      role: 'admin',
+      email: 'x@y.zz',
+      email_verified: true,
+      id: 'x',
+      disabled: true,
+    }
+    expect((await patch(service, ada, refused)).body).toEqual(expected)
+    expect((await patch(service, ada, { avatar_url: null })).body.avatar_url).toEndWith('/AL.svg')
+  })
+
+  test.each([
+    [{ locale: 'xx' }, { locale: 'must be one of: en, de, es, fr, pt' }],
+    [{ display_name: ' ' }, { display_name: 'must not be empty' }],
+    [{ avatar_url: 'javascript:x' }, { avatar_url: 'must be an http or https address' }],
+    [[], { body: 'must be an object' }],
+  ])('refuses %j', async (body, details) => {
+    await using service = await startService()
+    const answer = await patch(service, await service.register(), body)
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test('pictures of one letter are shown for every name there is', async () => {
+    await using service = await startService()
+    for (const display_name of ['ǰane ﬃx', 'ß', '李 小龙', '🙂', "<b>'&"]) {
+      const person = await service.register()
+      const { body } = await patch(service, person, { display_name })
+      const picture = await service.call('GET', new URL(body.avatar_url).pathname)
+      expect([display_name, picture.status]).toEqual([display_name, 200])
+    }
+  })
+})
+
+describe('sessions', () => {
+  test('are listed with the current one marked, the newest login first', async () => {
+    await using service = await startService()
+    const laptop = await service.register('ada')
+    const phone = await service.login(laptop.email)
+    const page = await sessionsOf(service, phone)
+    expect(page).toEqual({
+      success: true,
+      data: [true, false].map((current) => ({
+        id: expect.any(String),
+        created_at: timestamp,
+        last_used_at: timestamp,
+        user_agent: null,
+        ip: 'unknown',
+        current,
+      })),
+      pagination: { page: 1, per_page: 20, total: 2, total_pages: 1 },
+    })
+    expect((await sessionsOf(service, laptop, '?limit=1')).pagination.has_more).toBe(true)
+  })
+
+  test('end one by one, at once and with their sockets', async () => {
+    await using service = await startService({ listen: true })
+    const laptop = await service.register('ada')
+    const phone = await service.login(laptop.email)
+    const socket = await service.connect(phone)
+    const { data } = await sessionsOf(service, laptop)
+    const other = data.find(({ current }: { current: boolean }) => !current)
+    const end = (person: Person) =>
+      service.call('DELETE', `/v1/auth/sessions/${other.id}`, { token: person.token })
+    expect((await end(laptop)).status).toBe(204)
+    expect(await socket.closed).toBe(4403)
+    expect((await me(service, phone)).status).toBe(401)
+    expect((await end(laptop)).status).toBe(404)
+    expect((await sessionsOf(service, laptop)).data).toHaveLength(1)
+  })
+
+  test("somebody else's or an unknown one is not found", async () => {
+    await using service = await startService()
+    const [ada, bob] = [await service.register(), await service.register()]
+    const { id } = (await sessionsOf(service, bob)).data[0]
+    for (const path of [id, 'x', '01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
+      const answer = await service.call('DELETE', `/v1/auth/sessions/${path}`, { token: ada.token })
+      expect(answer.status).toBe(404)
+    }
+    expect((await me(service, bob)).status).toBe(200)
+  })
+})
+
+describe('leaving', () => {
+  const leave = (service: TestService, { token }: Person, password: string) =>
+    service.call('DELETE', '/v1/users/me', { token, body: { password } })
+
+  test('removes everything of the person; messages stay, shown as of a deleted user', async () => {
+    await using service = await startService({ listen: true })
+    const { a, b, conversationId } = await service.pair()
+    await service.say(a, conversationId, 'remember me')
+    const socket = await service.connect(a)
+    expect((await leave(service, a, 'correct horse')).status).toBe(204)
+    expect(await socket.closed).toBe(4403)
+    expect((await me(service, a)).status).toBe(401)
+    const { body } = await service.call('GET', '/v1/chat/conversations', { token: b.token })
+    expect(body.data[0]).toMatchObject({
+      participant: { id: a.id, display_name: 'Deleted user' },
+      last_message: { body: 'remember me' },
+    })
+    const stored = JSON.stringify(
+      service.sqlite.query('SELECT * FROM users WHERE id = ?').get(a.id),
+    )
+    expect(stored).not.toContain('person1')
+    const login = (password: string, email = a.email) =>
+      service.call('POST', '/v1/auth/login', { body: { email, password } })
+    expect((await login('correct horse')).status).toBe(401)
+    expect((await login('x', `${a.id.toLowerCase()}@deleted.invalid`)).status).toBe(401)
+    expect((await service.register('person1')).id).not.toBe(a.id)
+  })
+
+  test('needs the password, and the last admin stays', async () => {
+    await using started = await startWithAdmin()
+    const { service, admin } = started
+    expect((await leave(service, admin, 'wrong')).body.error.code).toBe('invalid_credentials')
+    expect((await leave(service, admin, 'correct horse')).body.error.code).toBe('conflict')
+    expect((await me(service, admin)).status).toBe(200)
+  })
+})
+
+test('the export holds the own data, messages included, and nothing of others', async () => {
+  await using service = await startService()
+  const { a, b, conversationId } = await service.pair()
+  for (let n = 0; n < 450; n++) await service.say(n % 3 ? a : b, conversationId, `message ${n}`)
+  const { status, headers, body } = await service.call('GET', '/v1/users/me/export', {
+    token: a.token,
+  })
+  expect([status, headers.get('content-disposition')]).toEqual([
+    200,
+    'attachment; filename="hostline-export.json"',
+  ])
+  expect(body.user.id).toBe(a.id)
+  expect(body.sessions).toHaveLength(1)
+  expect(body.messages).toHaveLength(300)
+  expect(JSON.stringify(body)).not.toContain(b.email)
+  expect(JSON.stringify(body)).not.toContain('argon2')
+})
+
+describe('administration', () => {
+  const users = (service: TestService, { token }: Person, query = '') =>
+    service.call('GET', `/v1/admin/users${query}`, { token })
+
+  test('finds people by the beginning of an address or a name, or by id', async () => {
+    await using started = await startWithAdmin()
+    const { service, admin } = started
+    const [ada] = [await service.register('ada'), await service.register('adam')]
+    const found = async (q: string) =>
+      (await users(service, admin, `?q=${encodeURIComponent(q)}`)).body.data.map(
+        (user: { display_name: string }) => user.display_name,
+      )
+    expect(await found('ADA')).toEqual(['ada', 'adam'])
+    expect(await found('adam@')).toEqual(['adam'])
+    expect(await found(ada.id)).toEqual(['ada'])
+    expect(await found('%')).toEqual([])
+    expect(await found("' OR 1=1 --")).toEqual([])
+    expect((await users(service, admin)).body.pagination.total).toBe(3)
+    expect((await users(service, admin, '?limit=2')).body.pagination.has_more).toBe(true)
+  })
+
+  test('gives roles, disables and enables, and it takes effect at once', async () => {
+    await using started = await startWithAdmin()
+    const { service, admin } = started
+    const ada = await service.register('ada')
+    const change = (body: unknown) =>
+      service.call('PATCH', `/v1/admin/users/${ada.id}`, { token: admin.token, body })
+    expect((await change({ role: 'host' })).body).toMatchObject({ role: 'host', disabled: false })
+    expect((await change({ disabled: true })).body.disabled).toBe(true)
+    expect((await me(service, ada)).status).toBe(401)
+    expect((await change({ disabled: false })).body.disabled).toBe(false)
+    expect((await me(service, ada)).body.role).toBe('host')
+    expect((await change({ role: 'root' })).status).toBe(400)
+    const shown = await service.call('GET', `/v1/admin/users/${ada.id}`, { token: admin.token })
+    expect(shown.body).toMatchObject({ id: ada.id, email: 'ada@example.com', role: 'host' })
+    const unknown = await service.call('GET', '/v1/admin/users/x', { token: admin.token })
+    expect(unknown.status).toBe(404)
+  })
+
+  test('the last admin cannot be demoted or disabled, also by themselves', async () => {
+    await using started = await startWithAdmin()
+    const { service, admin } = started
+    for (const body of [{ role: 'user' }, { disabled: true }]) {
+      const path = `/v1/admin/users/${admin.id}`
+      const answer = await service.call('PATCH', path, { token: admin.token, body })
+      expect([answer.status, answer.body.error.code]).toEqual([409, 'conflict'])
+    }
+  })
+
+  test('ends every session of a person', async () => {
+    await using started = await startWithAdmin()
+    const { service, admin } = started
+    const laptop = await service.register('ada')
+    const phone = await service.login(laptop.email)
+    const path = `/v1/admin/users/${laptop.id}/sessions`
+    expect((await service.call('DELETE', path, { token: admin.token })).status).toBe(204)
+    const states = [await me(service, laptop), await me(service, phone), await me(service, admin)]
+    expect(states.map(({ status }) => status)).toEqual([401, 401, 200])
+  })
+
+  test('reads who did what, newest first and without a secret', async () => {
+    await using started = await startWithAdmin()
+    const { service, admin } = started
+    const ada = await service.register('ada')
+    await service.call('POST', '/v1/auth/login', {
+      body: { email: ada.email, password: 'wrong horse' },
+    })
+    await service.login(ada.email)
+    await service.call('PATCH', `/v1/admin/users/${ada.id}`, {
+      token: admin.token,
+      body: { role: 'host' },
+    })
+    await service.call('POST', '/v1/auth/logout', {
+      token: ada.token,
+      body: { refresh_token: ada.refreshToken },
+    })
+    const { body } = await service.call('GET', '/v1/admin/audit-log?per_page=5', {
+      token: admin.token,
+    })
+    const own = { type: 'user', id: ada.id }
+    const row = {
+      id: expect.any(String),
+      at: timestamp,
+      ip: 'unknown',
+      details: null,
+      actor: own,
+      target: own,
+    }
+    expect(body.data).toEqual([
+      { ...row, action: 'logged_out' },
+      {
+        ...row,
+        action: 'role_changed',
+        ip: null,
+        actor: { type: 'user', id: admin.id },
+        details: { from: 'user', to: 'host' },
+      },
+      { ...row, action: 'login_succeeded' },
+      { ...row, action: 'login_failed', details: { email: ada.email } },
+      { ...row, action: 'verification_mail_requested' },
+    ])
+    expect(body.pagination.total).toBe(8)
+    const all = JSON.stringify(service.sqlite.query('SELECT * FROM audit_log').all())
+    for (const secret of ['correct horse', 'wrong horse', ada.token, ada.refreshToken, 'argon2']) {
+      expect(all).not.toContain(secret)
+    }
+  })
+
+  test('nobody can change or delete a row of the audit log', async () => {
+    await using started = await startWithAdmin()
+    const { sqlite } = started.service
+    for (const sql of ['DELETE FROM audit_log', "UPDATE audit_log SET action = 'x'"]) {
+      expect(() => sqlite.run(sql)).toThrow('append-only')
+    }
+  })
+})
+
+describe('the first admin', () => {
+  const form = { email: 'ops@example.com', password: 'correct horse' }
+
+  test('is made with the token of the start, once', async () => {
+    await using service = await startService()
+    const token = await service.accounts.offerSetUp()
+    const setUp = (body: object) => service.call('POST', '/v1/auth/set-up', { body })
+    const made = await setUp({ ...form, token })
+    expect(made.status).toBe(201)
+    expect(made.body.user).toMatchObject({ role: 'admin', email_verified: true })
+    expect((await setUp({ ...form, email: 'b@example.com', token })).status).toBe(400)
+    expect(await service.accounts.offerSetUp()).toBeUndefined()
+  })
+
+  test('needs a token of ours, and a newer start makes older ones useless', async () => {
+    await using service = await startService()
+    const first = await service.accounts.offerSetUp()
+    await service.accounts.offerSetUp()
+    for (const token of ['', 'x', first]) {
+      const answer = await service.call('POST', '/v1/auth/set-up', { body: { ...form, token } })
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['token']])
+    }
+  })
+})

@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'bun:test'
+import { createTestClock } from './support/clock.ts'
+import { startMailServer } from './support/mail.ts'
+import { type Person, startService } from './support/service.ts'
+
+/** A service whose mail goes to a real SMTP server, and whose jobs run on the machine's clock. */
+async function startWithMail(options: Parameters<typeof startService>[0] = {}) {
+  const mail = await startMailServer()
+  const environment = {
+    SMTP_URL: mail.url,
+    PUBLIC_URL: 'https://chat.example.com',
+    ...options.environment,
+  }
+  const service = await startService({ ...options, environment })
+  return {
+    mail,
+    service,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      await mail[Symbol.asyncDispose]()
+    },
+  }
+}
+
+type Started = Awaited<ReturnType<typeof startWithMail>>
+
+const tokenOf = (link: string) => new URL(link).hash.slice('#token='.length)
+const badToken = { token: 'is not valid, has expired or was already used' }
+
+async function isIn({ service }: Started, { token }: { token: string }) {
+  return (await service.call('GET', '/v1/users/me', { token })).status === 200
+}
+
+async function forgot({ service, mail }: Started, { email }: { email: string }) {
+  const answer = await service.call('POST', '/v1/auth/password/forgot', { body: { email } })
+  expect(answer.status).toBe(204)
+  return tokenOf((await mail.next()).link)
+}
+
+/** Registers and drops the first mail. */
+async function join({ service, mail }: Started, name?: string): Promise<Person> {
+  const person = await service.register(name)
+  await mail.next()
+  return person
+}
+
+describe('the verification mail', () => {
+  test('is sent after a registration, with a link to this server alone', async () => {
+    await using started = await startWithMail()
+    const { service, mail } = started
+    const person = await service.register('ada')
+    const received = await mail.next()
+    expect(received).toMatchObject({ to: 'ada@example.com', from: 'hostline@chat.example.com' })
+    expect(received.link).toMatch(
+      /^https:\/\/chat\.example\.com\/verify-email\?lang=en#token=[\w-]{43}$/,
+    )
+    expect(received.raw).toContain('Subject: Confirm your e-mail address')
+    expect(received.raw).toContain('text/html')
+    const body = { token: tokenOf(received.link) }
+    const answer = await service.call('POST', '/v1/auth/verify-email', { body })
+    expect(answer.status).toBe(200)
+    expect(answer.body.user).toMatchObject({
+      id: person.id,
+      email_verified: true,
+      role: 'verified_user',
+    })
+  })
+
+  test('speaks the language of the registration', async () => {
+    await using started = await startWithMail()
+    const body = { email: 'ada@example.com', password: 'correct horse' }
+    const headers = { 'accept-language': 'pt-BR' }
+    await started.service.call('POST', '/v1/auth/register', { body, headers })
+    const { raw, link } = await started.mail.next()
+    expect(raw).toContain('Subject: Confirme o seu e-mail')
+    expect(link).toContain('?lang=pt#')
+  })
+
+  test('works once, and only its hash is kept', async () => {
+    await using started = await startWithMail()
+    const { service, mail } = started
+    await service.register()
+    const token = tokenOf((await mail.next()).link)
+    const dump = JSON.stringify([
+      service.sqlite.query('SELECT * FROM one_time_tokens').all(),
+      service.sqlite.query('SELECT * FROM outbox').all(),
+      service.sqlite.query('SELECT * FROM audit_log').all(),
+    ])
+    expect(dump).not.toContain(token)
+    const verify = () => service.call('POST', '/v1/auth/verify-email', { body: { token } })
+    expect((await verify()).status).toBe(200)
+    expect(await verify()).toMatchObject({ status: 400, body: { error: { details: badToken } } })
+  })
+
+  test('proves nothing after 24 hours, for another purpose, or for another address', async () => {
+    const clock = createTestClock()
+    await using started = await startWithMail({ clock })
+    const { service, mail } = started
+    const run = async () => {
+      clock.advance(1_000)
+      return tokenOf((await mail.next()).link)
+    }
+    const verify = async (token: string) =>
+      (await service.call('POST', '/v1/auth/verify-email', { body: { token } })).status
+    await service.register('ada')
+    const late = await run()
+    clock.advance(24 * 3_600_000)
+    expect(await verify(late)).toBe(400)
+    const bob = await service.register('bob')
+    const old = await run()
+    service.sqlite.run("UPDATE users SET email = 'new@example.com' WHERE id = ?", [bob.id])
+    expect(await verify(old)).toBe(400)
+    await service.call('POST', '/v1/auth/password/forgot', { body: { email: 'new@example.com' } })
+    expect(await verify(await run())).toBe(400)
+  })
+
+  test.each(['', 'x', "' OR 1=1", 'A'.repeat(10_000)])('is not replaced by %j', async (token) => {
+    await using started = await startWithMail()
+    const answer = await started.service.call('POST', '/v1/auth/verify-email', { body: { token } })
+    expect([answer.status, answer.body.error.details]).toEqual([400, badToken])
+  })
+
+  test('can be asked for again once a minute and five times a day, the first one included', async () => {
+    const clock = createTestClock()
+    await using started = await startWithMail({ clock })
+    const { token } = await started.service.register()
+    const resend = async () => {
+      const answer = await started.service.call('POST', '/v1/auth/verify-email/resend', { token })
+      return [answer.status, Number(answer.headers.get('retry-after')) || null]
+    }
+    expect(await resend()).toEqual([429, 60])
+    const later: unknown[] = []
+    for (let n = 0; n < 5; n++) {
+      clock.advance(61_000)
+      later.push((await resend())[0])
+    }
+    expect(later).toEqual([204, 204, 204, 204, 429])
+  })
+
+  test('is not sent again for a verified address, and a host stays a host', async () => {
+    await using started = await startWithMail()
+    const { service, mail } = started
+    const ada = await service.register()
+    service.sqlite.run("UPDATE users SET role = 'host' WHERE id = ?", [ada.id])
+    const body = { token: tokenOf((await mail.next()).link) }
+    const { user } = (await service.call('POST', '/v1/auth/verify-email', { body })).body
+    expect(user).toMatchObject({ role: 'host', email_verified: true })
+    const again = await service.call('POST', '/v1/auth/verify-email/resend', { token: ada.token })
+    expect(again.status).toBe(204)
+    expect(service.sqlite.query('SELECT count(*) n FROM outbox').get()).toEqual({ n: 0 })
+  })
+})
+
+describe('a forgotten password', () => {
+  test('is reset by the mailed token: every session ends, the new password counts', async () => {
+    await using started = await startWithMail()
+    const { service } = started
+    const laptop = await join(started, 'ada')
+    const phone = await service.login(laptop.email)
+    const body = { token: await forgot(started, laptop), password: 'brand new horse' }
+    expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
+    expect([await isIn(started, laptop), await isIn(started, phone)]).toEqual([false, false])
+    const login = (password: string) =>
+      service.call('POST', '/v1/auth/login', { body: { email: laptop.email, password } })
+    expect((await login('correct horse')).status).toBe(401)
+    expect((await login('brand new horse')).status).toBe(200)
+    expect((await started.mail.next()).raw).toContain('Subject: Your password was changed')
+    const again = await service.call('POST', '/v1/auth/password/reset', { body })
+    expect(again.body.error.details).toEqual(badToken)
+  })
+
+  test('looks the same for an unknown address, which gets no mail', async () => {
+    await using started = await startWithMail()
+    const { service, mail } = started
+    const ada = await join(started, 'ada')
+    for (const email of ['nobody@example.com', 'no address', 'ADA@example.com']) {
+      const answer = await service.call('POST', '/v1/auth/password/forgot', { body: { email } })
+      expect([answer.status, answer.body]).toEqual([204, ''])
+    }
+    expect((await mail.next()).to).toBe(ada.email)
+    expect(mail.mails).toEqual([])
+    const missing = await service.call('POST', '/v1/auth/password/forgot', { body: {} })
+    expect(missing.body.error.details).toEqual({ email: 'is required' })
+  })
+
+  test('cannot be reset after 30 minutes or to something too short', async () => {
+    const clock = createTestClock()
+    await using started = await startWithMail({ clock })
+    const { service, mail } = started
+    await service.register('ada')
+    clock.advance(1_000)
+    await mail.next()
+    await service.call('POST', '/v1/auth/password/forgot', { body: { email: 'ada@example.com' } })
+    clock.advance(1_000)
+    const token = tokenOf((await mail.next()).link)
+    const reset = (password: string) =>
+      service.call('POST', '/v1/auth/password/reset', { body: { token, password } })
+    expect((await reset('short')).body.error.details).toEqual({
+      password: 'must have at least 8 characters',
+    })
+    clock.advance(30 * 60_000)
+    expect((await reset('long enough')).body.error.details).toEqual(badToken)
+  })
+
+  test('does not flood a mailbox', async () => {
+    await using started = await startWithMail()
+    const ada = await join(started, 'ada')
+    await forgot(started, ada)
+    for (let n = 0; n < 3; n++) {
+      await started.service.call('POST', '/v1/auth/password/forgot', { body: { email: ada.email } })
+    }
+    while (started.service.sqlite.query('SELECT 1 FROM outbox').get()) await Bun.sleep(50)
+    expect(started.mail.mails).toEqual([])
+  })
+})
+
+describe('changing the password', () => {
+  const change = (started: Started, { token }: Person, current: string, next: string) =>
+    started.service.call('POST', '/v1/auth/password/change', {
+      token,
+      body: { current_password: current, new_password: next },
+    })
+
+  test('ends the other sessions and keeps this one', async () => {
+    await using started = await startWithMail()
+    const laptop = await join(started, 'ada')
+    const phone = await started.service.login(laptop.email)
+    expect((await change(started, laptop, 'correct horse', 'brand new horse')).status).toBe(204)
+    expect([await isIn(started, laptop), await isIn(started, phone)]).toEqual([true, false])
+    const body = { refresh_token: laptop.refreshToken }
+    expect((await started.service.call('POST', '/v1/auth/refresh', { body })).status).toBe(200)
+  })
+
+  test('needs the current one', async () => {
+    await using started = await startWithMail()
+    const ada = await join(started)
+    const wrong = await change(started, ada, 'wrong horse', 'brand new horse')
+    expect([wrong.status, wrong.body.error.code]).toEqual([401, 'invalid_credentials'])
+    const short = await change(started, ada, 'correct horse', 'short')
+    expect(short.body.error.details).toEqual({ new_password: 'must have at least 8 characters' })
+  })
+})
+
+describe('guessing', () => {
+  const guess = (service: Started['service'], email: string, password = 'wrong horse') =>
+    service.call('POST', '/v1/auth/login', { body: { email, password } })
+
+  test.each(['ada@example.com', 'nobody@example.com'])(
+    'at %s is slowed down after 20 failures to one try a minute, never stopped',
+    async (email) => {
+      const clock = createTestClock()
+      await using service = await startService({
+        clock,
+        environment: { RATE_LIMIT_LOGIN: '1000/15m' },
+      })
+      await service.register('ada')
+      for (let n = 0; n < 20; n++) expect((await guess(service, email)).status).toBe(401)
+      const slowed = await guess(service, email)
+      expect([slowed.status, slowed.headers.get('retry-after')]).toEqual([429, '60'])
+      clock.advance(60_000)
+      expect((await guess(service, email)).status).toBe(401)
+      expect((await guess(service, email, 'correct horse')).status).toBe(429)
+      clock.advance(60_000)
+      const right = await guess(service, email, 'correct horse')
+      expect(right.status).toBe(email.startsWith('ada') ? 200 : 401)
+    },
+  )
+
+  test('is not slowed down when login limits are off', async () => {
+    await using service = await startService()
+    for (let n = 0; n < 22; n++) {
+      expect((await guess(service, 'ada@example.com')).status).toBe(401)
+    }
+  })
+})
+
+test('three logins at once all get in while the hash is being renewed', async () => {
+  await using service = await startService()
+  const { id, email } = await service.register('ada')
+  const old = await Bun.password.hash('correct horse', {
+    algorithm: 'argon2id',
+    memoryCost: 128,
+    timeCost: 1,
+  })
+  service.sqlite.run('UPDATE users SET password_hash = ? WHERE id = ?', [old, id])
+  const people = await Promise.all([
+    service.login(email),
+    service.login(email),
+    service.login(email),
+  ])
+  expect(new Set(people.map(({ token }) => token)).size).toBe(3)
+})

@@ -1,0 +1,75 @@
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+
+export type ReceivedMail = {
+  to: string
+  from: string
+  raw: string
+  text: string
+  link: string
+  messageId: string
+}
+
+/** A real SMTP server on a free port that keeps what it gets. */
+export async function startMailServer(options: SMTPServerOptions = {}) {
+  const mails: ReceivedMail[] = []
+  let connections = 0
+  let wake = () => {}
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: options.key ? [] : ['STARTTLS'],
+    onConnect(_session, callback) {
+      connections++
+      callback()
+    },
+    onData(stream, session, callback) {
+      let raw = ''
+      stream.setEncoding('utf8')
+      stream.on('data', (text: string) => {
+        raw += text
+      })
+      stream.on('end', () => {
+        const { mailFrom, rcptTo } = session.envelope
+        mails.push(parse(raw, mailFrom ? mailFrom.address : '', rcptTo[0]?.address ?? ''))
+        callback()
+        wake()
+      })
+    },
+    ...options,
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const { port } = server.server.address() as { port: number }
+
+  return {
+    port,
+    url: `smtp://127.0.0.1:${port}`,
+    mails,
+    connections: () => connections,
+    /** Takes the oldest mail, waiting for it when it is not there yet. */
+    async next(): Promise<ReceivedMail> {
+      const deadline = Date.now() + 10_000
+      for (;;) {
+        const mail = mails.shift()
+        if (mail) return mail
+        if (Date.now() > deadline) throw new Error('no mail came')
+        await new Promise<void>((resolve) => {
+          wake = resolve
+          setTimeout(resolve, 100)
+        })
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+function parse(raw: string, from: string, to: string): ReceivedMail {
+  const soft = raw.replace(/=\r?\n/g, '')
+  const text = Buffer.from(
+    soft.replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  ).toString('utf8')
+  const link = /https?:\/\/\S+#token=[\w-]+/.exec(text)?.[0] ?? ''
+  const messageId = /^Message-ID: (.*)$/im.exec(raw)?.[1]?.trim() ?? ''
+  return { raw, from, to, text, link, messageId }
+}
