@@ -1,0 +1,263 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig } from '../src/config.ts'
+import { openForServer } from '../src/db/client.ts'
+import { createWriter } from '../src/db/writer.ts'
+import { createOutbox } from '../src/jobs/outbox.ts'
+import { type JobHandlers, PermanentFailure, startRunner } from '../src/jobs/runner.ts'
+import { createIds } from '../src/lib/ids.ts'
+import { createTestClock } from './support/clock.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startMailServer } from './support/mail.ts'
+import { call, startServer } from './support/process.ts'
+import { startService } from './support/service.ts'
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** A runner over a real database whose one handler does what it is told. */
+function startJobs(handle: (jobId: string) => Promise<void>) {
+  const directory = temporaryDirectory()
+  const connection = openForServer(directory.path)
+  const clock = createTestClock()
+  const { write } = createWriter({
+    sqlite: connection.sqlite,
+    sync: async () => {},
+    onCommit: () => {},
+    onFatal: () => {},
+    log: silent,
+  })
+  const outbox = createOutbox(connection.orm, createIds(clock), clock)
+  const nothing = async () => {}
+  const handlers: JobHandlers = {
+    verification_mail: (_, jobId) => handle(jobId),
+    password_reset_mail: nothing,
+    password_changed_mail: nothing,
+  }
+  const start = () =>
+    startRunner({ outbox, handlers, write, clock, log: silent, random: () => 0.5 })
+  let runner = start()
+  return {
+    clock,
+    outbox,
+    write,
+    sqlite: connection.sqlite,
+    add: () => write(() => outbox.add('verification_mail', { user_id: 'u', email: 'a@b.co' })),
+    restart() {
+      runner = start()
+    },
+    /** Lets the runner look and finish what it started. */
+    async turn(milliseconds = 1_000) {
+      clock.advance(milliseconds)
+      await Bun.sleep(20)
+    },
+    async [Symbol.asyncDispose]() {
+      await runner.stop()
+      connection.close()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+describe('a job', () => {
+  test('is done once and leaves nothing behind', async () => {
+    const done: string[] = []
+    await using jobs = startJobs(async (id) => void done.push(id))
+    await jobs.add()
+    await jobs.turn()
+    await jobs.turn()
+    expect(done).toHaveLength(1)
+    expect(jobs.outbox.stats()).toEqual({ waiting: 0, dead: 0, oldestAge: 0 })
+  })
+
+  test('that fails is tried again, later and later, and then stays to be seen', async () => {
+    let attempts = 0
+    await using jobs = startJobs(async () => {
+      attempts++
+      throw new Error('no mail server')
+    })
+    await jobs.add()
+    await jobs.turn()
+    expect(attempts).toBe(1)
+    await jobs.turn(4_000)
+    expect(attempts).toBe(1)
+    await jobs.turn(1_500)
+    expect(attempts).toBe(2)
+    await jobs.turn(6_000)
+    expect(attempts).toBe(2)
+    for (let n = 0; n < 30; n++) await jobs.turn(3_600_000)
+    expect([attempts, jobs.outbox.stats()]).toEqual([12, { waiting: 0, dead: 1, oldestAge: 0 }])
+    const row = jobs.sqlite.query('SELECT kind, attempts, last_error FROM outbox').get()
+    expect(row).toEqual({ kind: 'verification_mail', attempts: 12, last_error: 'no mail server' })
+  })
+
+  test('whose failure is final is given up at once', async () => {
+    await using jobs = startJobs(async () => {
+      throw new PermanentFailure('no such mailbox')
+    })
+    await jobs.add()
+    await jobs.turn()
+    expect(jobs.outbox.stats()).toMatchObject({ waiting: 0, dead: 1 })
+  })
+
+  test('that hangs holds up no other, and is not started twice', async () => {
+    const started: string[] = []
+    await using jobs = startJobs((id) => {
+      started.push(id)
+      return started.length === 1 ? Bun.sleep(300) : Promise.resolve()
+    })
+    await jobs.add()
+    await jobs.turn()
+    await jobs.add()
+    await jobs.turn(600_000) // the lease of the first one runs out meanwhile
+    expect(new Set(started).size).toBe(2)
+    expect(started).toHaveLength(2)
+  })
+
+  test('that a dead process held is taken up at once by the next one, under the same id', async () => {
+    const seen: string[] = []
+    await using jobs = startJobs(async (id) => void seen.push(id))
+    await jobs.add()
+    const [held] = await jobs.write(() => jobs.outbox.claim(1, 3_600_000, new Set()))
+    jobs.restart()
+    await jobs.turn()
+    expect(seen).toEqual([held?.id ?? ''])
+  })
+
+  test('of a transaction that rolled back never was', async () => {
+    await using jobs = startJobs(async () => {})
+    const failing = jobs.write(() => {
+      jobs.outbox.add('verification_mail', { user_id: 'u', email: 'a@b.co' })
+      throw new Error('no')
+    })
+    expect(failing).rejects.toThrow('no')
+    await failing.catch(() => {})
+    expect(jobs.outbox.stats().waiting).toBe(0)
+  })
+})
+
+describe('mail', () => {
+  const register = (base: string, name: string) =>
+    call(base, 'POST', '/v1/auth/register', {
+      body: { email: `${name}@example.com`, password: 'correct horse' },
+    })
+
+  test('goes through authentication and STARTTLS, over one connection for many', async () => {
+    using directory = temporaryDirectory()
+    const request =
+      '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
+    Bun.spawnSync(['openssl', 'req', ...request.split(' ')], { cwd: directory.path })
+    const read = (name: string) => readFileSync(join(directory.path, name), 'utf8')
+    const sessions: Array<{ secure: boolean; user: unknown }> = []
+    await using mail = await startMailServer({
+      key: read('key.pem'),
+      cert: read('cert.pem'),
+      authOptional: false,
+      onAuth: ({ username, password }, _session, callback) =>
+        username === 'us' && password === 'p@ss'
+          ? callback(null, { user: username })
+          : callback(new Error('no')),
+      onMailFrom(_address, session, callback) {
+        sessions.push({ secure: session.secure, user: session.user })
+        callback()
+      },
+    })
+    const url = `smtp://us:p%40ss@127.0.0.1:${mail.port}?tls.rejectUnauthorized=false`
+    await using service = await startService({ environment: { SMTP_URL: url } })
+    for (const name of ['ada', 'bob', 'cleo', 'dan']) {
+      await service.register(name)
+      await mail.next()
+    }
+    expect(sessions).toEqual(Array(4).fill({ secure: true, user: 'us' }))
+    expect(mail.connections()).toBeLessThanOrEqual(2)
+  }, 15_000)
+
+  test('that the server refuses for good is given up; a busy server is tried again', async () => {
+    let answer = { responseCode: 451, message: 'come back later' }
+    await using mail = await startMailServer({
+      onRcptTo: (_address, _session, callback) =>
+        callback(Object.assign(new Error(answer.message), answer)),
+    })
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
+    await service.register()
+    const outbox = () =>
+      service.sqlite
+        .query<{ attempts: number; dead: number; last_error: string }, []>(
+          'SELECT attempts, dead_at IS NOT NULL dead, last_error FROM outbox',
+        )
+        .get()
+    clock.advance(1_000)
+    while (!outbox()?.last_error) await Bun.sleep(10)
+    expect(outbox()).toMatchObject({
+      attempts: 1,
+      dead: 0,
+      last_error: expect.stringContaining('come back later'),
+    })
+    answer = { responseCode: 550, message: 'no such mailbox' }
+    clock.advance(10_000)
+    while (!outbox()?.dead) await Bun.sleep(10)
+    expect(outbox()).toMatchObject({
+      attempts: 2,
+      dead: 1,
+      last_error: expect.stringContaining('no such mailbox'),
+    })
+  })
+
+  test('survives kill -9 at any instant: each person gets one', async () => {
+    using directory = temporaryDirectory()
+    await using mail = await startMailServer()
+    const environment = { SMTP_URL: mail.url }
+    const names = Array.from({ length: 24 }, (_, n) => `person${n}`)
+    const acknowledged: string[] = []
+    while (names.length > 0) {
+      const server = await startServer({ dataDir: directory.path, environment })
+      for (const name of names.splice(0, 6)) {
+        const { status } = await register(server.base, name)
+        if (status === 201) acknowledged.push(`${name}@example.com`)
+      }
+      await Bun.sleep(Math.random() * 900)
+      await server.kill('SIGKILL')
+    }
+    await using last = await startServer({ dataDir: directory.path, environment })
+    const people = () => new Set(mail.mails.map(({ to }) => to))
+    const deadline = Date.now() + 10_000
+    while (people().size < acknowledged.length && Date.now() < deadline) await Bun.sleep(50)
+    expect([...people()].sort()).toEqual(acknowledged.sort())
+    // A mail that the server had taken when the process died may come again: under the same Message-ID, so that
+    // mailboxes can tell.
+    expect(new Set(mail.mails.map(({ messageId }) => messageId)).size).toBe(acknowledged.length)
+    expect(last.output()).not.toContain('given up')
+  }, 40_000)
+
+  test('without SMTP_URL is written to the log with its link, and the start says so', async () => {
+    using directory = temporaryDirectory()
+    await using server = await startServer({ dataDir: directory.path })
+    await register(server.base, 'ada')
+    const deadline = Date.now() + 5_000
+    while (!server.output().includes('/verify-email?lang=en#token=') && Date.now() < deadline)
+      await Bun.sleep(20)
+    expect(server.output()).toContain('/verify-email?lang=en#token=')
+    expect(server.output()).toContain('no SMTP_URL')
+    expect(server.output()).toMatch(/there is no admin yet.*\/set-up#token=[\w-]{43}/)
+  })
+})
+
+test('what has expired is deleted', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock })
+  await service.register()
+  const rows = (table: string) =>
+    service.sqlite.query<{ n: number }, []>(`SELECT count(*) n FROM ${table}`).get()?.n
+  expect([rows('sessions'), rows('refresh_tokens')]).toEqual([1, 1])
+  clock.advance(32 * 86_400_000)
+  const deadline = Date.now() + 5_000
+  while (rows('sessions') !== 0 && Date.now() < deadline) await Bun.sleep(10)
+  expect([rows('sessions'), rows('refresh_tokens'), rows('users')]).toEqual([0, 0, 1])
+})
+
+test('readConfig refuses mail addresses of other protocols', () => {
+  expect(() => readConfig({ SMTP_URL: 'http://mail' }, false)).toThrow(
+    'SMTP_URL must be an address such as smtp://',
+  )
+})
