@@ -13,16 +13,19 @@ type Order = {
   seconds: number
   /** Readers that ask for a page of messages in a closed loop, beside the senders. */
   readers: number
+  /** People who log in, again and again, all at once. */
+  logins: number
 }
 
 const order = JSON.parse(process.argv[2] ?? '{}') as Order
-const { target, base, transport, senders, seconds, readers } = order
+const { target, base, transport, senders, seconds, readers, logins } = order
 const pairs =
   target === 'floor' ? floorPairs(base, senders) : await hostlinePairs(base, Math.max(senders, 1))
 const warmUpMilliseconds = 1_000
 const settleMilliseconds = 500
 const latencies: number[] = []
 const reads: number[] = []
+let entered = 0
 let counting = false
 let stopped = false
 
@@ -30,6 +33,8 @@ if (readers > 0) await fillPage(pairs)
 const loops = [
   ...pairs.slice(0, senders).map(talk),
   ...Array.from({ length: readers }, (_, n) => readLoop(n)),
+  ...Array.from({ length: logins }, loginLoop),
+  ...Array.from({ length: logins }, loginLoop),
 ]
 await Bun.sleep(warmUpMilliseconds)
 const cpuBefore = cpuMicroseconds()
@@ -52,6 +57,7 @@ console.log(
     readP50: percentile(reads, 0.5),
     readP99: percentile(reads, 0.99),
     cpuPerPage: Math.round(cpu / Math.max(1, reads.length)),
+    loginsPerSecond: Math.round(entered / elapsed),
     rssMegabytes: rssMegabytes(),
   }),
 )
@@ -91,6 +97,16 @@ async function post(url: string, headers: Record<string, string>, body: string) 
   const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ body }) })
   if (answer.status !== 201) throw new Error(`a send answered ${answer.status}`)
   await answer.arrayBuffer()
+}
+
+async function loginLoop() {
+  const body = JSON.stringify({ email: 'a0@bench.example', password: 'correct horse battery' })
+  while (!stopped) {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(`${base}/v1/auth/login`, { method: 'POST', headers, body })
+    await answer.arrayBuffer()
+    if (counting && answer.status === 200) entered++
+  }
 }
 
 async function fillPage([first]: Pair[]) {

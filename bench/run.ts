@@ -24,6 +24,7 @@ type Case = {
   transport: 'socket' | 'rest'
   senders: number
   readers: number
+  logins?: number
   syncMs: number
 }
 type Result = Record<
@@ -80,6 +81,15 @@ cases.push({
   readers: 16,
   syncMs: 0,
 })
+cases.push({
+  name: '200 logins at once + 4 readers',
+  target: 'hostline',
+  transport: 'rest',
+  senders: 0,
+  readers: 4,
+  logins: 200,
+  syncMs: 0,
+})
 
 console.log(
   '| case | server | messages/s | p50 / p99 ms | CPU µs/message | pages/s | p50 / p99 ms | RSS MB |',
@@ -120,10 +130,18 @@ async function measure(one: Case): Promise<Result> {
   })
   try {
     const port = await portOf(server.stdout)
-    const order = { ...one, base: `http://127.0.0.1:${port}`, serverPid: server.pid, seconds }
+    const order = {
+      logins: 0,
+      ...one,
+      base: `http://127.0.0.1:${port}`,
+      serverPid: server.pid,
+      seconds,
+    }
     const load = Bun.spawn(
       [...pin(1), 'bun', join(import.meta.dir, 'load.ts'), JSON.stringify(order)],
       {
+        // The runtime's own bound on requests at once would make readers wait in the client.
+        env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '4096' },
         stdout: 'pipe',
         stderr: 'inherit',
       },

@@ -3,6 +3,7 @@ import type { AuditTrail } from './db/audit-trail.ts'
 import { readJson } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { routeBase } from './http/exchange.ts'
+import type { Metrics } from './http/metrics.ts'
 import { describeApi } from './http/openapi.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { createRouteFinder, describedRoutes } from './http/route-table.ts'
@@ -38,6 +39,8 @@ export type AppOptions = {
   avatarUrl: AvatarUrl
   pipeline: Omit<PipelineOptions, 'findRoute'>
   isReady: () => Promise<boolean>
+  metrics: Metrics
+  metricsToken: string | undefined
   log: Log
   version: string
   isTls: boolean

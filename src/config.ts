@@ -59,6 +59,11 @@ export const entries = {
     parse: optional(nonEmpty),
     doc: 'Private key (PEM file) of `TLS_CERT`.',
   }),
+  METRICS_TOKEN: entry({
+    fallback: '',
+    parse: optional(nonEmpty),
+    doc: 'Bearer token of `/metrics`; without it only this machine itself may read.',
+  }),
   RATE_LIMIT_LOGIN: entry({
     fallback: '5/15m',
     parse: rateLimit,
@@ -111,6 +116,7 @@ export type Config = Readonly<{
   mailFrom: string
   trustedProxies: readonly Network[]
   corsOrigins: readonly string[]
+  metricsToken: string | undefined
   tls: Readonly<{ cert: string; key: string }> | undefined
   limits: Readonly<Record<'login' | 'register' | 'user' | 'anonymous' | 'frames', RateLimit>>
   logLevel: LogLevel
@@ -151,6 +157,7 @@ function configOf(values: Values, isTerminal: boolean): Config {
     mailFrom: values.MAIL_FROM ?? `Hostline <hostline@${new URL(publicUrl).hostname}>`,
     trustedProxies: values.TRUSTED_PROXIES,
     corsOrigins: values.CORS_ORIGINS,
+    metricsToken: values.METRICS_TOKEN,
     tls: cert !== undefined && key !== undefined ? { cert, key } : undefined,
     limits: Object.freeze({
       login: values.RATE_LIMIT_LOGIN,

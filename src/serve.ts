@@ -6,6 +6,7 @@ import { createCheckpointer } from './db/checkpointer.ts'
 import { type Connection, openForServer } from './db/client.ts'
 import { openLogSync } from './db/log-sync.ts'
 import { createWriter, type Writer } from './db/writer.ts'
+import { createMetrics } from './http/metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { startMaintenance } from './jobs/maintenance.ts'
 import { createOutbox } from './jobs/outbox.ts'
@@ -66,14 +67,18 @@ export async function openService(
   const { clock = systemClock } = substitutes
   const connection = openForServer(config.dataDir)
   const { orm } = connection
-  const storage = openStorage(connection, log, onFatal, substitutes)
+  const newId = createIds(clock)
+  const outbox = createOutbox(orm, newId, clock)
+  const hub = createHub()
+  const metrics = createMetrics({ outbox: outbox.stats, hub: hub.stats })
+  const storage = openStorage(connection, log, onFatal, {
+    ...substitutes,
+    onCommit: metrics.committed,
+  })
   const { write } = storage.writer
 
   const chatStore = createChatStore(orm)
-  const newId = createIds(clock)
   const audit = createAuditTrail(orm, newId, clock)
-  const outbox = createOutbox(orm, newId, clock)
-  const hub = createHub()
 
   const keyring = await openKeyring({ keys: createKeyStore(orm), write, clock })
   const tokens = createAccessTokens({ keyring, issuer: config.issuer, clock, newId })
@@ -153,6 +158,8 @@ export async function openService(
     exports: { messages: chat.exportMessages },
     avatarUrl: createAvatarUrls(config.publicUrl),
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
+    metrics,
+    metricsToken: config.metricsToken,
     log,
     version,
     publicUrl: config.publicUrl,
@@ -246,7 +253,7 @@ function openStorage(
   connection: Connection,
   log: Log,
   onFatal: (error: unknown) => void,
-  { sync, maxPendingWrites }: Substitutes,
+  { sync, maxPendingWrites, onCommit }: Substitutes & { onCommit: (size: number) => void },
 ) {
   const { sqlite, path } = connection
   const logFile = openLogSync(path)
@@ -254,7 +261,10 @@ function openStorage(
   const writer: Writer = createWriter({
     sqlite,
     sync: sync ? () => sync(logFile.sync) : logFile.sync,
-    onCommit: checkpointer.committed,
+    onCommit(size) {
+      checkpointer.committed(size)
+      onCommit(size)
+    },
     onFatal,
     log,
     ...(maxPendingWrites !== undefined && { maxPending: maxPendingWrites }),

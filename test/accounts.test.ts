@@ -190,6 +190,34 @@ describe('login', () => {
     expect(answer.body.error.details).toEqual(details)
   })
 
+  test('takes as long for an unknown address as for a wrong password', async () => {
+    const passwordCost = { memoryKibibytes: 8_192, iterations: 2 }
+    await using service = await startService({ passwordCost })
+    await service.register('ada')
+    const fastest = async (email: string) => {
+      const times: number[] = []
+      for (let n = 0; n < 8; n++) {
+        const startedAt = performance.now()
+        await service.call('POST', '/v1/auth/login', { body: { email, password: 'wrong horse' } })
+        times.push(performance.now() - startedAt)
+      }
+      return Math.min(...times)
+    }
+    const [known, unknown] = [await fastest('ada@example.com'), await fastest('bob@example.com')]
+    expect(unknown / known).toBeWithin(0.6, 1.67)
+  })
+
+  test('tells when a session was used last', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { token, refreshToken } = await service.register('ada')
+    clock.advance(60_000)
+    await refresh(service, refreshToken)
+    const { data } = (await service.call('GET', '/v1/auth/sessions', { token })).body
+    const [{ created_at, last_used_at }] = data
+    expect(Date.parse(last_used_at) - Date.parse(created_at)).toBe(60_000)
+  })
+
   test('keeps a disabled account out with the same answer', async () => {
     await using service = await startService()
     const { id } = await service.register('ada')

@@ -35,6 +35,7 @@ test('nothing is open that is not meant to be', () => {
     '/assets/account.css',
     '/assets/account.js',
     '/healthz',
+    '/metrics',
     '/readyz',
     '/reset-password',
     '/set-up',

@@ -38,18 +38,15 @@ describe('usage', () => {
 
   test.each([
     ['nonsense', 'there is no command "nonsense"'],
-    ['user', 'user create, role, verify, disable or list'],
-    ['user dance', 'user create, role, verify, disable or list'],
-    ['user create --role admin', '"" is no e-mail address'],
-    [
-      'user create --email a@b.co',
-      'the role must be one of guest, user, verified_user, host, admin',
-    ],
+    ['user', 'user create, role, verify, disable, enable or list'],
+    ['user dance', 'user create, role, verify, disable, enable or list'],
+    ['user create --role admin', 'user create needs --email and --role'],
+    ['user create --email a@b.co', 'user create needs --email and --role'],
     ['user create --email a@b.co --role root', 'the role must be one of'],
     ['user create --email a@b.co --role admin --shiny', 'shiny'],
     ['user role a@b.co', 'the role must be one of'],
     ['user verify a', '"a" is no e-mail address'],
-    ['keys', 'keys list'],
+    ['keys', 'keys list or rotate'],
     ['serve now', 'unexpected "now"'],
   ])('%s is wrong usage: exit 2 and one line', async (line, reason) => {
     const { exitCode, err, out } = await hostline(line, empty.path)
@@ -138,6 +135,24 @@ describe('accounts', () => {
     ])
   })
 
+  test('a user with a verified address is a verified_user, however the role was given', async () => {
+    await using service = await startService()
+    await hostline('user create --email ada@example.com --role user', service.directory)
+    expect((await hostline('user list', service.directory)).out).toContain('\tverified_user\t')
+    await hostline('user role ada@example.com host', service.directory)
+    await hostline('user role ada@example.com user', service.directory)
+    expect((await hostline('user list', service.directory)).out).toContain('\tverified_user\t')
+  })
+
+  test('a disabled account can be enabled again', async () => {
+    await using service = await startService()
+    const { email } = await service.register('ada')
+    await hostline('user disable ada@example.com', service.directory)
+    expect(service.login(email)).rejects.toThrow('401')
+    await hostline('user enable ada@example.com', service.directory)
+    expect((await service.login(email)).email).toBe(email)
+  })
+
   test('each act is in the audit log', async () => {
     await using service = await startService()
     const { id } = await service.register('ada')
@@ -203,7 +218,7 @@ describe('check', () => {
   test('says that all is well, beside a running server', async () => {
     await using service = await startService()
     const { exitCode, out } = await hostline('check', service.directory)
-    expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual(Array(5).fill('ok    '))
+    expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual(Array(7).fill('ok    '))
     expect(exitCode).toBe(0)
   })
 
@@ -219,6 +234,17 @@ describe('check', () => {
     expect(exitCode).toBe(1)
     expect(out).toContain('FAILED database')
     expect(err).toMatch(/^hostline: 1 of \d checks failed$/)
+  })
+
+  test('finds jobs that were given up, and a mail server that cannot be reached', async () => {
+    await using service = await startService()
+    await service.register()
+    service.sqlite.run('UPDATE outbox SET dead_at = 1')
+    const environment = { SMTP_URL: 'smtp://127.0.0.1:1' }
+    const { exitCode, out } = await hostline('check', service.directory, { environment })
+    expect(exitCode).toBe(1)
+    expect(out).toContain('FAILED outbox: 1 jobs were given up')
+    expect(out).toContain('FAILED mail: ')
   })
 
   test('finds rows that refer to missing ones', async () => {

@@ -40,7 +40,8 @@ async function statusOf(service: TestService, token: string) {
   return (await service.call('GET', '/v1/chat/conversations', { token })).status
 }
 
-const strangersKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
+const rsaKey = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength }).privateKey
+const strangersKey = rsaKey(2_048)
 
 type Attack = (header: Json, payload: Json, service: TestService, person: Person) => string
 
@@ -68,6 +69,8 @@ const forgeries: [string, Attack][] = [
       signed({ ...header, alg: 'RS512' }, payload, ownKey(service), 'RSA-SHA512'),
   ],
   ["a stranger's key", (header, payload) => signed(header, payload, strangersKey)],
+  ['a smaller key', (header, payload) => signed(header, payload, rsaKey(1_024))],
+  ['a larger key', (header, payload) => signed(header, payload, rsaKey(3_072))],
   ['no kid', ({ kid: _, ...header }, payload, service) => signed(header, payload, ownKey(service))],
   [
     'an unknown kid',
@@ -191,12 +194,24 @@ test('a token expires after 900 s, with 5 s of tolerance for clocks', async () =
   expect(await statusOf(service, token)).toBe(401)
 })
 
+test('a demoted admin is out of the admin routes at once, with the token that still says admin', async () => {
+  await using service = await startService()
+  const { id, email } = await service.register()
+  service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [id])
+  const { token } = await service.login(email)
+  const statusOfAdmin = async () => (await service.call('GET', '/v1/admin/users', { token })).status
+  expect(await statusOfAdmin()).toBe(200)
+  service.sqlite.run("UPDATE users SET role = 'user' WHERE id = ?", [id])
+  expect(await statusOfAdmin()).toBe(403)
+})
+
 test('the role in a token opens nothing: the database decides', async () => {
   await using service = await startService()
   const { token, id } = await service.register()
   const [header, payload] = read(token)
   const claimed = signed(header, { ...payload, role: 'admin' }, ownKey(service))
   expect(await statusOf(service, claimed)).toBe(200)
+  expect((await service.call('GET', '/v1/admin/users', { token: claimed })).status).toBe(403)
   const row = service.sqlite.query<{ role: string }, [string]>(
     'SELECT role FROM users WHERE id = ?',
   )

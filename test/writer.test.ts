@@ -202,6 +202,41 @@ describe('failure', () => {
     expect([db.isHealthy(), db.notes()]).toEqual([true, ['kept', 'again']])
   })
 
+  test('a disk that is full in the middle of a batch loses the batch, not a part of it', async () => {
+    await using db = startWriter()
+    const full = () => {
+      throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+    }
+    const results = await Promise.all([
+      outcome(db.write(db.add('before'))),
+      outcome(db.write(full)),
+      outcome(db.write(db.add('after'))),
+    ])
+    expect([results, db.notes()]).toEqual([['unavailable', 'unavailable', 'unavailable'], []])
+  })
+
+  test('a command that is writing is waited for, and the loop goes on meanwhile', async () => {
+    await using db = startWriter()
+    using other = new Database(db.path)
+    other.run('BEGIN IMMEDIATE')
+    const writing = db.write(db.add('patient'))
+    const startedAt = performance.now()
+    await turns(100)
+    expect(performance.now() - startedAt).toBeLessThan(500)
+    other.run('ROLLBACK')
+    await writing
+    expect(db.notes()).toEqual(['patient'])
+  })
+
+  test('after closing nothing more is taken', async () => {
+    await using db = startWriter()
+    const writing = db.write(db.add('last'))
+    await db.close()
+    await writing
+    expect(await outcome(db.write(db.add('late')))).toBe('unavailable')
+    expect(db.notes()).toEqual(['last'])
+  })
+
   test('over HTTP that is a 503 with Retry-After, reads go on, and readiness follows', async () => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { type Connection, databaseFile, openToInspect } from '../db/client.ts'
 import { migrations } from '../db/migrations.ts'
+import { createOutbox } from '../jobs/outbox.ts'
+import { systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/start-error.ts'
+import { trySmtp } from '../mail/smtp.ts'
 import type { Terminal } from './terminal.ts'
 import { refuseArguments } from './usage.ts'
 
@@ -18,6 +21,7 @@ export async function check(args: string[], terminal: Terminal): Promise<void> {
   const findings = [
     { subject: 'configuration', detail: config.publicUrl },
     checkTls(config),
+    await checkMail(config),
     ...checkData(config.dataDir),
   ]
   for (const { subject, problem, detail } of findings) {
@@ -34,6 +38,21 @@ function checkTls({ tls }: Config): Finding {
     subject: 'TLS',
     detail: tls ? tls.cert : 'off',
     problem: missing === undefined ? undefined : `cannot find ${missing}`,
+  }
+}
+
+async function checkMail({ smtpUrl }: Config): Promise<Finding> {
+  if (smtpUrl === undefined) return { subject: 'mail', detail: 'off: mails are logged' }
+  const reason = await trySmtp(smtpUrl)
+  return { subject: 'mail', detail: new URL(smtpUrl).host, problem: reason }
+}
+
+function checkOutbox({ orm }: Connection): Finding {
+  const { waiting, dead } = createOutbox(orm, () => '', systemClock).stats()
+  return {
+    subject: 'outbox',
+    detail: `${waiting} waiting`,
+    problem: dead > 0 ? `${dead} jobs were given up (see the log)` : undefined,
   }
 }
 
@@ -77,6 +96,7 @@ function checkDatabase(directory: string): Finding[] {
         detail: String(found),
         problem: found > migrations.length ? `${found} is newer than this executable` : undefined,
       },
+      ...(found === migrations.length ? [checkOutbox(connection)] : []),
     ]
   } catch (error) {
     return [{ subject: 'database', problem: (error as Error).message }]

@@ -18,7 +18,7 @@ usage: hostline [command]
               [--password-stdin]            (without it a password is made and shown once)
   user role E R                             guest, user, verified_user, host or admin
   user verify E                             count the e-mail address as verified
-  user disable E                            shut the account out
+  user disable E                            shut the account out; user enable E lets it in again
   user list                                 id, e-mail, role, state of every account
   keys list                                 the keys that access tokens are signed with
   keys rotate [--now]                       go over to the next key; nobody is logged out

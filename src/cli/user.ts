@@ -12,7 +12,7 @@ import { readOptions, refuseArguments, wrongUsage } from './usage.ts'
 /** `hostline user …`: accounts, beside a running server or without one. */
 export async function user([action, ...args]: string[], terminal: Terminal): Promise<void> {
   const act = action === undefined ? undefined : actions[action]
-  if (!act) throw wrongUsage('user create, role, verify, disable or list')
+  if (!act) throw wrongUsage('user create, role, verify, disable, enable or list')
   await act(args, terminal)
 }
 
@@ -38,6 +38,12 @@ const actions: Record<string, (args: string[], terminal: Terminal) => Promise<vo
       people.update(people.byEmail(address), { disabled: true }, commandLine),
     )
   },
+  async enable([email = '', ...rest], terminal) {
+    refuseArguments(rest)
+    await change(terminal, email, (people, address) =>
+      people.update(people.byEmail(address), { disabled: false }, commandLine),
+    )
+  },
   async list(args, terminal) {
     refuseArguments(args)
     await withDirectory(terminal, async ({ people }) => {
@@ -56,8 +62,11 @@ async function create(args: string[], terminal: Terminal) {
     'password-stdin': { type: 'boolean' },
   })
   refuseArguments(positionals)
-  const email = parseEmail(values.email ?? '')
-  const role = parseRole(values.role ?? '')
+  if (values.email === undefined || values.role === undefined) {
+    throw wrongUsage('user create needs --email and --role')
+  }
+  const email = parseEmail(values.email)
+  const role = parseRole(values.role)
   const given = values['password-stdin'] ? firstLine(await terminal.readStdin()) : undefined
   if (given !== undefined && textProblem(given, passwordRule)) {
     throw new StartError('the password must have 8 to 256 characters')

@@ -3,19 +3,17 @@ import { PermanentFailure } from '../jobs/runner.ts'
 import type { Mailer } from './mailer.ts'
 
 const timeoutMilliseconds = 20_000
+const timeouts = {
+  connectionTimeout: timeoutMilliseconds,
+  greetingTimeout: timeoutMilliseconds,
+  socketTimeout: timeoutMilliseconds,
+}
 const maxConnections = 2
 
 /** Sends through an SMTP server, over connections that are kept open and used again. `smtps:` speaks TLS from the
  *  start, `smtp:` goes over to it when the server offers STARTTLS. */
 export function createSmtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport({
-    url,
-    pool: true,
-    maxConnections,
-    connectionTimeout: timeoutMilliseconds,
-    greetingTimeout: timeoutMilliseconds,
-    socketTimeout: timeoutMilliseconds,
-  })
+  const transport = createTransport({ url, pool: true, maxConnections, ...timeouts })
 
   return {
     async send({ to, subject, text, html, locale, messageId }) {
@@ -27,6 +25,20 @@ export function createSmtpMailer(url: string, from: string): Mailer {
       }
     },
     close: () => transport.close(),
+  }
+}
+
+/** Connects and logs in without sending anything.
+ *  @returns why that fails, or undefined */
+export async function trySmtp(url: string): Promise<string | undefined> {
+  const transport = createTransport({ url, ...timeouts })
+  try {
+    await transport.verify()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    transport.close()
   }
 }
 

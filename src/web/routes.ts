@@ -1,6 +1,8 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { routeBase } from '../http/exchange.ts'
+import type { Metrics } from '../http/metrics.ts'
 import { operation } from '../http/operation.ts'
 import { AppError } from '../lib/errors.ts'
 import { locales } from '../lib/messages.ts'
@@ -20,10 +22,12 @@ type WebRoutesOptions = {
   version: string
   /** Whether requests are welcome: the database can be written and nobody is shutting down. */
   isReady: () => Promise<boolean>
+  metrics: Metrics
+  metricsToken: string | undefined
 }
 
 /** The start page, and what watches a process asks for. */
-export function webRoutes({ version, isReady }: WebRoutesOptions) {
+export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutesOptions) {
   return new Elysia({ name: 'web' })
     .use(routeBase)
     .get('/', ({ set }) => page(set, startPage(version)), {
@@ -65,6 +69,41 @@ export function webRoutes({ version, isReady }: WebRoutesOptions) {
         }),
       },
     )
+    .get(
+      '/metrics',
+      ({ request, server, set }) => {
+        const isAllowed =
+          metricsToken === undefined
+            ? isFromThisMachine(request, server?.requestIP(request)?.address)
+            : isBearer(request, metricsToken)
+        if (!isAllowed) throw new AppError('unauthorized')
+        set.headers['content-type'] = metrics.contentType
+        return metrics.text()
+      },
+      {
+        access: 'public',
+        limit: 'none',
+        detail: operation({
+          tag,
+          summary: 'Metrics (Prometheus text): for the bearer of `METRICS_TOKEN` or this machine',
+          success: { 200: null },
+          errors: ['unauthorized'],
+        }),
+      },
+    )
+}
+
+// What a proxy on this machine forwards comes from elsewhere.
+function isFromThisMachine({ headers }: Request, peer: string | undefined) {
+  const isLoopback = peer !== undefined && /^(127\.|::1$|::ffff:127\.)/.test(peer)
+  return isLoopback && !headers.has('x-forwarded-for')
+}
+
+function isBearer({ headers }: Request, token: string) {
+  const [given, expected] = [headers.get('authorization') ?? '', `Bearer ${token}`].map((text) =>
+    createHash('sha256').update(text).digest(),
+  )
+  return given !== undefined && expected !== undefined && timingSafeEqual(given, expected)
 }
 
 /** The page behind a mailed or printed link, in the language of the link, else of the browser. */

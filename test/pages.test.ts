@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'bun:test'
+import { type BrowserContext, chromium } from 'playwright-core'
+import { temporaryDirectory } from './support/directory.ts'
+import { startMailServer } from './support/mail.ts'
+import { type ServerProcess, startServer } from './support/process.ts'
+
+const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome')
+const switches = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** A server whose links lead to itself, a mail server, and a browser. */
+async function startAll() {
+  const directory = temporaryDirectory()
+  const mail = await startMailServer()
+  const port = freePort()
+  const server = await startServer({
+    dataDir: `${directory.path}/data`,
+    environment: { SMTP_URL: mail.url, PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}` },
+  })
+  const browser = await chromium.launchPersistentContext(`${directory.path}/profile`, {
+    executablePath: executablePath ?? '',
+    args: switches,
+    headless: true,
+  })
+  return {
+    mail,
+    server,
+    browser,
+    async [Symbol.asyncDispose]() {
+      await browser.close()
+      await server.kill('SIGTERM')
+      await mail[Symbol.asyncDispose]()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+function freePort(): number {
+  const probe = Bun.serve({ port: 0, fetch: () => new Response() })
+  const { port = 0 } = probe
+  void probe.stop(true)
+  return port
+}
+
+async function post(server: ServerProcess, path: string, body: object, language = 'en') {
+  const headers = { 'content-type': 'application/json', 'accept-language': language }
+  return fetch(server.base + path, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
+/** Opens a page and collects what the browser complains about. */
+async function visit(browser: BrowserContext, url: string) {
+  const page = await browser.newPage()
+  const complaints: string[] = []
+  const requests: string[] = []
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('request', (request) => requests.push(request.url()))
+  await page.goto(url)
+  return { page, complaints, requests }
+}
+
+const person = { email: 'ada@example.com', password: 'correct horse' }
+
+describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
+  test('an address is verified by the button, not by opening the page, with the keyboard alone', async () => {
+    await using all = await startAll()
+    const { server, mail, browser } = all
+    await post(server, '/v1/auth/register', person, 'de')
+    const { link } = await mail.next()
+    const { page, complaints, requests } = await visit(browser, link)
+    expect(await page.title()).toBe('E-Mail-Adresse bestätigen')
+    expect(await page.locator('html').getAttribute('lang')).toBe('de')
+    expect(page.url()).not.toContain('token')
+    expect(requests.some((url) => url.includes('/v1/'))).toBe(false)
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Adresse bestätigen')
+    await page.keyboard.press('Enter')
+    await page.getByText('Ihre Adresse ist bestätigt').waitFor()
+    expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('status')
+    expect(complaints).toEqual([])
+    expect(requests.every((url) => url.startsWith(server.base) && !url.includes('token'))).toBe(
+      true,
+    )
+
+    const again = await visit(browser, link)
+    await again.page.getByRole('button').click()
+    await again.page.getByText('abgelaufen oder schon benutzt').waitFor()
+  }, 60_000)
+
+  test('a password is reset, and the page says what is wrong with a bad one', async () => {
+    await using all = await startAll()
+    const { server, mail, browser } = all
+    await post(server, '/v1/auth/register', person)
+    await mail.next()
+    await post(server, '/v1/auth/password/forgot', { email: person.email })
+    const { page, complaints } = await visit(browser, (await mail.next()).link)
+    await page.getByLabel('New password').fill('short')
+    await page.getByRole('button').click()
+    expect(await page.evaluate('document.querySelector("input").validity.valid')).toBe(false)
+    await page.getByLabel('New password').fill('brand new horse')
+    await page.keyboard.press('Enter')
+    await page.getByText('Your password is set').waitFor()
+    expect(complaints).toEqual([])
+    const login = await post(server, '/v1/auth/login', { ...person, password: 'brand new horse' })
+    expect(login.status).toBe(200)
+  }, 60_000)
+
+  test('the first admin is made with the link that the start printed', async () => {
+    await using all = await startAll()
+    const { server, browser } = all
+    while (!server.output().includes('#token=')) await Bun.sleep(10)
+    const link = /http\S+\/set-up#token=[\w-]+/.exec(server.output())?.[0] ?? ''
+    const { page, complaints } = await visit(browser, link)
+    await page.getByLabel('E-mail address').fill('ops@example.com')
+    await page.getByLabel('New password').fill('correct horse')
+    await page.getByRole('button', { name: 'Make admin' }).click()
+    await page.getByText('The admin account is ready').waitFor()
+    expect(complaints).toEqual([])
+    const login = await post(server, '/v1/auth/login', { ...person, email: 'ops@example.com' })
+    expect(((await login.json()) as { user: { role: string } }).user.role).toBe('admin')
+  }, 60_000)
+})
+
+test.each(['verify-email', 'reset-password', 'set-up'])(
+  '/%s has a strict policy and all in its language',
+  async (name) => {
+    using directory = temporaryDirectory()
+    await using server = await startServer({ dataDir: directory.path })
+    const answer = await fetch(`${server.base}/${name}?lang=fr`, {
+      headers: { 'accept-language': 'es' },
+    })
+    const html = await answer.text()
+    expect(answer.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(html).toContain('<html lang="fr">')
+    expect(html).not.toMatch(/<script>|onclick|style=|https?:\/\//)
+    for (const path of ['/assets/account.css', '/assets/account.js']) {
+      expect(html).toContain(path)
+      expect((await fetch(server.base + path)).status).toBe(200)
+    }
+  },
+)

@@ -1,0 +1,94 @@
+import { expect, test } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { temporaryDirectory } from './support/directory.ts'
+import { meet, startServer } from './support/process.ts'
+import { TestSocket } from './support/socket.ts'
+
+const nginx = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
+
+/** A real nginx in front of `upstream`, as docs/operations.md says. */
+async function startNginx(folder: string, upstream: string) {
+  const probe = Bun.serve({ port: 0, fetch: () => new Response() })
+  const { port = 0 } = probe
+  await probe.stop(true)
+  mkdirSync(folder)
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `daemon off; pid ${folder}/pid; error_log stderr; worker_processes 1;
+events { worker_connections 64; }
+http {
+  access_log off;
+  client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f;
+  uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass ${upstream};
+      proxy_bind 127.0.0.9;
+      proxy_http_version 1.1;
+      proxy_set_header Host $host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $http_connection;
+      proxy_read_timeout 1h;
+    }
+  }
+}`,
+  )
+  const child = Bun.spawn([nginx ?? '', '-p', folder, '-c', join(folder, 'nginx.conf')], {
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+  const base = `http://127.0.0.1:${port}`
+  const deadline = Date.now() + 5_000
+  while (Date.now() < deadline && !(await fetch(base).catch(() => undefined))) await Bun.sleep(20)
+  return {
+    base,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGQUIT')
+      await child.exited
+    },
+  }
+}
+
+/** What is left of the limit for a client at a loopback address that claims to be forwarded. */
+async function remaining(base: string, localAddress: string, forwardedFor: string) {
+  const { hostname, port } = new URL(base)
+  const socket = connect({ host: hostname, port: Number(port), localAddress })
+  socket.write(
+    `GET /v1/nope HTTP/1.1\r\nHost: x.example\r\nX-Forwarded-For: ${forwardedFor}\r\nConnection: close\r\n\r\n`,
+  )
+  let head = ''
+  for await (const chunk of socket) head += String(chunk)
+  return Number(/x-ratelimit-remaining: (\d+)/i.exec(head)?.[1])
+}
+
+test.skipIf(!nginx)(
+  'behind nginx every client has limits of its own, over HTTP and the socket',
+  async () => {
+    using directory = temporaryDirectory()
+    await using server = await startServer({
+      dataDir: join(directory.path, 'data'),
+      environment: { TRUSTED_PROXIES: '127.0.0.9', RATE_LIMIT_ANONYMOUS: '3/1m' },
+    })
+    await using proxy = await startNginx(join(directory.path, 'nginx'), server.base)
+    // nginx adds the address it sees; what a client writes there itself stands further left and is not believed.
+    expect(await remaining(proxy.base, '127.0.0.2', '203.0.113.1')).toBe(2)
+    expect(await remaining(proxy.base, '127.0.0.2', '203.0.113.2')).toBe(1)
+    expect(await remaining(proxy.base, '127.0.0.3', '203.0.113.1')).toBe(2)
+    expect(await remaining(server.base, '127.0.0.2', '203.0.113.3')).toBe(0)
+    expect(await remaining(server.base, '127.0.0.9', '2001:db8::1')).toBe(2)
+    expect(await remaining(server.base, '127.0.0.9', '2001:db8::ffff')).toBe(1)
+
+    const { a, b, conversationId } = await meet(proxy.base)
+    const url = (token: string) => `${proxy.base.replace('http', 'ws')}/v1/chat/ws?token=${token}`
+    const [ada, bob] = [await TestSocket.open(url(a.token)), await TestSocket.open(url(b.token))]
+    ada.send({ type: 'message', conversation_id: conversationId, body: 'through nginx' })
+    expect((await bob.next('new_message')).message.body).toBe('through nginx')
+    ada.close()
+    bob.close()
+  },
+  30_000,
+)
