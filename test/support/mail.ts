@@ -36,6 +36,7 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
     },
     ...options,
   })
+  server.on('error', () => {}) // a client that is killed resets its connection
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
   const { port } = server.server.address() as { port: number }
 
