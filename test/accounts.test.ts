@@ -416,3 +416,36 @@ describe('the generated picture', () => {
     },
   )
 })
+
+test('SQL in every text is only text', async () => {
+  await using service = await startService()
+  const text = "'); DROP TABLE users; --"
+  const { b, conversationId } = await service.pair()
+  const body = { email: "o'hara@example.com", password: text, display_name: text }
+  expect((await service.call('POST', '/v1/auth/register', { body })).body.user.display_name).toBe(
+    text,
+  )
+  expect((await service.call('POST', '/v1/auth/login', { body })).status).toBe(200)
+  expect((await service.say(b, conversationId, text)).body.body).toBe(text)
+  expect(service.sqlite.query('SELECT count(*) n FROM users').get()).toEqual({ n: 3 })
+})
+
+test('no secret reaches the log, whatever happens', async () => {
+  await using service = await startService({
+    listen: true,
+    environment: { SMTP_URL: 'smtp://127.0.0.1:1' },
+  })
+  const ada = await service.register('ada')
+  const login = (password: string) =>
+    service.call('POST', '/v1/auth/login', { body: { email: ada.email, password } })
+  await login('a wrong password')
+  await refresh(service, ada.refreshToken)
+  await refresh(service, ada.refreshToken)
+  await service.call('GET', `/v1/chat/ws?token=${ada.token}`)
+  service.sqlite.run('ALTER TABLE users RENAME TO hidden')
+  expect((await login('correct horse')).status).toBe(500)
+  for (const secret of ['correct horse', 'a wrong password', ada.token, ada.refreshToken]) {
+    expect(service.log()).not.toContain(secret)
+  }
+  service.sqlite.run('ALTER TABLE hidden RENAME TO users')
+})

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { errorKinds } from '../src/lib/errors.ts'
 import { catalogues, locales } from '../src/lib/messages.ts'
+import { mailTexts, renderMail } from '../src/mail/templates.ts'
+import { pageTexts } from '../src/web/page-texts.ts'
 
 const placeholders = (text: string) => text.match(/\{\w+\}/g) ?? []
 
@@ -26,3 +28,39 @@ test.each(locales.filter((locale) => locale !== 'en'))(
     expect(own.every((text) => text.trim() === text && text !== '')).toBe(true)
   },
 )
+
+/** Every text in a tree of texts, by its place. */
+function textsOf(tree: object, place = ''): [string, string][] {
+  return Object.entries(tree).flatMap(([key, value]: [string, unknown]) =>
+    typeof value === 'string'
+      ? [[`${place}.${key}`, value]]
+      : textsOf(value as object, `${place}.${key}`),
+  )
+}
+
+test.each([
+  ['mails', mailTexts],
+  ['pages', pageTexts],
+] as const)(
+  'the texts of %s are there in every language, none of them left in English',
+  (_, texts) => {
+    const english = textsOf(texts.en)
+    for (const locale of locales) {
+      const own = textsOf(texts[locale])
+      expect(own.map(([place]) => place)).toEqual(english.map(([place]) => place))
+      if (locale === 'en') continue
+      const copied = own.filter(([place, text]) =>
+        english.some(([p, t]) => p === place && t === text),
+      )
+      expect(copied).toEqual([])
+    }
+  },
+)
+
+test('the HTML of a mail says what its text says', () => {
+  for (const locale of locales) {
+    const { text, html } = renderMail('verify_email', locale, 'https://x.example/verify#token=t')
+    for (const part of text.split('\n\n')) expect(html).toContain(part)
+    expect(html).toContain(`<html lang="${locale}">`)
+  }
+})

@@ -8,12 +8,20 @@ import { TestSocket } from './support/socket.ts'
 
 const nginx = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
 
-/** A real nginx in front of `upstream`, as docs/operations.md says. */
-async function startNginx(folder: string, upstream: string) {
+async function freePort() {
   const probe = Bun.serve({ port: 0, fetch: () => new Response() })
   const { port = 0 } = probe
   await probe.stop(true)
+  return port
+}
+
+/** A real nginx in front of `upstream`, as docs/operations.md says. */
+async function startNginx(folder: string, upstream: string) {
+  const [port, tlsPort] = [await freePort(), await freePort()]
   mkdirSync(folder)
+  const request =
+    '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
+  Bun.spawnSync(['openssl', 'req', ...request.split(' ')], { cwd: folder })
   writeFileSync(
     join(folder, 'nginx.conf'),
     `daemon off; pid ${folder}/pid; error_log stderr; worker_processes 1;
@@ -24,6 +32,9 @@ http {
   uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
   server {
     listen 127.0.0.1:${port};
+    listen 127.0.0.1:${tlsPort} ssl;
+    ssl_certificate ${folder}/cert.pem;
+    ssl_certificate_key ${folder}/key.pem;
     location / {
       proxy_pass ${upstream};
       proxy_bind 127.0.0.9;
@@ -46,6 +57,7 @@ http {
   while (Date.now() < deadline && !(await fetch(base).catch(() => undefined))) await Bun.sleep(20)
   return {
     base,
+    secureBase: `https://127.0.0.1:${tlsPort}`,
     async [Symbol.asyncDispose]() {
       child.kill('SIGQUIT')
       await child.exited
@@ -66,7 +78,7 @@ async function remaining(base: string, localAddress: string, forwardedFor: strin
 }
 
 test.skipIf(!nginx)(
-  'behind nginx every client has limits of its own, over HTTP and the socket',
+  'behind nginx every client has limits of its own, over HTTP and wss',
   async () => {
     using directory = temporaryDirectory()
     await using server = await startServer({
@@ -83,7 +95,8 @@ test.skipIf(!nginx)(
     expect(await remaining(server.base, '127.0.0.9', '2001:db8::ffff')).toBe(1)
 
     const { a, b, conversationId } = await meet(proxy.base)
-    const url = (token: string) => `${proxy.base.replace('http', 'ws')}/v1/chat/ws?token=${token}`
+    const url = (token: string) =>
+      `${proxy.secureBase.replace('http', 'ws')}/v1/chat/ws?token=${token}`
     const [ada, bob] = [await TestSocket.open(url(a.token)), await TestSocket.open(url(b.token))]
     ada.send({ type: 'message', conversation_id: conversationId, body: 'through nginx' })
     expect((await bob.next('new_message')).message.body).toBe('through nginx')

@@ -241,6 +241,23 @@ describe('changing the password', () => {
   })
 })
 
+test('a reset closes every socket, a change those of the other sessions', async () => {
+  await using started = await startWithMail({ listen: true })
+  const { service } = started
+  const laptop = await join(started, 'ada')
+  const phone = await service.login(laptop.email)
+  const [onLaptop, onPhone] = [await service.connect(laptop), await service.connect(phone)]
+  const body = { current_password: 'correct horse', new_password: 'brand new horse' }
+  await service.call('POST', '/v1/auth/password/change', { token: laptop.token, body })
+  expect(await onPhone.closed).toBe(4403)
+  await onLaptop.settled()
+  await started.mail.next()
+  const token = await forgot(started, laptop)
+  const reset = { token, password: 'yet another horse' }
+  await service.call('POST', '/v1/auth/password/reset', { body: reset })
+  expect(await onLaptop.closed).toBe(4403)
+})
+
 describe('guessing', () => {
   const guess = (service: Started['service'], email: string, password = 'wrong horse') =>
     service.call('POST', '/v1/auth/login', { body: { email, password } })

@@ -69,6 +69,11 @@ const forgeries: [string, Attack][] = [
       signed({ ...header, alg: 'RS512' }, payload, ownKey(service), 'RSA-SHA512'),
   ],
   ["a stranger's key", (header, payload) => signed(header, payload, strangersKey)],
+  [
+    'an x5u',
+    (header, payload) =>
+      signed({ ...header, x5u: 'https://evil.example/cert' }, payload, strangersKey),
+  ],
   ['a smaller key', (header, payload) => signed(header, payload, rsaKey(1_024))],
   ['a larger key', (header, payload) => signed(header, payload, rsaKey(3_072))],
   ['no kid', ({ kid: _, ...header }, payload, service) => signed(header, payload, ownKey(service))],
