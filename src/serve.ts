@@ -2,10 +2,8 @@ import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { createAuditTrail } from './db/audit-trail.ts'
-import { createCheckpointer } from './db/checkpointer.ts'
-import { type Connection, openForServer } from './db/client.ts'
-import { openLogSync } from './db/log-sync.ts'
-import { createWriter, type Writer } from './db/writer.ts'
+import { openForServer } from './db/client.ts'
+import { openStorage } from './db/storage.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { startMaintenance } from './jobs/maintenance.ts'
@@ -17,23 +15,9 @@ import type { Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
 import { createLogMailer } from './mail/log-mailer.ts'
 import { createSmtpMailer } from './mail/smtp.ts'
-import { watchAccess } from './modules/accounts/access-watch.ts'
+import { openAccounts } from './modules/accounts/accounts.ts'
 import { createAvatarUrls } from './modules/accounts/avatar.ts'
-import { createKeyStore } from './modules/accounts/key-store.ts'
-import { openKeyring } from './modules/accounts/keys.ts'
-import { createLoginThrottle } from './modules/accounts/login-throttle.ts'
-import { createMailJobs } from './modules/accounts/mail-jobs.ts'
-import { createOneTimeTokens } from './modules/accounts/one-time-tokens.ts'
-import { type Argon2Cost, createPasswords } from './modules/accounts/passwords.ts'
-import { createPeople } from './modules/accounts/people.ts'
-import { createProfileService } from './modules/accounts/profile-service.ts'
-import { createRecoveryService } from './modules/accounts/recovery-service.ts'
-import { createAccountService } from './modules/accounts/service.ts'
-import { createSessionStore } from './modules/accounts/session-store.ts'
-import { createSessions } from './modules/accounts/sessions.ts'
-import { createAccountStore } from './modules/accounts/store.ts'
-import { createTokenStore } from './modules/accounts/token-store.ts'
-import { createAccessTokens } from './modules/accounts/tokens.ts'
+import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChatChannel } from './modules/chat/channel.ts'
 import { createChatService } from './modules/chat/service.ts'
 import { createChatStore } from './modules/chat/store.ts'
@@ -71,44 +55,41 @@ export async function openService(
   const outbox = createOutbox(orm, newId, clock)
   const hub = createHub()
   const metrics = createMetrics({ outbox: outbox.stats, hub: hub.stats })
-  const storage = openStorage(connection, log, onFatal, {
-    ...substitutes,
+  const storage = openStorage({
+    connection,
+    worker: checkpointWorker,
+    log,
     onCommit: metrics.committed,
+    onFatal,
+    sync: substitutes.sync,
+    maxPending: substitutes.maxPendingWrites,
   })
-  const { write } = storage.writer
-
-  const chatStore = createChatStore(orm)
+  const { write } = storage
   const audit = createAuditTrail(orm, newId, clock)
-
-  const keyring = await openKeyring({ keys: createKeyStore(orm), write, clock })
-  const tokens = createAccessTokens({ keyring, issuer: config.issuer, clock, newId })
-  const accountStore = createAccountStore(orm)
-  const sessionStore = createSessionStore(orm)
-  const { closeSession, closeUser } = hub
-  const common = {
-    store: accountStore,
-    passwords: createPasswords(substitutes.passwordCost),
-    throttle: createLoginThrottle(clock, config.limits.login !== 'off'),
+  const avatarUrl = createAvatarUrls(config.publicUrl)
+  const mailer =
+    config.smtpUrl === undefined
+      ? createLogMailer(log)
+      : createSmtpMailer(config.smtpUrl, config.mailFrom)
+  const accountChapter = await openAccounts({
+    orm,
+    sqlite: connection.sqlite,
+    write,
     audit,
     outbox,
-    write,
     newId,
     clock,
-    closeSession,
-    closeUser,
-  }
-  const oneTimeTokens = createOneTimeTokens({ store: createTokenStore(orm), clock })
-  const sessions = createSessions({ store: sessionStore, audit, newId, clock })
-  const accounts = createAccountService({ ...common, sessions, tokens, oneTimeTokens })
-  const recovery = createRecoveryService({
-    ...common,
-    sessions: sessionStore,
-    tokens: oneTimeTokens,
+    log,
+    hub,
+    mailer,
+    publicUrl: config.publicUrl,
+    issuer: config.issuer,
+    isThrottled: config.limits.login !== 'off',
+    passwordCost: substitutes.passwordCost,
   })
-  const profiles = createProfileService({ ...common, sessions: sessionStore, recovery })
-  const people = createPeople(common)
+  const { accounts } = accountChapter
 
-  const chat = createChatService({ store: chatStore, write, hub, newId, clock })
+  const chat = createChatService({ store: createChatStore(orm), write, hub, newId, clock })
   const chatChannel = createChatChannel({
     chat,
     hub,
@@ -118,27 +99,9 @@ export async function openService(
     authenticate: accounts.authenticate,
   })
 
-  const stopWatching = watchAccess({
-    sqlite: connection.sqlite,
-    store: accountStore,
-    clock,
-    log,
-    onAccessChanged: closeUser,
-    onKeysChanged: keyring.reload,
-  })
-
-  const mailer =
-    config.smtpUrl === undefined
-      ? createLogMailer(log)
-      : createSmtpMailer(config.smtpUrl, config.mailFrom)
   const runner = startRunner({
     outbox,
-    handlers: createMailJobs({
-      ...common,
-      tokens: oneTimeTokens,
-      mailer,
-      publicUrl: config.publicUrl,
-    }),
+    handlers: accountChapter.jobs,
     write,
     clock,
     log,
@@ -147,16 +110,12 @@ export async function openService(
   const stopMaintenance = startMaintenance({ orm, write, clock, log })
 
   const app = createApp({
-    accounts,
-    recovery,
-    profiles,
-    people,
-    keyring,
+    ...accountChapter,
     audit,
     chat,
     chatChannel,
     exports: { messages: chat.exportMessages },
-    avatarUrl: createAvatarUrls(config.publicUrl),
+    avatarUrl,
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
     metrics,
     metricsToken: config.metricsToken,
@@ -184,7 +143,7 @@ export async function openService(
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
       await chatChannel.drain()
-      stopWatching()
+      accountChapter.stopWatching()
       stopMaintenance()
       await runner.stop()
       mailer.close()
@@ -246,48 +205,5 @@ async function finishRequests(server: { pendingRequests: number }) {
   const deadline = performance.now() + stopDeadlineMilliseconds
   while (server.pendingRequests > 0 && performance.now() < deadline) {
     await Bun.sleep(stopPollMilliseconds)
-  }
-}
-
-function openStorage(
-  connection: Connection,
-  log: Log,
-  onFatal: (error: unknown) => void,
-  { sync, maxPendingWrites, onCommit }: Substitutes & { onCommit: (size: number) => void },
-) {
-  const { sqlite, path } = connection
-  const logFile = openLogSync(path)
-  const checkpointer = createCheckpointer({ sqlite, path, worker: checkpointWorker, log, onFatal })
-  const writer: Writer = createWriter({
-    sqlite,
-    sync: sync ? () => sync(logFile.sync) : logFile.sync,
-    onCommit(size) {
-      checkpointer.committed(size)
-      onCommit(size)
-    },
-    onFatal,
-    log,
-    ...(maxPendingWrites !== undefined && { maxPending: maxPendingWrites }),
-  })
-
-  return {
-    writer,
-    /** Asks the disk only after a failure: a commit that works is answer enough. */
-    async isWritable() {
-      if (writer.isHealthy()) return true
-      await writer.write(() => connection.touch()).catch(() => undefined)
-      return writer.isHealthy()
-    },
-    async close() {
-      await writer.close()
-      await checkpointer.close()
-      await logFile.close()
-      try {
-        connection.close()
-      } catch (error) {
-        // Nothing that was promised hangs on this last copy: the log is whole and is read at the next start.
-        log.warn('the log could not be copied into the database', { error })
-      }
-    },
   }
 }

@@ -91,7 +91,7 @@ describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
 
     const again = await visit(browser, link)
     await again.page.getByRole('button').click()
-    await again.page.getByText('abgelaufen oder schon benutzt').waitFor()
+    await again.page.getByText('Dieser Link gilt nicht mehr').waitFor()
   }, 60_000)
 
   test('a password is reset, and the page says what is wrong with a bad one', async () => {

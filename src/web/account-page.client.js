@@ -18,8 +18,7 @@ form.addEventListener('submit', async (event) => {
     return
   }
   const { error } = (await answer?.json().catch(() => undefined)) ?? {}
-  const reasons = Object.values(error?.details ?? {})
-  show(reasons[0] ? `${error.message} (${reasons.join(', ')})` : (error?.message ?? form.dataset.offline), true)
+  show(explain(error), true)
 })
 
 function send() {
@@ -28,6 +27,13 @@ function send() {
     headers: { 'content-type': 'application/json', 'accept-language': document.documentElement.lang },
     body: JSON.stringify({ ...Object.fromEntries(new FormData(form)), token }),
   })
+}
+
+function explain(error) {
+  if (!error) return form.dataset.offline
+  if (error.details?.token) return form.dataset.expired
+  const reasons = Object.values(error.details ?? {})
+  return reasons.length > 0 ? `${error.message} (${reasons.join(', ')})` : error.message
 }
 
 function show(text, isError) {

@@ -11,11 +11,11 @@ export const pageStyle = `body { font: 1rem/1.6 system-ui, sans-serif; max-width
 h1 { font-size: 1.5rem; line-height: 1.25 }
 label { display: block; margin-top: 1rem; font-weight: 600 }
 input { box-sizing: border-box; width: 100%; margin-top: .25rem; padding: .6rem; font: inherit; color: inherit; background: transparent; border: 1px solid #76809a; border-radius: .4rem }
-small { color: #566079 }
+small { display: block; margin-top: .25rem; color: #566079 }
 button { margin-top: 1.25rem; padding: .7rem 1.25rem; font: inherit; font-weight: 600; color: #fff; background: #1d4ed8; border: 0; border-radius: .4rem; cursor: pointer }
 button:disabled { opacity: .6 }
 :focus-visible { outline: 3px solid #f59e0b; outline-offset: 2px }
-[role=status] { min-height: 1.6em; margin-top: 1.25rem }
+[role=status] { min-height: 1.6em; margin-top: 1.25rem; outline: none }
 .error { color: #b91c1c }
 @media (prefers-color-scheme: dark) {
   body { color: #e6e9ef; background: #14181f }
@@ -48,7 +48,7 @@ export function accountPage(page: AccountPage, locale: Locale): string {
 <body>
 <main>
 <h1>${title}</h1>
-<form data-endpoint="${endpoints[page]}" data-busy="${texts.busy}" data-done="${done}" data-offline="${texts.offline}">
+<form data-endpoint="${endpoints[page]}" data-busy="${texts.busy}" data-done="${done}" data-offline="${texts.offline}" data-expired="${texts.expired}">
 <p>${lead}</p>
 ${email}${password}
 <button>${button}</button>

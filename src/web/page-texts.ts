@@ -9,6 +9,7 @@ type Texts = {
   passwordHint: string
   busy: string
   offline: string
+  expired: string
   noScript: string
   pages: Record<AccountPage, Page>
 }
@@ -21,6 +22,7 @@ export const pageTexts: Record<Locale, Texts> = {
     passwordHint: 'At least 8 characters.',
     busy: 'One moment …',
     offline: 'The server cannot be reached. Please try again.',
+    expired: 'This link does not work any more: it was used, or its time is over.',
     noScript: 'This page needs JavaScript.',
     pages: {
       'verify-email': {
@@ -49,6 +51,7 @@ export const pageTexts: Record<Locale, Texts> = {
     passwordHint: 'Mindestens 8 Zeichen.',
     busy: 'Einen Moment …',
     offline: 'Der Server ist nicht erreichbar. Bitte versuchen Sie es noch einmal.',
+    expired: 'Dieser Link gilt nicht mehr: er wurde benutzt, oder seine Zeit ist um.',
     noScript: 'Diese Seite braucht JavaScript.',
     pages: {
       'verify-email': {
@@ -77,6 +80,7 @@ export const pageTexts: Record<Locale, Texts> = {
     passwordHint: 'Al menos 8 caracteres.',
     busy: 'Un momento …',
     offline: 'No se puede acceder al servidor. Inténtelo de nuevo.',
+    expired: 'Este enlace ya no sirve: se ha usado o ha caducado.',
     noScript: 'Esta página necesita JavaScript.',
     pages: {
       'verify-email': {
@@ -105,6 +109,7 @@ export const pageTexts: Record<Locale, Texts> = {
     passwordHint: 'Au moins 8 caractères.',
     busy: 'Un instant …',
     offline: 'Le serveur est injoignable. Veuillez réessayer.',
+    expired: 'Ce lien ne fonctionne plus : il a été utilisé ou a expiré.',
     noScript: 'Cette page a besoin de JavaScript.',
     pages: {
       'verify-email': {
@@ -133,6 +138,7 @@ export const pageTexts: Record<Locale, Texts> = {
     passwordHint: 'Pelo menos 8 caracteres.',
     busy: 'Um momento …',
     offline: 'Não é possível contactar o servidor. Tente novamente.',
+    expired: 'Esta ligação já não funciona: foi usada ou expirou.',
     noScript: 'Esta página precisa de JavaScript.',
     pages: {
       'verify-email': {
