@@ -1,7 +1,7 @@
 import { AppError, invalidField, problem } from '../lib/errors.ts'
 
 const maxBytes = 64 * 1_024
-// The contract's bodies are flat; nesting costs whoever has to walk it.
+// Choice: the contract's bodies are flat; nesting costs whoever has to walk it.
 const maxDepth = 16
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -18,7 +18,7 @@ export type Passwords = {
   isOutdated(hash: string): boolean
 }
 
-/** argon2id on the runtime's threads (decisions 3). One core stays free: a storm of logins must not starve the
+/** argon2id on the runtime's threads (decisions 3). Choice: one core stays free: a storm of logins must not starve the
  *  event loop, nor the syncs that share those threads. */
 export function createPasswords(cost: Argon2Cost = contractCost): Passwords {
   const width = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))

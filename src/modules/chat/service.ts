@@ -102,6 +102,7 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
     async send(senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> {
       const conversation = participate(senderId, conversationId)
       const sent = await write(() => append(senderId, conversation, draft))
+      // Choice: what was sent before is answered, not delivered again.
       if (!sent.replayed) {
         hub.send([conversation.userA, conversation.userB], newMessageFrame(sent.message))
       }
@@ -113,6 +114,7 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
     async markRead(userId: string, conversationId: string): Promise<void> {
       const conversation = participate(userId, conversationId)
       const { id } = conversation
+      // Choice: a receipt for every read, also when nothing was unread.
       await write(() => store.updateRead(userId, id, store.find(id)?.lastSeq ?? 0))
       hub.send([otherOf(conversation, userId)], readReceiptFrame(id, userId))
     },
