@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -36,7 +36,9 @@ type Result = Record<
   | 'readP50'
   | 'readP99'
   | 'cpuPerPage'
-  | 'rssMegabytes',
+  | 'rssMegabytes'
+  // The log never shrinks while it is in use: its size at the end is the largest.
+  | 'logMegabytes',
   number
 >
 
@@ -92,9 +94,9 @@ cases.push({
 })
 
 console.log(
-  '| case | server | messages/s | p50 / p99 ms | CPU µs/message | pages/s | p50 / p99 ms | RSS MB |',
+  '| case | server | messages/s | p50 / p99 ms | CPU µs/message | pages/s | p50 / p99 ms | RSS MB | log MB |',
 )
-console.log('|---|---|---|---|---|---|---|---|')
+console.log('|---|---|---|---|---|---|---|---|---|')
 for (const one of cases) {
   if (one.syncMs > 0 && !shim) continue
   console.log(row(one, await measure(one)))
@@ -106,7 +108,7 @@ function row({ name, target, senders, readers }: Case, r: Result) {
   const sent =
     senders > 0 ? [r.messagesPerSecond, `${r.p50} / ${r.p99}`, r.cpuPerMessage] : ['', '', '']
   const read = readers > 0 ? [r.pagesPerSecond, `${r.readP50} / ${r.readP99}`] : ['', '']
-  return `| ${[name, target, ...sent, ...read, r.rssMegabytes].join(' | ')} |`
+  return `| ${[name, target, ...sent, ...read, r.rssMegabytes, r.logMegabytes].join(' | ')} |`
 }
 
 async function measure(one: Case): Promise<Result> {
@@ -146,7 +148,12 @@ async function measure(one: Case): Promise<Result> {
         stderr: 'inherit',
       },
     )
-    return JSON.parse(await new Response(load.stdout).text()) as Result
+    const result = JSON.parse(await new Response(load.stdout).text()) as Omit<
+      Result,
+      'logMegabytes'
+    >
+    const log = join(directory, one.target === 'floor' ? 'floor.db-wal' : 'hostline.db-wal')
+    return { ...result, logMegabytes: Math.round(statSync(log).size / 1_048_576) }
   } finally {
     server.kill()
     await server.exited

@@ -25,11 +25,15 @@ const refused = [
   ['src/lib/text.ts', '../http/body.ts'],
   ['src/lib/text.ts', '../db/client.ts'],
   ['src/modules/chat/service.ts', '../../db/client.ts'],
+  ['src/modules/accounts/mail-jobs.ts', '../../mail/smtp.ts'],
+  ['src/app.ts', './mail/log-mailer.ts'],
 ] as const
 
 const allowed = [
   ['src/app.ts', './modules/chat/routes.ts'],
   ['src/serve.ts', './db/client.ts'],
+  ['src/serve.ts', './mail/smtp.ts'],
+  ['src/modules/accounts/mail-jobs.ts', '../../mail/mailer.ts'],
   ['src/modules/chat/store.ts', 'drizzle-orm'],
   ['src/modules/chat/store.ts', '../../db/schema.ts'],
   ['src/modules/chat/service.ts', '../../db/writer.ts'],
