@@ -76,6 +76,10 @@ export function createApp(options: AppOptions) {
     .use(routeBase)
     .onError({ as: 'global' }, createErrorAnswer(log))
     .onRequest(createPipeline({ ...options.pipeline, findRoute }))
-    .onParse(({ request, exchange }) => readJson(request, exchange.earlyBody))
+    .onParse(async ({ request, exchange }) => {
+      const body = await readJson(request, exchange.earlyBody)
+      exchange.readmit()
+      return body
+    })
     .use(routes)
 }

@@ -204,6 +204,25 @@ describe('mail', () => {
     })
   })
 
+  test('that the server does not take from us is tried again: the operator may mend that', async () => {
+    await using mail = await startMailServer({
+      onMailFrom: (_address, _session, callback) =>
+        callback(Object.assign(new Error('sender refused'), { responseCode: 550 })),
+    })
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
+    await service.register()
+    clock.advance(1_000)
+    const row = () =>
+      service.sqlite
+        .query<{ last_error: string | null; dead: number }, []>(
+          'SELECT last_error, dead_at IS NOT NULL dead FROM outbox',
+        )
+        .get()
+    while (!row()?.last_error) await Bun.sleep(10)
+    expect(row()?.dead).toBe(0)
+  })
+
   test('survives kill -9 at any instant: each person gets one', async () => {
     using directory = temporaryDirectory()
     await using mail = await startMailServer()

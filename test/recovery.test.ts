@@ -206,9 +206,11 @@ describe('a forgotten password', () => {
     await using started = await startWithMail()
     const ada = await join(started, 'ada')
     await forgot(started, ada)
-    for (let n = 0; n < 3; n++) {
-      await started.service.call('POST', '/v1/auth/password/forgot', { body: { email: ada.email } })
-    }
+    await Promise.all(
+      [1, 2, 3, 4, 5, 6].map(() =>
+        started.service.call('POST', '/v1/auth/password/forgot', { body: { email: ada.email } }),
+      ),
+    )
     while (started.service.sqlite.query('SELECT 1 FROM outbox').get()) await Bun.sleep(50)
     expect(started.mail.mails).toEqual([])
   })
@@ -229,6 +231,40 @@ describe('changing the password', () => {
     expect([await isIn(started, laptop), await isIn(started, phone)]).toEqual([true, false])
     const body = { refresh_token: laptop.refreshToken }
     expect((await started.service.call('POST', '/v1/auth/refresh', { body })).status).toBe(200)
+  })
+
+  test('with the old password does not outrun a reset', async () => {
+    await using started = await startWithMail({
+      passwordCost: { memoryKibibytes: 8_192, iterations: 2 },
+    })
+    const { service } = started
+    const ada = await join(started, 'ada')
+    const token = await forgot(started, ada)
+    const reset = service.call('POST', '/v1/auth/password/reset', {
+      body: { token, password: "the owner's new one" },
+    })
+    const stolen = change(started, ada, 'correct horse', "the thief's new one")
+    expect((await reset).status).toBe(204)
+    expect((await stolen).status).toBe(401)
+    const body = { email: ada.email, password: "the owner's new one" }
+    expect((await service.call('POST', '/v1/auth/login', { body })).status).toBe(200)
+  })
+
+  test('many guesses at once are slowed down like one after the other', async () => {
+    await using service = await startService({ environment: { RATE_LIMIT_LOGIN: '1000/15m' } })
+    const { token } = await service.register()
+    const body = { current_password: 'a wrong guess', new_password: 'brand new horse' }
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        service.call('POST', '/v1/auth/password/change', { token, body }),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(20)
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(40)
+    const rows = service.sqlite
+      .query("SELECT count(*) n FROM audit_log WHERE action = 'password_refused'")
+      .get()
+    expect(rows).toEqual({ n: answers.filter(({ status }) => status === 401).length })
   })
 
   test('needs the current one', async () => {

@@ -6,9 +6,12 @@ import { createOutbox, type Outbox } from '../jobs/outbox.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createIds } from '../lib/ids.ts'
 import { createKeyStore, type KeyStore } from '../modules/accounts/key-store.ts'
+import { createOneTimeTokens } from '../modules/accounts/one-time-tokens.ts'
 import { createPasswords } from '../modules/accounts/passwords.ts'
 import { createPeople, type People } from '../modules/accounts/people.ts'
+import { createSessionStore } from '../modules/accounts/session-store.ts'
 import { createAccountStore } from '../modules/accounts/store.ts'
+import { createTokenStore } from '../modules/accounts/token-store.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Opens the data directory for one command, beside a running server or alone, and closes it afterwards. */
@@ -25,6 +28,8 @@ export async function withDirectory<T>(
   const audit = createAuditTrail(orm, newId, clock)
   const people = createPeople({
     store: createAccountStore(orm),
+    sessions: createSessionStore(orm),
+    oneTimeTokens: createOneTimeTokens({ store: createTokenStore(orm), clock }),
     passwords: createPasswords(),
     audit,
     write,
@@ -50,4 +55,4 @@ export type Directory = {
 }
 
 /** Who the audit log names for what a command did. */
-export const commandLine = { type: 'command_line' } as const
+export const commandLine = { actor: { type: 'command_line' } } as const

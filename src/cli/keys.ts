@@ -26,7 +26,7 @@ async function rotate(args: string[], terminal: Terminal) {
   refuseArguments(positionals)
   const isUrgent = values.now === true
   await withDirectory(terminal, async (directory) => {
-    const readyAt = await rotateKeys({ ...directory, actor: commandLine, isUrgent })
+    const readyAt = await rotateKeys({ ...directory, ...commandLine, isUrgent })
     if (readyAt === undefined) return
     const reason = `the next key has not been published for an hour; that is so at ${isoTime(readyAt)}`
     throw new StartError(`${reason} (--now does not wait)`)

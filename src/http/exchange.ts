@@ -26,6 +26,8 @@ export type Exchange = {
   /** A streamed body, which had to be read to be measured. */
   earlyBody: Uint8Array | undefined
   ip(): string
+  /** Lets the caller in again, or throws: a body may have been held back while their access ended. */
+  readmit(): void
 }
 
 const beforePipeline: Exchange = {
@@ -34,6 +36,7 @@ const beforePipeline: Exchange = {
   caller: undefined,
   earlyBody: undefined,
   ip: () => 'unknown',
+  readmit() {},
 }
 
 /** What every module's routes start from: `exchange` in the handlers, and two options that each route must name or

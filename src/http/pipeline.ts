@@ -55,7 +55,12 @@ export function createPipeline(options: PipelineOptions) {
     const claims = token === undefined ? undefined : await options.verifyToken(token)
     countRequest(route?.limit ?? 'default', claims, exchange, headers)
     if (!route) throw new AppError('not_found')
-    if (route.access !== 'public') exchange.caller = admit(route.access, claims)
+    const { access } = route
+    if (access === 'public') return undefined
+    exchange.readmit = () => {
+      exchange.caller = admit(access, claims)
+    }
+    exchange.readmit()
     return undefined
   }
 
@@ -71,6 +76,7 @@ export function createPipeline(options: PipelineOptions) {
       caller: undefined,
       earlyBody: undefined,
       ip: () => clientIp(peer(), request.headers.get('x-forwarded-for'), trustedProxies),
+      readmit() {},
     }
   }
 

@@ -7,7 +7,7 @@ import type { NewId } from '../lib/ids.ts'
 /** What can be due later, by kind. Payloads name things and hold no secrets: tokens are made when a job runs. */
 export type OutboxJobs = {
   verification_mail: { user_id: string; email: string }
-  password_reset_mail: { email: string }
+  password_reset_mail: { user_id: string; email: string }
   password_changed_mail: { user_id: string; email: string }
 }
 

@@ -60,7 +60,10 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
   function start(job: Job) {
     const work = run(job)
       .catch((error: unknown) => log.warn('the outcome of a job could not be kept', { error }))
-      .finally(() => running.delete(job.id))
+      .finally(() => {
+        running.delete(job.id)
+        void look()
+      })
     running.set(job.id, work)
   }
 

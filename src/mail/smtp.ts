@@ -42,8 +42,8 @@ export async function trySmtp(url: string): Promise<string | undefined> {
   }
 }
 
-// 5xx to the recipient or the message is the server's last word; a failed login may be mended by the operator.
+// 5xx to the recipient or the message is the server's last word; what it says about us, the operator may mend.
 function isFinal(error: unknown) {
-  const { responseCode, code } = error as { responseCode?: number; code?: string }
-  return responseCode !== undefined && responseCode >= 500 && code !== 'EAUTH'
+  const { responseCode = 0, command = '' } = error as { responseCode?: number; command?: string }
+  return responseCode >= 500 && ['RCPT TO', 'DATA'].includes(command)
 }

@@ -32,9 +32,9 @@ export function watchAccess(options: AccessWatchOptions): () => void {
   let handled = recentChanges()
 
   async function look() {
-    // In this order: what is there while nobody else has committed is our own doing, and acted upon already.
-    const changes = recentChanges()
+    // In this order: a commit between the two is acted upon now, and known at the next look.
     const current = foreignCommits()
+    const changes = recentChanges()
     if (current !== seen) {
       for (const [userId, at] of changes) {
         if (handled.get(userId) !== at) onAccessChanged(userId)

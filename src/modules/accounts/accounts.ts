@@ -73,7 +73,7 @@ export async function openAccounts(options: AccountsOptions) {
     }),
     recovery,
     profiles: createProfileService({ ...common, sessions: sessionStore, recovery }),
-    people: createPeople(common),
+    people: createPeople({ ...common, sessions: sessionStore, oneTimeTokens }),
     keyring,
     jobs: createMailJobs({ ...common, tokens: oneTimeTokens }),
     stopWatching: watchAccess({

@@ -48,8 +48,11 @@ export function accountAdminRoutes({ people, profiles, avatarUrl }: AdminRoutesO
     .patch(
       '/v1/admin/users/:id',
       async ({ params, body, exchange }) => {
-        const actor = { type: 'user', id: callerOf(exchange).userId } as const
-        return view(await people.update(people.byId(params.id), body, actor))
+        const by = {
+          actor: { type: 'user', id: callerOf(exchange).userId },
+          ip: exchange.ip(),
+        } as const
+        return view(await people.update(people.byId(params.id), body, by))
       },
       {
         access: 'admin',

@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm'
+import { asc, eq, lt } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { signingKeys } from '../../db/schema.ts'
 
@@ -16,6 +16,9 @@ export function createKeyStore(orm: Orm) {
         .all(),
     update(kid: string, changes: Partial<SigningKeyRow>) {
       orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
+    },
+    deleteRetiredBefore(time: number) {
+      orm.delete(signingKeys).where(lt(signingKeys.retiredAt, time)).run()
     },
     insert(keys: SigningKeyRow[]) {
       orm.insert(signingKeys).values(keys).run()

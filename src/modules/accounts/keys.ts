@@ -90,7 +90,9 @@ export async function rotateKeys(options: RotationOptions): Promise<number | und
     if (!next || !active) throw new Error('the database holds no pair of signing keys')
     const ready = next.createdAt + leastPublishedMilliseconds
     if (!isUrgent && ready > now) return ready
-    keys.update(active.kid, { state: 'retired', retiredAt: now })
+    keys.deleteRetiredBefore(now - retiredPublishedMilliseconds)
+    // Only the public half is of use from here on.
+    keys.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
     keys.update(next.kid, { state: 'active', activatedAt: now })
     keys.insert([made])
     audit.record({ action: 'keys_rotated', actor, target: { type: 'key', id: next.kid } })

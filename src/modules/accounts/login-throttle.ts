@@ -9,29 +9,28 @@ const remembered = 50_000
 
 export type LoginThrottle = ReturnType<typeof createLoginThrottle>
 
-type Record = { window: SlidingWindow; lastFailureAt: number }
+type Tries = { window: SlidingWindow; lastTryAt: number }
 
 /** Slows guessing at one address, known or not, down to one try a minute; nobody is locked out (decisions 3). */
 export function createLoginThrottle(clock: Clock, isOn: boolean) {
-  const records = new LRUCache<string, Record>({ max: remembered })
+  const records = new LRUCache<string, Tries>({ max: remembered })
 
   return {
-    /** @throws rate_limited, for at most 60 s, after 20 failures in 15 minutes */
+    /** Counts a try, before it is known how it ends: many at once must not slip through.
+     *  @throws rate_limited, for at most 60 s, after 20 failures in 15 minutes */
     admit(address: string): void {
-      const record = records.get(address)
+      if (!isOn) return
       const now = clock.now()
-      if (!isOn || !record?.window.isFull(failures, now)) return
-      const wait = record.lastFailureAt + pauseMilliseconds - now
-      if (wait > 0) {
+      const tries = records.get(address) ?? { window: new SlidingWindow(), lastTryAt: 0 }
+      const wait = tries.lastTryAt + pauseMilliseconds - now
+      if (tries.window.isFull(failures, now) && wait > 0) {
         throw new AppError('rate_limited', { retryAfterSeconds: Math.ceil(wait / 1_000) })
       }
+      tries.window.take(failures, now)
+      tries.lastTryAt = now
+      records.set(address, tries)
     },
-    failed(address: string): void {
-      const record = records.get(address) ?? { window: new SlidingWindow(), lastFailureAt: 0 }
-      record.window.take(failures, clock.now())
-      record.lastFailureAt = clock.now()
-      records.set(address, record)
-    },
+    /** Forgets the tries at an address: the last one was right. */
     succeeded(address: string): void {
       records.delete(address)
     },

@@ -1,30 +1,22 @@
-import type { AuditTrail } from '../../db/audit-trail.ts'
 import type { Write } from '../../db/writer.ts'
 import type { JobHandlers } from '../../jobs/runner.ts'
-import type { Clock } from '../../lib/clock.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderMail } from '../../mail/templates.ts'
 import type { OneTimeTokens } from './one-time-tokens.ts'
 import type { AccountStore, UserRow } from './store.ts'
 
-const minute = 60_000
-const day = 24 * 60 * minute
-const mailsPerDay = 5
-
 type MailJobsOptions = {
   store: AccountStore
   tokens: OneTimeTokens
-  audit: AuditTrail
   mailer: Mailer
   write: Write
-  clock: Clock
   publicUrl: string
 }
 
 /** The mails about an account. Tokens are made when a mail is sent, and links lead to `PUBLIC_URL` alone; the token is
  *  in the fragment, which no browser sends and no log sees. */
 export function createMailJobs(options: MailJobsOptions): JobHandlers {
-  const { store, tokens, audit, mailer, write, clock, publicUrl } = options
+  const { store, tokens, mailer, write, publicUrl } = options
 
   async function deliver(user: UserRow, jobId: string, mail: ReturnType<typeof renderMail>) {
     const messageId = `<${jobId.toLowerCase()}@${new URL(publicUrl).hostname}>`
@@ -44,18 +36,12 @@ export function createMailJobs(options: MailJobsOptions): JobHandlers {
       await deliver(user, jobId, renderMail('verify_email', user.locale, link))
     },
 
-    async password_reset_mail({ email }, jobId) {
-      const user = store.findByEmail(email)
-      if (!user || user.disabledAt !== null) return
-      const { times, lastAt } = audit.recent(user.id, 'password_reset_mailed', day)
-      if (times >= mailsPerDay || lastAt > clock.now() - minute) return
+    async password_reset_mail({ user_id, email }, jobId) {
+      const user = store.find(user_id)
+      if (!user || user.email !== email || user.disabledAt !== null) return
       const token = await write(() => tokens.issue('reset_password', { userId: user.id, email }))
       const link = linkTo('reset-password', user, token)
       await deliver(user, jobId, renderMail('reset_password', user.locale, link))
-      await write(() => {
-        const target = { type: 'user', id: user.id } as const
-        audit.record({ action: 'password_reset_mailed', actor: { type: 'system' }, target })
-      })
     },
 
     async password_changed_mail({ user_id, email }, jobId) {

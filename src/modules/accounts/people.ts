@@ -5,12 +5,16 @@ import { AppError } from '../../lib/errors.ts'
 import { type NewId, parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
+import type { OneTimeTokens } from './one-time-tokens.ts'
 import type { Passwords } from './passwords.ts'
 import { insertUnique, localPart } from './service.ts'
+import type { SessionStore } from './session-store.ts'
 import type { AccountStore, UserRow } from './store.ts'
 
 type PeopleOptions = {
   store: AccountStore
+  sessions: Pick<SessionStore, 'revokeOthers'>
+  oneTimeTokens: Pick<OneTimeTokens, 'revoke'>
   passwords: Passwords
   audit: AuditTrail
   write: Write
@@ -20,13 +24,17 @@ type PeopleOptions = {
   closeUser: (userId: string) => void
 }
 
+/** Who acts, and from where when that is over the network. */
+export type By = { actor: Actor; ip?: string }
+
 export type AccessChanges = { role?: Role | undefined; disabled?: boolean | undefined }
 
 export type People = ReturnType<typeof createPeople>
 
 /** What an operator does to accounts (decisions 3 and 12). Each act is in the audit log. */
 export function createPeople(options: PeopleOptions) {
-  const { store, passwords, audit, write, newId, clock, closeUser } = options
+  const { store, sessions, oneTimeTokens, passwords, audit, write } = options
+  const { newId, clock, closeUser } = options
 
   function required(user: UserRow | undefined): UserRow {
     if (!user || user.deletedAt !== null) throw new AppError('not_found')
@@ -43,21 +51,26 @@ export function createPeople(options: PeopleOptions) {
     }
   }
 
-  function changeRole(user: UserRow, wanted: Role, actor: Actor) {
+  function changeRole(user: UserRow, wanted: Role, by: By) {
     const role = roleOf(wanted, user.emailVerified)
     if (user.role === role) return
     if (role !== 'admin') keepAnAdmin(user)
     store.updateRole(user.id, role, clock.now())
     const details = { from: user.role, to: role }
-    audit.record({ action: 'role_changed', actor, target: { type: 'user', id: user.id }, details })
+    audit.record({ action: 'role_changed', ...by, target: { type: 'user', id: user.id }, details })
   }
 
-  function changeDisabled(user: UserRow, isDisabled: boolean, actor: Actor) {
+  function changeDisabled(user: UserRow, isDisabled: boolean, by: By) {
     if ((user.disabledAt !== null) === isDisabled) return
     if (isDisabled) keepAnAdmin(user)
     store.updateDisabled(user.id, isDisabled ? clock.now() : null, clock.now())
+    if (isDisabled) {
+      // What was open before must not come back when the account is enabled again.
+      sessions.revokeOthers(user.id, undefined, clock.now())
+      oneTimeTokens.revoke(user.id, 'reset_password')
+    }
     const action = isDisabled ? 'user_disabled' : 'user_enabled'
-    audit.record({ action, actor, target: { type: 'user', id: user.id } })
+    audit.record({ action, ...by, target: { type: 'user', id: user.id } })
   }
 
   /** Changes somebody in one commit and closes their sockets when their access changed. */
@@ -74,7 +87,7 @@ export function createPeople(options: PeopleOptions) {
   return {
     /** Makes an account that counts as verified.
      *  @throws conflict (the address is taken) */
-    async create(email: string, role: Role, password: string, actor: Actor): Promise<UserRow> {
+    async create(email: string, role: Role, password: string, by: By): Promise<UserRow> {
       const passwordHash = await passwords.hash(password)
       return write(() => {
         const user = insertUnique(store, {
@@ -88,27 +101,27 @@ export function createPeople(options: PeopleOptions) {
           createdAt: clock.now(),
         })
         const target = { type: 'user', id: user.id } as const
-        audit.record({ action: 'user_created', actor, target, details: { role } })
+        audit.record({ action: 'user_created', ...by, target, details: { role } })
         return user
       })
     },
 
     /** Gives a role, disables or enables; what is absent stays. Disabling shuts out tokens, sessions and sockets.
      *  @throws not_found · conflict (the last admin) */
-    update: (find: () => UserRow | undefined, changes: AccessChanges, actor: Actor) =>
+    update: (find: () => UserRow | undefined, changes: AccessChanges, by: By) =>
       change(find, (user) => {
-        if (changes.role !== undefined) changeRole(user, changes.role, actor)
-        if (changes.disabled !== undefined) changeDisabled(user, changes.disabled, actor)
+        if (changes.role !== undefined) changeRole(user, changes.role, by)
+        if (changes.disabled !== undefined) changeDisabled(user, changes.disabled, by)
       }),
 
     /** Counts the address as verified, as the mailed link would.
      *  @throws not_found */
-    verify: (find: () => UserRow | undefined, actor: Actor) =>
+    verify: (find: () => UserRow | undefined, by: By) =>
       change(find, (user) => {
         if (user.emailVerified) return
         store.updateVerified(user.id)
-        audit.record({ action: 'email_verified', actor, target: { type: 'user', id: user.id } })
-        if (user.role === 'user') changeRole({ ...user, emailVerified: true }, 'user', actor)
+        audit.record({ action: 'email_verified', ...by, target: { type: 'user', id: user.id } })
+        if (user.role === 'user') changeRole({ ...user, emailVerified: true }, 'user', by)
       }),
 
     byEmail: (email: string) => () => store.findByEmail(email),

@@ -14,7 +14,7 @@ export type ProfileService = ReturnType<typeof createProfileService>
 type ProfileServiceOptions = {
   store: AccountStore
   sessions: SessionStore
-  recovery: Pick<RecoveryService, 'confirm'>
+  recovery: Pick<RecoveryService, 'confirm' | 'stillConfirmed'>
   audit: AuditTrail
   write: Write
   clock: Clock
@@ -45,9 +45,11 @@ export function createProfileService(options: ProfileServiceOptions) {
 
     /** Removes the account: messages stay, shown as a deleted user's.
      *  @throws invalid_credentials (the password is wrong) · conflict (the last admin) */
-    async remove({ userId, ip }: Caller, password: string): Promise<void> {
-      await recovery.confirm(userId, password)
+    async remove(caller: Caller, password: string): Promise<void> {
+      const { userId, ip } = caller
+      const confirmed = await recovery.confirm(caller, password)
       await write(() => {
+        recovery.stillConfirmed(confirmed, caller)
         const user = own(userId)
         if (user.role === 'admin' && store.countOtherAdmins(userId) === 0) {
           throw new AppError('conflict')

@@ -51,8 +51,8 @@ export function recoveryRoutes({ recovery }: { recovery: RecoveryService }) {
     )
     .post(
       '/v1/auth/password/forgot',
-      async ({ body, set }) => {
-        await recovery.forgotPassword(body.email)
+      async ({ body, exchange, set }) => {
+        await recovery.forgotPassword(body.email, exchange.ip())
         set.status = 204
       },
       {

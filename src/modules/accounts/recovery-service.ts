@@ -14,6 +14,7 @@ import type { AccountStore, UserRow } from './store.ts'
 const minute = 60_000
 const day = 24 * 60 * minute
 const mailsPerDay = 5
+const longestPause = 60 * minute
 
 export type RecoveryService = ReturnType<typeof createRecoveryService>
 
@@ -77,11 +78,18 @@ export function createRecoveryService(options: RecoveryServiceOptions) {
       })
     },
 
-    /** Has a reset link mailed if the address is known. The answer and the work here tell nothing about that. */
-    async forgotPassword(email: string): Promise<void> {
+    /** Has a reset link mailed if the address is known. The answer tells nothing about that, nor about mails that come
+     *  too fast: the pause between them grows from a minute to an hour. */
+    async forgotPassword(email: string, ip: string): Promise<void> {
       const address = normalizeEmail(email)
       await write(() => {
-        if (address !== undefined) outbox.add('password_reset_mail', { email: address })
+        const user = address === undefined ? undefined : store.findByEmail(address)
+        if (!user || user.disabledAt !== null) return
+        const { times, lastAt } = audit.recent(user.id, 'password_reset_requested', day)
+        const pause = Math.min(longestPause, minute * 4 ** (times - 1))
+        if (times > 0 && lastAt + pause > clock.now()) return
+        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, ip) })
+        outbox.add('password_reset_mail', { user_id: user.id, email: user.email })
       })
     },
 
@@ -93,7 +101,8 @@ export function createRecoveryService(options: RecoveryServiceOptions) {
       const userId = await write(() => {
         const row = tokens.redeem('reset_password', token)
         const user = row.userId === null ? undefined : store.find(row.userId)
-        if (!user || user.email !== row.email) throw invalidField('token', 'token')
+        const isHolder = user?.email === row.email && user.disabledAt === null
+        if (!isHolder) throw invalidField('token', 'token')
         setPassword(user, passwordHash)
         audit.record({ action: 'password_reset', ...onOneself(user.id, ip) })
         return user.id
@@ -104,9 +113,10 @@ export function createRecoveryService(options: RecoveryServiceOptions) {
     /** Sets a new password and ends the other sessions.
      *  @throws invalid_credentials (the current password is wrong) · rate_limited (too many wrong ones) */
     async changePassword(caller: Caller, current: string, next: string): Promise<void> {
-      const user = await confirm(caller.userId, current)
+      const user = await confirm(caller, current)
       const passwordHash = await passwords.hash(next)
       const ended = await write(() => {
+        stillConfirmed(user, caller)
         audit.record({ action: 'password_changed', ...onOneself(user.id, caller.ip) })
         return setPassword(user, passwordHash, caller.sessionId)
       })
@@ -114,18 +124,29 @@ export function createRecoveryService(options: RecoveryServiceOptions) {
     },
 
     confirm,
+    stillConfirmed,
   }
 
   /** The user, when the password is theirs.
    *  @throws invalid_credentials · rate_limited (too many wrong ones) */
-  async function confirm(userId: string, password: string): Promise<UserRow> {
+  async function confirm({ userId, ip }: Caller, password: string): Promise<UserRow> {
     const user = store.find(userId)
     if (!user) throw new AppError('unauthorized')
     throttle.admit(user.email)
     if (!(await passwords.matches(password, user.passwordHash))) {
-      throttle.failed(user.email)
+      await write(() => audit.record({ action: 'password_refused', ...onOneself(userId, ip) }))
       throw new AppError('invalid_credentials')
     }
+    throttle.succeeded(user.email)
     return user
+  }
+
+  /** For inside the write that follows a `confirm`: meanwhile the password or the session may have gone.
+   *  @throws unauthorized · invalid_credentials */
+  function stillConfirmed(user: UserRow, { userId, sessionId }: Caller): void {
+    if (!store.findAccess(userId, sessionId)) throw new AppError('unauthorized')
+    if (store.find(userId)?.passwordHash !== user.passwordHash) {
+      throw new AppError('invalid_credentials')
+    }
   }
 }

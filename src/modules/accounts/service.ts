@@ -65,12 +65,7 @@ export function createAccountService(options: AccountServiceOptions) {
     }
   }
 
-  async function tryLogin(
-    name: string,
-    address: string | undefined,
-    password: string,
-    client: Client,
-  ) {
+  async function tryLogin(address: string | undefined, password: string, client: Client) {
     const found = address === undefined ? undefined : store.findByEmail(address)
     const isRight = await passwords.matches(password, found?.passwordHash)
     const renewed =
@@ -82,10 +77,15 @@ export function createAccountService(options: AccountServiceOptions) {
       const user = found && isRight ? store.find(found.id) : undefined
       if (user && user.passwordHash !== found?.passwordHash) return 'changed' as const
       if (user?.disabledAt === null) return begin(user, renewed, client)
-      const details = { email: name.toWellFormed() }
-      audit.record({ action: 'login_failed', ...onOneself(found?.id, client.ip), details })
+      recordFailure(address, found, client)
       return undefined
     })
+  }
+
+  // What was typed where no address was expected may be a password: it is not kept.
+  function recordFailure(address: string | undefined, found: UserRow | undefined, { ip }: Client) {
+    const details = address !== undefined && !found ? { details: { email: address } } : {}
+    audit.record({ action: 'login_failed', ...onOneself(found?.id, ip), ...details })
   }
 
   function begin(user: UserRow, renewedHash: string | undefined, client: Client) {
@@ -147,14 +147,11 @@ export function createAccountService(options: AccountServiceOptions) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
       throttle.admit(name)
-      let entered = await tryLogin(name, address, password, client)
+      let entered = await tryLogin(address, password, client)
       // Somebody changed the hash while it was being compared, such as a login of the same person beside this one.
-      if (entered === 'changed') entered = await tryLogin(name, address, password, client)
+      if (entered === 'changed') entered = await tryLogin(address, password, client)
       if (entered === 'changed') throw new AppError('unavailable', { retryAfterSeconds: 1 })
-      if (!entered) {
-        throttle.failed(name)
-        throw new AppError('invalid_credentials')
-      }
+      if (!entered) throw new AppError('invalid_credentials')
       throttle.succeeded(name)
       return enter(entered.user, entered.session)
     },

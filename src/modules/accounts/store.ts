@@ -76,7 +76,7 @@ export function createAccountStore(orm: Orm) {
       orm
         .update(users)
         .set({
-          email: `${id.toLowerCase()}@deleted.invalid`,
+          email: `deleted:${id}`, // nothing that anybody could register
           displayName: deletedName,
           avatarUrl: null,
           locale: 'en',
