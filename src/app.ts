@@ -76,10 +76,6 @@ export function createApp(options: AppOptions) {
     .use(routeBase)
     .onError({ as: 'global' }, createErrorAnswer(log))
     .onRequest(createPipeline({ ...options.pipeline, findRoute }))
-    .onParse(async ({ request, exchange }) => {
-      const body = await readJson(request, exchange.earlyBody)
-      exchange.readmit()
-      return body
-    })
+    .onParse(({ request, exchange }) => readJson(request, exchange.earlyBody, exchange.readmit))
     .use(routes)
 }

@@ -3,6 +3,7 @@ import { AppError, invalidField, problem } from '../lib/errors.ts'
 const maxBytes = 64 * 1_024
 // Choice: the contract's bodies are flat; nesting costs whoever has to walk it.
 const maxDepth = 16
+const heldBackMilliseconds = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Refuses a body that is too large before anything else is looked at. A declared length costs nothing to judge; a
@@ -15,9 +16,16 @@ export async function guardBody(request: Request): Promise<Uint8Array | undefine
 }
 
 /** The JSON value of a request body, undefined when there is none. `early` is what `guardBody` had to read.
+ *  `heldBack` is called when the body was long in coming: its sender's access may have ended meanwhile.
  *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON */
-export async function readJson(request: Request, early: Uint8Array | undefined): Promise<unknown> {
+export async function readJson(
+  request: Request,
+  early: Uint8Array | undefined,
+  heldBack: () => void,
+): Promise<unknown> {
+  const startedAt = performance.now()
   const bytes = early ?? new Uint8Array(await request.arrayBuffer())
+  if (performance.now() - startedAt > heldBackMilliseconds) heldBack()
   if (bytes.byteLength > maxBytes) throw tooLarge()
   if (bytes.byteLength === 0) return undefined
   const mediaType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
