@@ -47,8 +47,6 @@ export type AppOptions = {
   publicUrl: string
 }
 
-export type App = ReturnType<typeof createApp>
-
 /** The application over its services: the pipeline in front, then the modules' routes. */
 export function createApp(options: AppOptions) {
   const { version, publicUrl, log } = options

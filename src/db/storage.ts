@@ -16,8 +16,6 @@ type StorageOptions = {
   maxPending?: number | undefined
 }
 
-export type Storage = ReturnType<typeof openStorage>
-
 /** Durable writing on an open database: the writer, the sync of its log, and the checkpoints that keep it short. */
 export function openStorage(options: StorageOptions) {
   const { connection, worker, log, onCommit, onFatal, sync, maxPending } = options

@@ -1,4 +1,5 @@
-import { inArray, lt, sql } from 'drizzle-orm'
+import { inArray, lt } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../db/client.ts'
 import { oneTimeTokens, refreshTokens, sessions } from '../db/schema.ts'
 import type { Write } from '../db/writer.ts'
@@ -6,6 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 
 const hour = 3_600_000
+/** Longer than any token of an unused session lives. */
 const sessionMilliseconds = 31 * 24 * hour
 /** Rows in one transaction: short enough for the loop. */
 const part = 500
@@ -17,34 +19,19 @@ type MaintenanceOptions = { orm: Orm; write: Write; clock: Clock; log: Log }
 export function startMaintenance({ orm, write, clock, log }: MaintenanceOptions): () => void {
   let isStopped = false
 
-  // A table's expired rows by their key; a session whose last use is longer ago than any token lives.
+  // Deletes some rows whose `time` lies further back than their lifetime.
+  const deletion =
+    (key: SQLiteColumn, time: SQLiteColumn, lifetimeMilliseconds = 0) =>
+    () => {
+      const { table } = key
+      const isOver = lt(time, clock.now() - lifetimeMilliseconds)
+      const old = orm.select({ key }).from(table).where(isOver).limit(part)
+      return orm.delete(table).where(inArray(key, old)).returning({ key }).all().length
+    }
   const deletions = [
-    () => {
-      const { hash, expiresAt } = refreshTokens
-      const old = orm
-        .select({ hash })
-        .from(refreshTokens)
-        .where(lt(expiresAt, clock.now()))
-        .limit(part)
-      return orm.delete(refreshTokens).where(inArray(hash, old)).returning({ n: sql`1` }).all()
-        .length
-    },
-    () => {
-      const { hash, expiresAt } = oneTimeTokens
-      const old = orm
-        .select({ hash })
-        .from(oneTimeTokens)
-        .where(lt(expiresAt, clock.now()))
-        .limit(part)
-      return orm.delete(oneTimeTokens).where(inArray(hash, old)).returning({ n: sql`1` }).all()
-        .length
-    },
-    () => {
-      const { id, lastUsedAt } = sessions
-      const before = clock.now() - sessionMilliseconds
-      const old = orm.select({ id }).from(sessions).where(lt(lastUsedAt, before)).limit(part)
-      return orm.delete(sessions).where(inArray(id, old)).returning({ n: sql`1` }).all().length
-    },
+    deletion(refreshTokens.hash, refreshTokens.expiresAt),
+    deletion(oneTimeTokens.hash, oneTimeTokens.expiresAt),
+    deletion(sessions.id, sessions.lastUsedAt, sessionMilliseconds),
   ]
 
   async function run() {

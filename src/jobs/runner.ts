@@ -22,8 +22,6 @@ type RunnerOptions = {
   random: () => number
 }
 
-export type Runner = ReturnType<typeof startRunner>
-
 const pollMilliseconds = 500
 const atOnce = 4
 const leaseMilliseconds = 120_000
@@ -36,25 +34,28 @@ const longestDelayMilliseconds = 3_600_000
 export function startRunner({ outbox, handlers, write, clock, log, random }: RunnerOptions) {
   const running = new Map<string, Promise<void>>()
   let isClaiming = false
+  let isAskedAgain = false
   let isStopped = false
   let isReleased = false
 
   const ids = () => new Set(running.keys())
 
   async function look() {
+    isAskedAgain = isClaiming
     if (isStopped || isClaiming || running.size >= atOnce) return
     isClaiming = true
-    try {
-      if (!isReleased) await write(() => outbox.releaseAll())
-      isReleased = true
-      if (!outbox.hasDue()) return
-      const jobs = await write(() => outbox.claim(atOnce - running.size, leaseMilliseconds, ids()))
-      for (const job of jobs) start(job)
-    } catch (error) {
-      log.warn('jobs could not be claimed', { error })
-    } finally {
-      isClaiming = false
-    }
+    await claim().catch((error: unknown) => log.warn('jobs could not be claimed', { error }))
+    isClaiming = false
+    // What fell due during the claim was not in it.
+    if (isAskedAgain) void look()
+  }
+
+  async function claim() {
+    if (!isReleased) await write(() => outbox.releaseAll())
+    isReleased = true
+    if (!outbox.hasDue()) return
+    const jobs = await write(() => outbox.claim(atOnce - running.size, leaseMilliseconds, ids()))
+    for (const job of jobs) start(job)
   }
 
   function start(job: Job) {
