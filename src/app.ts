@@ -58,7 +58,7 @@ export function createApp(options: AppOptions) {
     .use(accountAdminRoutes(options))
     .use(platformRoutes(options))
     .use(chatRoutes(options))
-    .use(chatSocketRoute(options.chatChannel))
+    .use(chatSocketRoute(options))
     .use(descriptionRoute(() => describeApi(routes, version, publicUrl)))
   const findRoute = createRouteFinder(describedRoutes(routes))
 

@@ -51,7 +51,8 @@ export async function openService(
   const { clock = systemClock } = substitutes
   const connection = openForServer(config.dataDir)
   const { orm } = connection
-  const newId = createIds(clock)
+  const chatStore = createChatStore(orm)
+  const newId = createIds(clock, chatStore.findNewestId())
   const outbox = createOutbox(orm, newId, clock)
   const hub = createHub()
   const metrics = createMetrics({ outbox: outbox.stats, hub: hub.stats })
@@ -89,7 +90,7 @@ export async function openService(
   })
   const { accounts } = accountChapter
 
-  const chat = createChatService({ store: createChatStore(orm), write, hub, newId, clock })
+  const chat = createChatService({ store: chatStore, write, hub, newId, clock })
   const chatChannel = createChatChannel({
     chat,
     hub,

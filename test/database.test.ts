@@ -80,12 +80,12 @@ describe('migrations', () => {
     expect(result.stdout.toString()).toContain('No schema changes')
   })
 
-  test('keep messages and participants clustered by their keys', async () => {
+  test('keep follows, messages and participants clustered by their keys', async () => {
     await using service = await startService()
     const clustered = service.sqlite
       .query('SELECT name FROM pragma_table_list WHERE wr = 1 ORDER BY name')
       .all()
-    expect(clustered).toEqual([{ name: 'messages' }, { name: 'participants' }])
+    expect(clustered).toEqual([{ name: 'follows' }, { name: 'messages' }, { name: 'participants' }])
   })
 })
 

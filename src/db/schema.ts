@@ -10,7 +10,15 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
 import { locales } from '../lib/messages.ts'
-import { actorTypes, keyStates, messageTypes, roles, tokenPurposes } from '../lib/vocabulary.ts'
+import {
+  actorTypes,
+  callStates,
+  keyStates,
+  messageTypes,
+  roles,
+  type ServiceScope,
+  tokenPurposes,
+} from '../lib/vocabulary.ts'
 
 /** Every table on one page. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
 
@@ -167,6 +175,72 @@ export const outbox = sqliteTable(
   ],
 )
 
+// The rest of the platform
+
+/** What another part of the platform calls us with. */
+export const serviceKeys = sqliteTable('service_keys', {
+  id: text('id').primaryKey(),
+  name: text('name').notNull(),
+  /** SHA-256 of the key in hex; the key itself is nowhere. */
+  hash: text('hash').notNull().unique(),
+  scopes: text('scopes', { mode: 'json' }).$type<readonly ServiceScope[]>().notNull(),
+  createdAt: time('created_at').notNull(),
+  lastUsedAt: time('last_used_at'),
+  revokedAt: time('revoked_at'),
+})
+
+/** WITHOUT ROWID in the migration: the followers of a host lie together, in the order in which a broadcast visits them. */
+export const follows = sqliteTable(
+  'follows',
+  {
+    hostId: text('host_id')
+      .notNull()
+      .references(() => users.id),
+    followerId: text('follower_id')
+      .notNull()
+      .references(() => users.id),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.hostId, table.followerId] }),
+    index('follows_follower').on(table.followerId),
+    check('follows_two_users', sql.raw('host_id <> follower_id')),
+  ],
+)
+
+/** How many follow a host. */
+export const audiences = sqliteTable('audiences', {
+  hostId: text('host_id')
+    .primaryKey()
+    .references(() => users.id),
+  followerCount: integer('follower_count').notNull(),
+})
+
+export const calls = sqliteTable(
+  'calls',
+  {
+    /** The platform's name for it. */
+    id: text('id').primaryKey(),
+    hostId: text('host_id')
+      .notNull()
+      .references(() => users.id),
+    guestId: text('guest_id')
+      .notNull()
+      .references(() => users.id),
+    state: text('state', { enum: callStates }).notNull(),
+    /** When it became active; the right to chat lapses some hours later. */
+    activeAt: time('active_at'),
+    updatedAt: time('updated_at').notNull(),
+  },
+  (table) => [
+    check('calls_state', oneOf('state', callStates)),
+    index('calls_active')
+      .on(table.hostId, table.guestId, table.activeAt)
+      .where(sql.raw("state = 'active'")),
+    index('calls_updated').on(table.updatedAt),
+  ],
+)
+
 // Chat
 
 /** One between any two users: `userA` is the smaller id. */
@@ -222,6 +296,31 @@ export const inboxes = sqliteTable('inboxes', {
   conversationCount: integer('conversation_count').notNull(),
 })
 
+/** What a host says to all followers, and how far it has come. */
+export const broadcasts = sqliteTable(
+  'broadcasts',
+  {
+    id: text('id').primaryKey(),
+    senderId: text('sender_id')
+      .notNull()
+      .references(() => users.id),
+    body: text('body').notNull(),
+    /** The sender's idempotency key. */
+    clientId: text('client_id'),
+    recipientsCount: integer('recipients_count').notNull(),
+    deliveredCount: integer('delivered_count').notNull().default(0),
+    /** Every follower up to this id has the message. */
+    lastFollowerId: text('last_follower_id').notNull().default(''),
+    createdAt: time('created_at').notNull(),
+    completedAt: time('completed_at'),
+  },
+  (table) => [
+    uniqueIndex('broadcasts_client_id')
+      .on(table.senderId, table.clientId)
+      .where(sql.raw('client_id IS NOT NULL')),
+  ],
+)
+
 /** WITHOUT ROWID in the migration: a page of a conversation is one range of neighbouring rows. */
 export const messages = sqliteTable(
   'messages',
@@ -229,8 +328,9 @@ export const messages = sqliteTable(
     conversationId: text('conversation_id').notNull(),
     /** 1, 2, 3 … within the conversation, in commit order, without gaps. */
     seq: integer('seq').notNull(),
-    id: text('id').notNull(),
+    id: text('id').notNull().unique(),
     senderId: text('sender_id').notNull(),
+    recipientId: text('recipient_id').notNull(),
     type: text('type', { enum: messageTypes }).notNull(),
     body: text('body').notNull(),
     fileUrl: text('file_url'),
@@ -239,10 +339,15 @@ export const messages = sqliteTable(
     fileType: text('file_type'),
     /** The sender's idempotency key. */
     clientId: text('client_id'),
+    /** What it is a copy of; the sender does not see each copy go out. */
+    broadcastId: text('broadcast_id').references(() => broadcasts.id),
     createdAt: time('created_at').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.conversationId, table.seq] }),
+    // What a user catches up on: what came, and what another device of theirs sent.
+    index('messages_received').on(table.recipientId, table.id),
+    index('messages_sent').on(table.senderId, table.id).where(sql.raw('broadcast_id IS NULL')),
     // The sender is a participant, and its row is there for good: one key says so for both columns.
     foreignKey({
       columns: [table.senderId, table.conversationId],

@@ -1,8 +1,14 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { AppError, type FieldProblems, problem } from '../lib/errors.ts'
-import type { Listing, ListRange } from '../lib/list-range.ts'
+import type { CursorRange, Listing, ListRange } from '../lib/list-range.ts'
 
 const largestPage = 100
+
+/** The query of a list that has the cursor form alone. */
+export const cursorQuery = {
+  limit: Type.Integer({ minimum: 1, description: 'Starts the cursor form: its page size.' }),
+  cursor: Type.String({ description: '`pagination.cursor` of the page before.' }),
+}
 
 /** The query of every list, for the API description: pages by number, or a cursor form that stays stable while rows
  *  arrive. `listRange` reads it: it judges all parameters at once, and what Elysia makes of integers in a query is not
@@ -14,8 +20,7 @@ export const listQuery = (defaultSize: number) => ({
     default: defaultSize,
     description: `Above ${largestPage} is served as ${largestPage}.`,
   }),
-  limit: Type.Integer({ minimum: 1, description: 'Starts the cursor form: its page size.' }),
-  cursor: Type.String({ description: '`pagination.cursor` of the page before.' }),
+  ...cursorQuery,
 })
 
 type ListParameter = keyof ReturnType<typeof listQuery>
@@ -23,6 +28,24 @@ type ListParameter = keyof ReturnType<typeof listQuery>
 /** Which part of a list a query asks for (decisions 5, paging and cursor form).
  *  @throws validation_error naming each bad parameter */
 export function listRange(query: Record<string, unknown>, defaultSize: number): ListRange {
+  const { page, perPage, limit, cursor } = readParameters(query, defaultSize)
+  if (query['limit'] === undefined && cursor === undefined) {
+    const offset = Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER)
+    return { form: 'page', page, perPage, offset }
+  }
+  return { form: 'cursor', limit, cursor }
+}
+
+/** The same for a list that has the cursor form alone. */
+export function cursorRange(query: Record<string, unknown>, defaultSize: number): CursorRange {
+  const { limit, cursor } = readParameters(
+    { limit: query['limit'], cursor: query['cursor'] },
+    defaultSize,
+  )
+  return { form: 'cursor', limit, cursor }
+}
+
+function readParameters(query: Record<string, unknown>, defaultSize: number) {
   const problems: FieldProblems = {}
   const read = (name: ListParameter, fallback: number) => {
     const value = query[name]
@@ -41,11 +64,7 @@ export function listRange(query: Record<string, unknown>, defaultSize: number): 
   if (!isCursor) problems['cursor'] = problem('cursor')
   if (!isCursor || Object.keys(problems).length > 0)
     throw new AppError('validation_error', { details: problems })
-  if (query['limit'] === undefined && cursor === undefined) {
-    const offset = Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER)
-    return { form: 'page', page, perPage, offset }
-  }
-  return { form: 'cursor', limit, cursor }
+  return { page, perPage, limit, cursor }
 }
 
 /** The envelope of a list in the form that was asked for: spec 2.9, or the cursor form of spec 8. */
@@ -81,7 +100,8 @@ const PageEnvelope = <T extends TSchema>(item: T) =>
     ),
   })
 
-const CursorEnvelope = <T extends TSchema>(item: T) =>
+/** What a list that has the cursor form alone answers. */
+export const CursorListOf = <T extends TSchema>(item: T) =>
   Type.Object({
     data: Type.Array(item),
     pagination: Type.Object(
@@ -96,4 +116,4 @@ const CursorEnvelope = <T extends TSchema>(item: T) =>
 
 /** What a list endpoint answers: the page form, or the cursor form when the query asks for it. */
 export const ListOf = <T extends TSchema>(item: T) =>
-  Type.Union([PageEnvelope(item), CursorEnvelope(item)])
+  Type.Union([PageEnvelope(item), CursorListOf(item)])

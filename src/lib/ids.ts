@@ -1,11 +1,13 @@
-import { monotonicFactory } from 'ulid'
+import { decodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from './clock.ts'
 
 /** Makes the next identifier: a ULID, upper case, greater than every one made before. */
 export type NewId = () => string
 
-export function createIds(clock: Clock): NewId {
+/** @param newest what an earlier process made last: a clock that was set back must not fall behind it */
+export function createIds(clock: Clock, newest?: string): NewId {
   const next = monotonicFactory()
+  if (newest !== undefined) next(decodeTime(newest) + 1)
   return () => next(clock.now())
 }
 

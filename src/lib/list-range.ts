@@ -16,7 +16,8 @@ export type Listing<T> =
 /** Rows that a store cuts out of a list: after `before`, a position that an earlier part ended with. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
-const idPosition = TypeCompiler.Compile(Type.Tuple([Type.String()]))
+/** The position in a list that is ordered by id alone. */
+export const idPosition = TypeCompiler.Compile(Type.Tuple([Type.String()]))
 
 /** The part of a list that is ordered by id alone. */
 export function listById<T extends { id: string }>(

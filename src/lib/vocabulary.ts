@@ -13,3 +13,10 @@ export type ActorType = (typeof actorTypes)[number]
 
 export const tokenPurposes = ['verify_email', 'reset_password', 'set_up'] as const
 export type TokenPurpose = (typeof tokenPurposes)[number]
+
+export const serviceScopes = ['notifications', 'follows', 'calls', 'users'] as const
+export type ServiceScope = (typeof serviceScopes)[number]
+
+/** In the order of a call's life; the last two are final. */
+export const callStates = ['ringing', 'active', 'ended', 'missed'] as const
+export type CallState = (typeof callStates)[number]

@@ -4,13 +4,13 @@ import type { Clock } from '../../lib/clock.ts'
 import { asAppError } from '../../lib/error-body.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Locale } from '../../lib/messages.ts'
 import type { Limit } from '../../lib/sliding-window.ts'
 import { closeCodes } from '../../realtime/close-codes.ts'
 import type { Hub } from '../../realtime/hub.ts'
-import { Connection } from './connection.ts'
-import { type ClientFrame, decodeFrame, errorFrame } from './frames.ts'
+import { Connection, type ConnectionWishes } from './connection.ts'
+import { type ClientFrame, decodeFrame, errorFrame, type MessageFrame } from './frames.ts'
 import { draftOf } from './model.ts'
+import { ackFrame } from './server-frames.ts'
 import type { ChatService } from './service.ts'
 
 type ChatChannelOptions = {
@@ -71,10 +71,9 @@ export function createChatChannel(options: ChatChannelOptions) {
     const { userId } = connection
     switch (frame.type) {
       case 'message':
-        await chat.send(userId, frame.conversation_id, draftOf(frame, frame.message_type))
-        return
+        return send(connection, frame)
       case 'read':
-        return chat.markRead(userId, frame.conversation_id)
+        return chat.markRead(userId, frame.conversation_id, connection)
       case 'typing':
         return chat.typing(userId, frame.conversation_id)
       case 'auth':
@@ -82,6 +81,13 @@ export function createChatChannel(options: ChatChannelOptions) {
       case 'ping':
         connection.sendFrame({ type: 'pong' })
     }
+  }
+
+  async function send(connection: Connection, frame: MessageFrame) {
+    const draft = draftOf(frame, frame.message_type)
+    const { message } = await chat.send(connection.userId, frame.conversation_id, draft)
+    const ack = ackFrame(message)
+    if (connection.wants(ack)) connection.sendFrame(ack)
   }
 
   async function extend(connection: Connection, token: string) {
@@ -114,9 +120,17 @@ export function createChatChannel(options: ChatChannelOptions) {
       connection.attach(socket)
       connections.add(connection)
       hub.add(connection)
+      connection
+        .replay((after) => chat.missedFrames(connection.userId, after))
+        .catch((error: unknown) => {
+          log.error('a replay failed', { error })
+          connection.drop()
+        })
     },
     message: (socket, data) => receive(socket.data, data),
+    drain: (socket) => socket.data.drained(),
     close(socket) {
+      socket.data.detach()
       connections.delete(socket.data)
       hub.remove(socket.data)
     },
@@ -125,8 +139,8 @@ export function createChatChannel(options: ChatChannelOptions) {
   return {
     handlers,
     /** What a new connection starts with. */
-    connect: (caller: Caller, locale: Locale) =>
-      new Connection(caller, locale, frameLimit, clock.now()),
+    connect: (caller: Caller, wishes: ConnectionWishes) =>
+      new Connection(caller, wishes, frameLimit, clock.now()),
     /** Takes no more frames, waits until those taken are answered, and closes every socket with 1001. */
     async drain() {
       draining = true

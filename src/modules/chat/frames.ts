@@ -1,24 +1,18 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { type ErrorBody, errorBody } from '../../lib/error-body.ts'
+import { errorBody } from '../../lib/error-body.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { fieldProblems, Maybe, Refined } from '../../lib/fields.ts'
 import type { Locale } from '../../lib/messages.ts'
-import {
-  type Message,
-  messageFields,
-  messageProblems,
-  messageView,
-  OneOfMessageTypes,
-} from './model.ts'
-import type { MessageRow } from './store.ts'
+import { messageFields, messageProblems, OneOfMessageTypes } from './model.ts'
+import type { ErrorFrame } from './server-frames.ts'
 
-/** The frames of spec 6.1 and decisions 6. */
+/** What clients send over the channel: spec 6.1 and decisions 6. */
 
 const conversation = { conversation_id: Type.String() }
 const open = { additionalProperties: true } as const
 
-const clientFrames = {
+export const clientFrames = {
   message: Refined(
     Type.Object(
       {
@@ -38,6 +32,7 @@ const clientFrames = {
 }
 
 type ClientFrames = typeof clientFrames
+export type MessageFrame = Static<ClientFrames['message']>
 export type ClientFrame = { [K in keyof ClientFrames]: Static<ClientFrames[K]> }[keyof ClientFrames]
 
 const compiled = new Map(
@@ -74,29 +69,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function frameField(value: unknown, name: string): string | undefined {
   const field = isObject(value) ? value[name] : undefined
   return typeof field === 'string' ? field : undefined
-}
-
-export type NewMessageFrame = { type: 'new_message'; message: Message }
-export type TypingFrame = { type: 'typing'; conversation_id: string; user_id: string }
-export type ReadReceiptFrame = { type: 'read_receipt'; conversation_id: string; user_id: string }
-export type ErrorFrame = ErrorBody & {
-  type: 'error'
-  /** Seconds. */
-  retry_after?: number
-  /** What of the refused frame tells it apart. */
-  request: { type?: string; conversation_id?: string; client_id?: string }
-}
-
-export function newMessageFrame(row: MessageRow): NewMessageFrame {
-  return { type: 'new_message', message: messageView(row) }
-}
-
-export function typingFrame(conversationId: string, userId: string): TypingFrame {
-  return { type: 'typing', conversation_id: conversationId, user_id: userId }
-}
-
-export function readReceiptFrame(conversationId: string, userId: string): ReadReceiptFrame {
-  return { type: 'read_receipt', conversation_id: conversationId, user_id: userId }
 }
 
 /** Tells what was refused and why; of the refused frame only what tells it apart comes back. */

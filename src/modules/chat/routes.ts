@@ -2,9 +2,17 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { callerOf, routeBase } from '../../http/exchange.ts'
 import { operation } from '../../http/operation.ts'
-import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import {
+  CursorListOf,
+  cursorQuery,
+  cursorRange,
+  envelope,
+  ListOf,
+  listQuery,
+  listRange,
+} from '../../http/pagination.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
 import { fieldProblems } from '../../lib/fields.ts'
 import {
   type AvatarUrl,
@@ -71,6 +79,32 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
           summary: 'Open the conversation with another user',
           success: { 201: Conversation },
           errors: ['not_found'],
+        }),
+      },
+    )
+    .get(
+      '/v1/chat/messages',
+      ({ query, exchange }) => {
+        const range = cursorRange(query, messagePageSize)
+        const { since }: Record<string, unknown> = query
+        if (since !== undefined && typeof since !== 'string') throw invalidField('since', 'id')
+        return envelope(
+          range,
+          chat.listMissed(callerOf(exchange).userId, since, range),
+          messageView,
+        )
+      },
+      {
+        access: 'user',
+        limit: 'default',
+        detail: operation({
+          tag,
+          query: {
+            ...cursorQuery,
+            since: Type.String({ description: 'Id of a message; without it from the first on.' }),
+          },
+          summary: 'Catch up: own and received messages after another, oldest first',
+          success: { 200: CursorListOf(Message) },
         }),
       },
     )

@@ -4,23 +4,47 @@ import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { type NewId, parseId } from '../../lib/ids.ts'
-import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
-import type { Hub } from '../../realtime/hub.ts'
-import { newMessageFrame, readReceiptFrame, typingFrame } from './frames.ts'
+import {
+  type CursorRange,
+  cutAtLimit,
+  decodeCursor,
+  idPosition,
+  type Listing,
+  type ListRange,
+} from '../../lib/list-range.ts'
+import type { Hub, Peer } from '../../realtime/hub.ts'
+import { type Content, createConversations, otherOf } from './conversations.ts'
 import { type Draft, messageView } from './model.ts'
-import type { ChatStore, ConversationRow, InboxRow, MessageRow, NewMessageRow } from './store.ts'
+import {
+  conversationReadFrame,
+  newMessageFrame,
+  readReceiptFrame,
+  typingFrame,
+} from './server-frames.ts'
+import type { ChatStore, ConversationRow, InboxRow, MessageRow } from './store.ts'
 import { createTypingThrottle } from './typing-throttle.ts'
 
 export type SentMessage = { message: MessageRow; replayed: boolean }
 
 export type ChatService = ReturnType<typeof createChatService>
 
-type ChatServiceOptions = { store: ChatStore; write: Write; hub: Hub; newId: NewId; clock: Clock }
+type ChatServiceOptions = {
+  store: ChatStore
+  write: Write
+  hub: Hub
+  newId: NewId
+  clock: Clock
+  /** Whether two users are in a call; absent when nobody has to be. */
+  areInCall?: ((userId: string, otherId: string) => boolean) | undefined
+}
 
 const messagePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer({ minimum: 1 })]))
+const replayPart = 100
 const inboxPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer(), Type.String()]))
 
-export function createChatService({ store, write, hub, newId, clock }: ChatServiceOptions) {
+export function createChatService(options: ChatServiceOptions) {
+  const { store, write, hub, newId, clock, areInCall } = options
+  const conversations = createConversations({ store, newId, clock })
   const mayType = createTypingThrottle(clock)
 
   /** @throws not_found · forbidden (not a participant) */
@@ -34,23 +58,20 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
     return conversation
   }
 
-  function open(userId: string, otherId: string): ConversationRow {
-    const [userA, userB] = userId < otherId ? [userId, otherId] : [otherId, userId]
-    const existing = store.findByPair(userA, userB)
-    if (existing) return existing
-    const conversation = { id: newId(), userA, userB, lastSeq: 0, createdAt: clock.now() }
-    store.insert(conversation)
-    return conversation
+  /** @throws forbidden: no active call (spec 4.2, rule 3). Admins need none. */
+  function mustBeInCall(senderId: string, { userA, userB }: ConversationRow) {
+    if (!areInCall || areInCall(userA, userB) || store.isAdmin(senderId)) return
+    throw new AppError('forbidden')
   }
 
   function append(senderId: string, conversation: ConversationRow, draft: Draft): SentMessage {
-    const row = rowOf(draft, conversation.id, senderId)
+    const content = contentOf(draft, conversation, senderId)
     const first = draft.clientId && store.findByClientId(senderId, draft.clientId)
     if (!first) {
-      const made = { ...row, id: newId(), createdAt: clock.now() }
-      return { message: store.insertMessage(made, conversation), replayed: false }
+      mustBeInCall(senderId, conversation)
+      return { message: conversations.append(content, conversation), replayed: false }
     }
-    if (!saysTheSame(row, first)) throw new AppError('conflict')
+    if (!saysTheSame(content, first)) throw new AppError('conflict')
     return { message: first, replayed: true }
   }
 
@@ -62,7 +83,7 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
       if (otherId === userId) throw invalidField('user_id', 'oneself')
       const participant = store.findPerson(otherId)
       if (!participant) throw new AppError('not_found')
-      const { id, createdAt } = await write(() => open(userId, otherId))
+      const { id, createdAt } = await write(() => conversations.open(userId, otherId))
       return { id, participant, createdAt, unreadCount: store.findUnreadCount(userId, id) }
     },
 
@@ -97,7 +118,8 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
 
     /** Sends a message and delivers it to both users' sockets, once it is safe on the disk. The same `clientId` with
      *  the same content gives the first message again, and delivers nothing.
-     *  @throws not_found · forbidden (not a participant) · conflict (`clientId` was used for something else).
+     *  @throws not_found · forbidden (not a participant, no active call) · conflict (`clientId` was used for something
+     *  else).
      *  Spec 4.2, rules 1–3; decisions 5. */
     async send(senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> {
       const conversation = participate(senderId, conversationId)
@@ -109,15 +131,39 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
       return sent
     },
 
-    /** Marks everything in a conversation as read and tells the other user.
+    /** Marks everything in a conversation as read; tells the other user, and the reader's other sockets than `from`.
      *  @throws not_found · forbidden (not a participant). Spec 3.3. */
-    async markRead(userId: string, conversationId: string): Promise<void> {
+    async markRead(userId: string, conversationId: string, from?: Peer): Promise<void> {
       const conversation = participate(userId, conversationId)
       const { id } = conversation
       // Choice: a receipt for every read, also when nothing was unread.
       await write(() => store.updateRead(userId, id, store.find(id)?.lastSeq ?? 0))
       hub.send([otherOf(conversation, userId)], readReceiptFrame(id, userId))
+      hub.send([userId], conversationReadFrame(id), from)
     },
+
+    /** What a user got and sent after a message, oldest first, the copies of their own broadcasts left out. Ids rise in
+     *  commit order, so that nothing older can come later. Decisions 6, catching up. */
+    listMissed(userId: string, sinceText: string | undefined, { limit, cursor }: CursorRange) {
+      const since = sinceText === undefined ? '' : parseId(sinceText)
+      if (since === undefined) throw invalidField('since', 'id')
+      const after = cursor === undefined ? since : decodeCursor(cursor, idPosition)[0]
+      return cutAtLimit(store.listAfter(userId, after, limit + 1), limit, ({ id }) => [id])
+    },
+
+    /** Where a replay starts: `since`, but not after the newest message there is.
+     *  @throws validation_error (`since`) */
+    startOfReplay(since: string): string {
+      const id = parseId(since)
+      if (id === undefined) throw invalidField('since', 'id')
+      const newest = store.findNewestId() ?? ''
+      const isKnown = id <= newest
+      return isKnown ? id : newest
+    },
+
+    /** A part of a replay: the frames of what came after `after`. */
+    missedFrames: (userId: string, after: string) =>
+      store.listAfter(userId, after, replayPart).map(newMessageFrame),
 
     /** What a person said, for their own export. */
     *exportMessages(userId: string) {
@@ -134,18 +180,13 @@ export function createChatService({ store, write, hub, newId, clock }: ChatServi
   }
 }
 
-function otherOf({ userA, userB }: ConversationRow, userId: string) {
-  return userA === userId ? userB : userA
-}
-
-type Content = Omit<NewMessageRow, 'id' | 'createdAt'>
-
-function rowOf(draft: Draft, conversationId: string, senderId: string): Content {
+function contentOf(draft: Draft, conversation: ConversationRow, senderId: string): Content {
   const { body, type, clientId = null } = draft
   const file = type === 'file' ? draft : undefined
   return {
-    conversationId,
+    conversationId: conversation.id,
     senderId,
+    recipientId: otherOf(conversation, senderId),
     type,
     body,
     fileUrl: file?.fileUrl ?? null,
@@ -153,6 +194,7 @@ function rowOf(draft: Draft, conversationId: string, senderId: string): Content 
     fileSize: file?.fileSize ?? null,
     fileType: file?.fileType ?? null,
     clientId,
+    broadcastId: null,
   }
 }
 

@@ -1,7 +1,8 @@
-import { and, desc, eq, gt, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, lte, max, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
+import { createInboxAnchors } from './inbox-anchors.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ConversationRow = typeof conversations.$inferSelect
@@ -29,6 +30,7 @@ export function createChatStore(orm: Orm) {
       seq: value('seq'),
       id: value('id'),
       senderId: value('senderId'),
+      recipientId: value('recipientId'),
       type: value('type'),
       body: value('body'),
       fileUrl: value('fileUrl'),
@@ -36,6 +38,7 @@ export function createChatStore(orm: Orm) {
       fileSize: value('fileSize'),
       fileType: value('fileType'),
       clientId: value('clientId'),
+      broadcastId: value('broadcastId'),
       createdAt: value('createdAt'),
     })
     .prepare()
@@ -93,33 +96,69 @@ export function createChatStore(orm: Orm) {
       set: { conversationCount: sql`${inboxes.conversationCount} + 1` },
     })
     .prepare()
+  const byPair = orm
+    .select()
+    .from(conversations)
+    .where(and(eq(conversations.userA, value('userA')), eq(conversations.userB, value('userB'))))
+    .prepare()
+  const insertConversation = orm
+    .insert(conversations)
+    .values({
+      id: value('id'),
+      userA: value('userA'),
+      userB: value('userB'),
+      createdAt: value('createdAt'),
+    })
+    .prepare()
+  const insertParticipant = orm
+    .insert(participants)
+    .values({
+      userId: value('userId'),
+      otherUserId: value('otherUserId'),
+      conversationId: value('conversationId'),
+      lastActivityAt: value('lastActivityAt'),
+    })
+    .prepare()
+  const messagesAfter = (own: SQL | undefined) =>
+    orm
+      .select()
+      .from(messages)
+      .where(and(own, gt(messages.id, value('after'))))
+      .orderBy(asc(messages.id))
+      .limit(value('limit'))
+      .prepare()
+  const receivedAfter = messagesAfter(eq(messages.recipientId, value('userId')))
+  // The copies of a broadcast are not told to the one who sent it.
+  const sentAfter = messagesAfter(
+    and(eq(messages.senderId, value('userId')), isNull(messages.broadcastId)),
+  )
   const inboxPage = prepareInboxPage(orm)
+  const anchors = createInboxAnchors()
 
   return {
     find: (id: string): ConversationRow | undefined => conversation.get({ id }),
-    findByPair(userA: string, userB: string): ConversationRow | undefined {
-      const pair = and(eq(conversations.userA, userA), eq(conversations.userB, userB))
-      return orm.select().from(conversations).where(pair).get()
-    },
+    findByPair: (userA: string, userB: string): ConversationRow | undefined =>
+      byPair.get({ userA, userB }),
     /** Makes the conversation, both participants, and counts it for both. */
     insert(row: ConversationRow) {
-      orm.insert(conversations).values(row).run()
+      const { id: conversationId, createdAt: lastActivityAt } = row
+      insertConversation.run(row)
       for (const [userId, otherUserId] of [
         [row.userA, row.userB],
         [row.userB, row.userA],
       ] as const) {
-        const lastActivityAt = row.createdAt
-        orm
-          .insert(participants)
-          .values({ userId, otherUserId, conversationId: row.id, lastActivityAt })
-          .run()
+        insertParticipant.run({ userId, otherUserId, conversationId, lastActivityAt })
         addToInbox.run({ userId })
+        anchors.forget(userId)
       }
     },
     findPerson(id: string) {
       const { displayName } = users
       return orm.select({ id: users.id, displayName }).from(users).where(eq(users.id, id)).get()
     },
+    isAdmin: (userId: string): boolean =>
+      orm.select({ role: users.role }).from(users).where(eq(users.id, userId)).get()?.role ===
+      'admin',
     findUnreadCount(userId: string, conversationId: string): number {
       const { unreadCount } = participants
       const own = and(
@@ -135,15 +174,20 @@ export function createChatStore(orm: Orm) {
     },
     /** A user's conversations with what the list shows, from a place in the list or from the start. */
     listInbox(userId: string, range: RowRange<InboxPosition>) {
-      const { limit, offset, before } = range
-      return inboxPage.all({
+      const { limit, offset } = range
+      const anchor = range.before === undefined ? anchors.find(userId, offset) : undefined
+      const before = range.before ?? anchor?.position
+      const rows = inboxPage.all({
         userId,
         limit,
-        offset,
+        offset: offset - (anchor?.offset ?? 0),
         // Later than any activity: the start of the list.
         lastActivityAt: before?.lastActivityAt ?? Number.MAX_SAFE_INTEGER,
         conversationId: before?.conversationId ?? '',
       })
+      const last = rows.at(-1)
+      if (last && range.before === undefined) anchors.remember(userId, offset + rows.length, last)
+      return rows
     },
     findByClientId: (senderId: string, clientId: string): MessageRow | undefined =>
       byClientId.get({ senderId, clientId }),
@@ -152,25 +196,32 @@ export function createChatStore(orm: Orm) {
       const { seq } = nextSeq.get({ id })
       insertMessage.run({ ...row, seq })
       touch.run({ now: row.createdAt, senderId: row.senderId, userA, userB, conversationId: id })
+      anchors.forget(userA)
+      anchors.forget(userB)
       return { ...row, seq }
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all({ conversationId, after, until }),
-    /** Every message that a user sent, conversation by conversation, read in small parts. */
+    /** What a user got and sent after an id, oldest first. */
+    listAfter(userId: string, after: string, limit: number): MessageRow[] {
+      const key = { userId, after, limit }
+      const found = [...receivedAfter.all(key), ...sentAfter.all(key)]
+      return found.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
+    },
+    /** The id that the newest message of all has. */
+    findNewestId: () =>
+      orm
+        .select({ id: max(messages.id) })
+        .from(messages)
+        .get()?.id ?? undefined,
+    /** Every message that a user sent, oldest first, read in small parts. */
     *eachSentBy(userId: string): Iterable<MessageRow> {
-      const own = orm
-        .select({ id: participants.conversationId, lastSeq: conversations.lastSeq })
-        .from(participants)
-        .innerJoin(conversations, eq(conversations.id, participants.conversationId))
-        .where(eq(participants.userId, userId))
-        .all()
-      for (const { id: conversationId, lastSeq } of own) {
-        for (let until = lastSeq; until > 0; until -= exportPart) {
-          const part = messageRange.all({ conversationId, after: until - exportPart, until })
-          yield* part.filter(({ senderId }) => senderId === userId)
-        }
-      }
+      let part: MessageRow[] = []
+      do {
+        part = sentAfter.all({ userId, after: part.at(-1)?.id ?? '', limit: exportPart })
+        yield* part
+      } while (part.length === exportPart)
     },
     updateRead(userId: string, conversationId: string, seq: number) {
       read.run({ userId, conversationId, seq })
