@@ -17,12 +17,20 @@ import { recoveryRoutes } from './modules/accounts/recovery-routes.ts'
 import type { RecoveryService } from './modules/accounts/recovery-service.ts'
 import { accountRoutes } from './modules/accounts/routes.ts'
 import type { AccountService } from './modules/accounts/service.ts'
+import { accountServiceRoutes } from './modules/accounts/service-routes.ts'
+import { broadcastRoutes } from './modules/chat/broadcast-routes.ts'
+import type { Broadcasts } from './modules/chat/broadcasts.ts'
 import type { ChatChannel } from './modules/chat/channel.ts'
 import type { AvatarUrl } from './modules/chat/model.ts'
 import { chatRoutes } from './modules/chat/routes.ts'
 import type { ChatService } from './modules/chat/service.ts'
 import { chatSocketRoute } from './modules/chat/socket.ts'
+import type { Calls } from './modules/platform/calls.ts'
+import { feedRoutes } from './modules/platform/feed-routes.ts'
+import type { Follows } from './modules/platform/follows.ts'
 import { platformRoutes } from './modules/platform/routes.ts'
+import { serviceKeyRoutes } from './modules/platform/service-key-routes.ts'
+import type { ServiceKeys } from './modules/platform/service-keys.ts'
 import { descriptionRoute, webRoutes } from './web/routes.ts'
 
 export type AppOptions = {
@@ -34,7 +42,11 @@ export type AppOptions = {
   audit: AuditTrail
   /** What the modules keep of a person, for their export. */
   exports: Record<string, (userId: string) => Iterable<unknown>>
+  serviceKeys: ServiceKeys
+  follows: Follows
+  calls: Calls
   chat: ChatService
+  broadcasts: Broadcasts
   chatChannel: ChatChannel
   avatarUrl: AvatarUrl
   pipeline: Omit<PipelineOptions, 'findRoute'>
@@ -56,8 +68,12 @@ export function createApp(options: AppOptions) {
     .use(recoveryRoutes(options))
     .use(profileRoutes(options))
     .use(accountAdminRoutes(options))
+    .use(accountServiceRoutes(options))
     .use(platformRoutes(options))
+    .use(serviceKeyRoutes(options))
+    .use(feedRoutes(options))
     .use(chatRoutes(options))
+    .use(broadcastRoutes(options))
     .use(chatSocketRoute(options))
     .use(descriptionRoute(() => describeApi(routes, version, publicUrl)))
   const findRoute = createRouteFinder(describedRoutes(routes))

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { type Network, parseNetwork } from './http/client-ip.ts'
+import type { RateLimits } from './http/pipeline.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { type LogFormat, type LogLevel, logLevels } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
@@ -84,10 +85,20 @@ export const entries = {
     parse: rateLimit,
     doc: 'Requests without a valid token per address.',
   }),
+  RATE_LIMIT_SERVICE: entry({
+    fallback: '6000/1m',
+    parse: rateLimit,
+    doc: 'Requests per service key.',
+  }),
   RATE_LIMIT_FRAMES: entry({
     fallback: '10/1s',
     parse: rateLimit,
     doc: 'Frames of one socket; three times as many at once.',
+  }),
+  CHAT_REQUIRE_ACTIVE_CALL: entry({
+    fallback: 'false',
+    parse: trueOrFalse,
+    doc: 'Whether two people may chat only during a call; broadcasts and admins are exempt.',
   }),
   LOG_LEVEL: entry<LogLevel>({
     fallback: 'info',
@@ -118,7 +129,8 @@ export type Config = Readonly<{
   corsOrigins: readonly string[]
   metricsToken: string | undefined
   tls: Readonly<{ cert: string; key: string }> | undefined
-  limits: Readonly<Record<'login' | 'register' | 'user' | 'anonymous' | 'frames', RateLimit>>
+  limits: Readonly<RateLimits & { frames: RateLimit }>
+  chatRequiresActiveCall: boolean
   logLevel: LogLevel
   logFormat: LogFormat
 }>
@@ -164,8 +176,10 @@ function configOf(values: Values, isTerminal: boolean): Config {
       register: values.RATE_LIMIT_REGISTER,
       user: values.RATE_LIMIT_USER,
       anonymous: values.RATE_LIMIT_ANONYMOUS,
+      service: values.RATE_LIMIT_SERVICE,
       frames: values.RATE_LIMIT_FRAMES,
     }),
+    chatRequiresActiveCall: values.CHAT_REQUIRE_ACTIVE_CALL,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
   })
@@ -199,6 +213,10 @@ function oneOf<const T extends string>(choices: readonly T[]) {
     if (choice !== undefined) return choice
     throw new Error(`be one of ${choices.join(', ')}, not "${text}"`)
   }
+}
+
+function trueOrFalse(text: string): boolean {
+  return oneOf(['true', 'false'] as const)(text) === 'true'
 }
 
 function optional<T>(parse: (text: string) => T) {

@@ -19,8 +19,9 @@ import { openAccounts } from './modules/accounts/accounts.ts'
 import { createAvatarUrls } from './modules/accounts/avatar.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChatChannel } from './modules/chat/channel.ts'
-import { createChatService } from './modules/chat/service.ts'
+import { openChat } from './modules/chat/chat.ts'
 import { createChatStore } from './modules/chat/store.ts'
+import { openPlatform } from './modules/platform/platform.ts'
 import { createHub } from './realtime/hub.ts'
 
 export const { version } = packageJson
@@ -72,6 +73,7 @@ export async function openService(
     config.smtpUrl === undefined
       ? createLogMailer(log)
       : createSmtpMailer(config.smtpUrl, config.mailFrom)
+  const platform = openPlatform({ orm, write, audit, newId, clock })
   const accountChapter = await openAccounts({
     orm,
     sqlite: connection.sqlite,
@@ -86,11 +88,25 @@ export async function openService(
     publicUrl: config.publicUrl,
     issuer: config.issuer,
     isThrottled: config.limits.login !== 'off',
+    forget: platform.follows.forget,
+    onForeignCommit: platform.serviceKeys.reload,
     passwordCost: substitutes.passwordCost,
   })
   const { accounts } = accountChapter
 
-  const chat = createChatService({ store: chatStore, write, hub, newId, clock })
+  const { calls, follows } = platform
+  const chatChapter = openChat({
+    orm,
+    store: chatStore,
+    write,
+    outbox,
+    hub,
+    newId,
+    clock,
+    areInCall: config.chatRequiresActiveCall ? calls.areInCall : undefined,
+    audience: { count: follows.countFollowers, listAfter: follows.listFollowers },
+  })
+  const { chat } = chatChapter
   const chatChannel = createChatChannel({
     chat,
     hub,
@@ -102,7 +118,7 @@ export async function openService(
 
   const runner = startRunner({
     outbox,
-    handlers: accountChapter.jobs,
+    handlers: { ...accountChapter.jobs, ...chatChapter.jobs },
     write,
     clock,
     log,
@@ -112,10 +128,11 @@ export async function openService(
 
   const app = createApp({
     ...accountChapter,
+    ...platform,
+    ...chatChapter,
     audit,
-    chat,
     chatChannel,
-    exports: { messages: chat.exportMessages },
+    exports: { messages: chat.exportMessages, broadcasts: chatChapter.broadcasts.exportOwn },
     avatarUrl,
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
     metrics,
@@ -132,6 +149,7 @@ export async function openService(
       corsOrigins: config.corsOrigins,
       verifyToken: accounts.verifyToken,
       loadCaller: accounts.findAccount,
+      findServiceKey: platform.serviceKeys.find,
     },
   })
 

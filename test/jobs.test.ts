@@ -28,9 +28,13 @@ function startJobs(handle: (jobId: string) => Promise<void>) {
     log: silent,
   })
   const outbox = createOutbox(connection.orm, createIds(clock), clock)
-  const nothing = async () => {}
+  const nothing = async () => undefined
   const handlers: JobHandlers = {
-    verification_mail: (_, jobId) => handle(jobId),
+    verification_mail: async (_, { id }) => {
+      await handle(id)
+      return undefined
+    },
+    broadcast: nothing,
     password_reset_mail: nothing,
     password_changed_mail: nothing,
   }

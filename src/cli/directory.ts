@@ -12,6 +12,8 @@ import { createPeople, type People } from '../modules/accounts/people.ts'
 import { createSessionStore } from '../modules/accounts/session-store.ts'
 import { createAccountStore } from '../modules/accounts/store.ts'
 import { createTokenStore } from '../modules/accounts/token-store.ts'
+import { createServiceKeyStore } from '../modules/platform/service-key-store.ts'
+import { createServiceKeys, type ServiceKeys } from '../modules/platform/service-keys.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Opens the data directory for one command, beside a running server or alone, and closes it afterwards. */
@@ -39,7 +41,15 @@ export async function withDirectory<T>(
   })
   try {
     const outbox = createOutbox(orm, newId, clock)
-    return await work({ people, keys: createKeyStore(orm), audit, outbox, write, clock })
+    const serviceKeys = createServiceKeys({
+      store: createServiceKeyStore(orm),
+      audit,
+      write,
+      newId,
+      clock,
+    })
+    const keys = createKeyStore(orm)
+    return await work({ people, keys, serviceKeys, audit, outbox, write, clock })
   } finally {
     connection.close()
   }
@@ -48,6 +58,7 @@ export async function withDirectory<T>(
 export type Directory = {
   people: People
   keys: KeyStore
+  serviceKeys: ServiceKeys
   audit: AuditTrail
   outbox: Outbox
   write: Write

@@ -5,6 +5,7 @@ import { check } from './check.ts'
 import { keys } from './keys.ts'
 import { openapi } from './openapi.ts'
 import { serveUntilSignal } from './serve.ts'
+import { serviceKey } from './service-key.ts'
 import type { Terminal } from './terminal.ts'
 import { wrongUsage } from './usage.ts'
 import { user } from './user.ts'
@@ -22,6 +23,10 @@ usage: hostline [command]
   user list                                 id, e-mail, role, state of every account
   keys list                                 the keys that access tokens are signed with
   keys rotate [--now]                       go over to the next key; nobody is logged out
+  service-key create --name N [--scope S]   make a key for another part of the platform, shown once;
+                                            scopes: notifications, follows, calls, users (default: all)
+  service-key list
+  service-key revoke ID
   check                                     configuration, database, disk
   openapi                                   print the API description
   version, help
@@ -33,6 +38,7 @@ const commands: Record<string, (args: string[], terminal: Terminal) => Promise<v
   serve: serveUntilSignal,
   user,
   keys,
+  'service-key': serviceKey,
   check,
   openapi,
   version: async (_args, { out }) => out(version),

@@ -29,7 +29,7 @@ const actions: Record<string, (args: string[], terminal: Terminal) => Promise<vo
   async verify([email = '', ...rest], terminal) {
     refuseArguments(rest)
     await change(terminal, email, (people, address) =>
-      people.verify(people.byEmail(address), commandLine),
+      people.update(people.byEmail(address), { emailVerified: true }, commandLine),
     )
   },
   async disable([email = '', ...rest], terminal) {

@@ -17,6 +17,7 @@ export type AuditAction =
   | 'refresh_token_reused'
   | 'verification_mail_requested'
   | 'email_verified'
+  | 'email_unverified'
   | 'password_reset_requested'
   | 'password_refused'
   | 'password_reset'
@@ -25,13 +26,15 @@ export type AuditAction =
   | 'user_disabled'
   | 'user_enabled'
   | 'keys_rotated'
+  | 'service_key_created'
+  | 'service_key_revoked'
 
 export type Actor = { type: ActorType; id?: string }
 
 export type AuditEntry = {
   action: AuditAction
   actor: Actor
-  target?: { type: 'user' | 'session' | 'key'; id: string }
+  target?: { type: 'user' | 'session' | 'key' | 'service_key'; id: string }
   ip?: string
   /** Never a secret: no token, no password, no hash of one. */
   details?: Record<string, string>

@@ -1,4 +1,5 @@
 const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
+const serviceKeyPattern = /^sk_[\w-]{43}$/
 const maxTokenLength = 4_096
 
 export const socketProtocol = 'hostline.v1'
@@ -6,8 +7,18 @@ const bearerProtocol = 'bearer.'
 
 /** The token of an `Authorization: Bearer` header; undefined when there is none that could be an access token. */
 export function bearerToken(headers: Headers): string | undefined {
+  return plausible(bearer(headers))
+}
+
+/** The service key of an `Authorization: Bearer` header; undefined when there is none that could be one. */
+export function bearerServiceKey(headers: Headers): string | undefined {
+  const key = bearer(headers)
+  return key !== undefined && serviceKeyPattern.test(key) ? key : undefined
+}
+
+function bearer(headers: Headers): string | undefined {
   const [scheme = '', token, ...rest] = headers.get('authorization')?.split(' ') ?? []
-  return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? plausible(token) : undefined
+  return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
 }
 
 /** The one token of a socket's upgrade request: query, header or subprotocol (decisions 6). A browser can set no

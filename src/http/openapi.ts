@@ -46,7 +46,7 @@ export async function describeApi(routes: AnyElysia, version: string, publicUrl:
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl }],
-    tags: ['Accounts', 'Chat', 'Administration', 'Service'].map((name) => ({ name })),
+    tags: ['Accounts', 'Chat', 'Feed', 'Administration', 'Service'].map((name) => ({ name })),
     paths,
     components: components.all(),
   }
@@ -96,7 +96,7 @@ function errorKindsOf(
   const kinds = new Set<ErrorKind>(['validation_error', ...declared])
   if (hasBody) kinds.add('body_too_large')
   if (access !== 'public') kinds.add('unauthorized')
-  if (access === 'admin') kinds.add('forbidden')
+  if (access === 'admin' || access === 'host' || access === 'service') kinds.add('forbidden')
   if (path.includes(':')) kinds.add('not_found')
   if (limit !== 'none') kinds.add('rate_limited')
   return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
@@ -104,6 +104,7 @@ function errorKindsOf(
 
 function securityOf(access: Access): Json[] {
   if (access === 'public') return []
+  if (access === 'service') return [{ serviceKey: [] }]
   return access === 'socket' ? [{ accessTokenInQuery: [] }, { bearer: [] }] : [{ bearer: [] }]
 }
 
@@ -191,5 +192,6 @@ const headerComponents: Json = {
 
 const securitySchemes: Json = {
   bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+  serviceKey: { type: 'http', scheme: 'bearer', description: 'A service key: `sk_…`.' },
   accessTokenInQuery: { type: 'apiKey', in: 'query', name: 'token' },
 }

@@ -2,19 +2,24 @@ import type { PreContext } from 'elysia'
 import { AppError, invalidField } from '../lib/errors.ts'
 import type { NewId } from '../lib/ids.ts'
 import { negotiateLocale } from '../lib/locale.ts'
-import { bearerToken, socketToken } from './bearer.ts'
+import type { ServiceScope } from '../lib/vocabulary.ts'
+import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
 import { guardBody } from './body.ts'
 import { clientIp, ipGroup, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
-import type { Access, Caller, Exchange, RouteLimit } from './exchange.ts'
+import type { Access, Caller, Exchange, RouteLimit, ServiceKey } from './exchange.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
 
 /** What the signature of an access token vouches for. */
 export type Claims = { userId: string; sessionId: string; expiresAt: number }
 
-export type RoutePolicy = { access: Access; limit: RouteLimit }
+export type RoutePolicy = {
+  access: Access
+  limit: RouteLimit
+  scope: ServiceScope | undefined
+}
 
-export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous', RateLimit>
+export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
 
 export type PipelineOptions = {
   newId: NewId
@@ -26,6 +31,8 @@ export type PipelineOptions = {
   verifyToken: (token: string) => Promise<Claims | undefined>
   /** The person, unless they are gone or disabled or the session is revoked. */
   loadCaller: (claims: Claims) => Caller | undefined
+  /** The live service key of that text; does not touch the database. */
+  findServiceKey: (key: string) => ServiceKey | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
 }
 
@@ -51,17 +58,28 @@ export function createPipeline(options: PipelineOptions) {
     exchange.earlyBody = await guard(context, exchange)
 
     const route = options.findRoute(request.method, path)
-    const token = route?.access === 'socket' ? socketToken(request) : bearerToken(request.headers)
-    const claims = token === undefined ? undefined : await options.verifyToken(token)
-    countRequest(route?.limit ?? 'default', claims, exchange, headers)
+    const bearer = await identify(route?.access, request)
+    countRequest(route?.limit ?? 'default', bearer, exchange, headers)
     if (!route) throw new AppError('not_found')
-    const { access } = route
-    if (access === 'public') return undefined
-    exchange.readmit = () => {
-      exchange.caller = admit(access, claims)
-    }
+    if (route.access === 'public') return undefined
+    exchange.readmit = () => admit(route, bearer, exchange)
     exchange.readmit()
     return undefined
+  }
+
+  // Whose limit counts, without touching the database.
+  async function identify(access: Access | undefined, request: Request): Promise<Bearer> {
+    if (access === 'service') {
+      const key = bearerServiceKey(request.headers)
+      const id = key && options.findServiceKey(key)?.id
+      return {
+        key,
+        limit: id === undefined ? undefined : { of: `key:${id}`, rule: limits.service },
+      }
+    }
+    const token = access === 'socket' ? socketToken(request) : bearerToken(request.headers)
+    const claims = token === undefined ? undefined : await options.verifyToken(token)
+    return { claims, limit: claims && { of: `user:${claims.userId}`, rule: limits.user } }
   }
 
   function begin({ request, server, set }: Context): Exchange {
@@ -74,6 +92,7 @@ export function createPipeline(options: PipelineOptions) {
       requestId,
       locale: negotiateLocale(request.headers.get('accept-language')),
       caller: undefined,
+      serviceKey: undefined,
       earlyBody: undefined,
       ip: () => clientIp(peer(), request.headers.get('x-forwarded-for'), trustedProxies),
       readmit() {},
@@ -93,30 +112,55 @@ export function createPipeline(options: PipelineOptions) {
 
   function countRequest(
     of: RouteLimit,
-    claims: Claims | undefined,
+    bearer: Bearer,
     exchange: Exchange,
     headers: ResponseHeaders,
   ) {
     if (of === 'none') return
-    const verdict =
-      of === 'default' && claims
-        ? limiter.take(`user:${claims.userId}`, limits.user)
-        : countAddress(of === 'default' ? 'anonymous' : of, exchange)
+    const verdict = count(of, bearer, exchange)
     tell(headers, verdict)
     if (verdict?.allowed !== false) return
     throw new AppError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
+  }
+
+  function count(of: AddressLimit | 'default', { limit }: Bearer, exchange: Exchange) {
+    if (of !== 'default') return countAddress(of, exchange)
+    return limit ? limiter.take(limit.of, limit.rule) : countAddress('anonymous', exchange)
   }
 
   function countAddress(of: AddressLimit, exchange: Exchange) {
     return limits[of] === 'off' ? undefined : limiter.take(addressKey(of, exchange), limits[of])
   }
 
-  function admit(access: Access, claims: Claims | undefined): Caller {
+  function admit({ access, scope }: RoutePolicy, { claims, key }: Bearer, exchange: Exchange) {
+    if (access === 'service') exchange.serviceKey = admitService(key, scope)
+    else exchange.caller = admitPerson(access, claims)
+  }
+
+  function admitService(text: string | undefined, scope: ServiceScope | undefined): ServiceKey {
+    const key = text === undefined ? undefined : options.findServiceKey(text)
+    if (!key) throw new AppError('unauthorized')
+    if (!scope || !key.scopes.includes(scope)) throw new AppError('forbidden')
+    return key
+  }
+
+  function admitPerson(access: Access, claims: Claims | undefined): Caller {
     const caller = claims && options.loadCaller(claims)
     if (!caller) throw new AppError('unauthorized')
-    if (access === 'admin' && caller.role !== 'admin') throw new AppError('forbidden')
+    const { role, isVerified } = caller
+    const isHost = role === 'host' && isVerified
+    if (access === 'admin' && role !== 'admin') throw new AppError('forbidden')
+    if (access === 'host' && !isHost && role !== 'admin') throw new AppError('forbidden')
     return caller
   }
+}
+
+/** What a request shows of whoever sent it, before the database is asked. */
+type Bearer = {
+  claims?: Claims | undefined
+  key?: string | undefined
+  /** What counts it; undefined for the address it came from. */
+  limit: { of: string; rule: RateLimit } | undefined
 }
 
 type AddressLimit = 'login' | 'register' | 'anonymous'

@@ -9,6 +9,7 @@ export type OutboxJobs = {
   verification_mail: { user_id: string; email: string }
   password_reset_mail: { user_id: string; email: string }
   password_changed_mail: { user_id: string; email: string }
+  broadcast: { broadcast_id: string }
 }
 
 export type JobKind = keyof OutboxJobs
@@ -70,6 +71,11 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     /** The job is done. */
     finish(id: string): void {
       orm.delete(outbox).where(eq(outbox.id, id)).run()
+    },
+    /** The job has done its share for now and stands last in the queue; what it has survived no longer counts. */
+    requeue(id: string): void {
+      const changes = { runAt: clock.now(), leasedUntil: null, attempts: 0 }
+      orm.update(outbox).set(changes).where(eq(outbox.id, id)).run()
     },
     /** The job failed and is due again at `runAt`. */
     postpone(id: string, runAt: number, lastError: string): void {

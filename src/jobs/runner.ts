@@ -4,10 +4,13 @@ import type { Log } from '../lib/log.ts'
 import type { Job, JobKind, Outbox, OutboxJobs } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
- *  A job may run again after a crash: `jobId` is the same then, for whoever can tell doubles apart by it. */
-export type JobHandlers = {
-  [K in JobKind]: (payload: OutboxJobs[K], jobId: string) => Promise<void>
-}
+ *  A job may run again after a crash: `id` is the same then, for whoever can tell doubles apart by it.
+ *  A long one does a share, sooner when `isStopping`, and answers 'again' while there is more to do. */
+export type JobHandler<K extends JobKind> = (
+  payload: OutboxJobs[K],
+  job: { id: string; isStopping: () => boolean },
+) => Promise<'again' | undefined>
+export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
 /** A failure that trying again cannot mend. */
 export class PermanentFailure extends Error {}
@@ -70,16 +73,13 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
 
   async function run(job: Job) {
     try {
-      const handle = handlers[job.kind as JobKind] as (
-        payload: unknown,
-        id: string,
-      ) => Promise<void>
-      await handle(job.payload, job.id)
+      const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
+      const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
+      const outcome = await handle(payload, { id: job.id, isStopping: () => isStopped })
+      await write(() => (outcome === 'again' ? outbox.requeue(job.id) : outbox.finish(job.id)))
     } catch (error) {
       await write(() => fail(job, error))
-      return
     }
-    await write(() => outbox.finish(job.id))
   }
 
   function fail({ id, kind, attempts }: Job, error: unknown) {

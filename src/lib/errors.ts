@@ -42,6 +42,7 @@ export type FieldProblemKey =
   | 'http_url'
   | 'media_type'
   | 'oneself'
+  | 'unknown_user'
   | 'malformed_json'
   | 'content_type'
   | 'body_too_large'

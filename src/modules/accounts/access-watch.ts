@@ -14,13 +14,14 @@ type AccessWatchOptions = {
   log: Log
   /** The user's role changed or they were disabled. */
   onAccessChanged: (userId: string) => void
-  onKeysChanged: () => Promise<void>
+  /** Something changed, perhaps keys. */
+  onForeignCommit: () => Promise<void>
 }
 
 /** Notices what a command beside this process changed about accounts and keys, within 2 s (decisions 12).
  *  @returns how to stop */
 export function watchAccess(options: AccessWatchOptions): () => void {
-  const { sqlite, store, clock, log, onAccessChanged, onKeysChanged } = options
+  const { sqlite, store, clock, log, onAccessChanged, onForeignCommit } = options
   const statement = sqlite.prepare<{ data_version: number }, []>('PRAGMA data_version')
   // SQLite counts the commits of other connections alone.
   const foreignCommits = () => statement.get()?.data_version
@@ -39,7 +40,7 @@ export function watchAccess(options: AccessWatchOptions): () => void {
       for (const [userId, at] of changes) {
         if (handled.get(userId) !== at) onAccessChanged(userId)
       }
-      await onKeysChanged()
+      await onForeignCommit()
       seen = current
     }
     handled = changes

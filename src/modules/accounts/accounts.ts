@@ -41,6 +41,10 @@ type AccountsOptions = {
   /** Whether guessing at one address is slowed down. */
   isThrottled: boolean
   passwordCost?: Argon2Cost | undefined
+  /** Takes a user who leaves out of what the other chapters know, in the same transaction. */
+  forget: (userId: string) => void
+  /** A command beside this process has committed. */
+  onForeignCommit: () => void
 }
 
 /** Builds the chapter on accounts: its services, its jobs, and the watch over what commands beside us change. */
@@ -82,7 +86,10 @@ export async function openAccounts(options: AccountsOptions) {
       clock,
       log,
       onAccessChanged: hub.closeUser,
-      onKeysChanged: keyring.reload,
+      async onForeignCommit() {
+        options.onForeignCommit()
+        await keyring.reload()
+      },
     }),
   }
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
+import { byCaller, callerOf, routeBase } from '../../http/exchange.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { AccessUpdate, type AvatarUrl, ManagedUser, managedUserView } from './model.ts'
@@ -48,11 +48,9 @@ export function accountAdminRoutes({ people, profiles, avatarUrl }: AdminRoutesO
     .patch(
       '/v1/admin/users/:id',
       async ({ params, body, exchange }) => {
-        const by = {
-          actor: { type: 'user', id: callerOf(exchange).userId },
-          ip: exchange.ip(),
-        } as const
-        return view(await people.update(people.byId(params.id), body, by))
+        const { role, disabled } = body
+        const find = people.byId(params.id)
+        return view(await people.update(find, { role, disabled }, byCaller(exchange)))
       },
       {
         access: 'admin',

@@ -13,14 +13,20 @@ type MailJobsOptions = {
   publicUrl: string
 }
 
+type MailJobs = Pick<
+  JobHandlers,
+  'verification_mail' | 'password_reset_mail' | 'password_changed_mail'
+>
+
 /** The mails about an account. Tokens are made when a mail is sent, and links lead to `PUBLIC_URL` alone; the token is
  *  in the fragment, which no browser sends and no log sees. */
-export function createMailJobs(options: MailJobsOptions): JobHandlers {
+export function createMailJobs(options: MailJobsOptions): MailJobs {
   const { store, tokens, mailer, write, publicUrl } = options
 
   async function deliver(user: UserRow, jobId: string, mail: ReturnType<typeof renderMail>) {
     const messageId = `<${jobId.toLowerCase()}@${new URL(publicUrl).hostname}>`
     await mailer.send({ ...mail, to: user.email, locale: user.locale, messageId })
+    return undefined
   }
 
   function linkTo(page: string, { locale }: UserRow, token: string) {
@@ -28,26 +34,26 @@ export function createMailJobs(options: MailJobsOptions): JobHandlers {
   }
 
   return {
-    async verification_mail({ user_id, email }, jobId) {
+    async verification_mail({ user_id, email }, { id }) {
       const user = store.find(user_id)
-      if (!user || user.email !== email || user.emailVerified) return
+      if (!user || user.email !== email || user.emailVerified) return undefined
       const token = await write(() => tokens.issue('verify_email', { userId: user.id, email }))
       const link = linkTo('verify-email', user, token)
-      await deliver(user, jobId, renderMail('verify_email', user.locale, link))
+      return deliver(user, id, renderMail('verify_email', user.locale, link))
     },
 
-    async password_reset_mail({ user_id, email }, jobId) {
+    async password_reset_mail({ user_id, email }, { id }) {
       const user = store.find(user_id)
-      if (!user || user.email !== email || user.disabledAt !== null) return
+      if (!user || user.email !== email || user.disabledAt !== null) return undefined
       const token = await write(() => tokens.issue('reset_password', { userId: user.id, email }))
       const link = linkTo('reset-password', user, token)
-      await deliver(user, jobId, renderMail('reset_password', user.locale, link))
+      return deliver(user, id, renderMail('reset_password', user.locale, link))
     },
 
-    async password_changed_mail({ user_id, email }, jobId) {
+    async password_changed_mail({ user_id, email }, { id }) {
       const user = store.find(user_id)
-      if (!user || user.email !== email) return
-      await deliver(user, jobId, renderMail('password_changed', user.locale))
+      if (!user || user.email !== email) return undefined
+      return deliver(user, id, renderMail('password_changed', user.locale))
     },
   }
 }

@@ -166,6 +166,17 @@ export const AccessUpdate = Type.Object(
   { title: 'AccessUpdate', ...open },
 )
 
+/** What the rest of the platform may change of a person. */
+export const PersonUpdate = Type.Object(
+  {
+    ...AccessUpdate.properties,
+    email_verified: Type.Optional(Type.Boolean()),
+    display_name: ProfileUpdate.properties.display_name,
+    avatar_url: ProfileUpdate.properties.avatar_url,
+  },
+  { title: 'PersonUpdate', ...open },
+)
+
 /** Where a person's picture is: their own, or a generated one. */
 export type AvatarUrl = (user: Pick<UserRow, 'id' | 'displayName' | 'avatarUrl'>) => string
 

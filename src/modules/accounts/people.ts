@@ -27,7 +27,14 @@ type PeopleOptions = {
 /** Who acts, and from where when that is over the network. */
 export type By = { actor: Actor; ip?: string }
 
-export type AccessChanges = { role?: Role | undefined; disabled?: boolean | undefined }
+/** What is absent stays as it is. */
+export type PersonChanges = {
+  role?: Role | undefined
+  disabled?: boolean | undefined
+  emailVerified?: boolean | undefined
+  displayName?: string | undefined
+  avatarUrl?: string | null | undefined
+}
 
 export type People = ReturnType<typeof createPeople>
 
@@ -58,6 +65,16 @@ export function createPeople(options: PeopleOptions) {
     store.updateRole(user.id, role, clock.now())
     const details = { from: user.role, to: role }
     audit.record({ action: 'role_changed', ...by, target: { type: 'user', id: user.id }, details })
+  }
+
+  // A user with a verified address is a verified_user (spec 3.4); other roles do not depend on it.
+  function changeVerified(user: UserRow, isVerified: boolean, by: By) {
+    if (user.emailVerified === isVerified) return
+    store.updateVerified(user.id, isVerified)
+    const action = isVerified ? 'email_verified' : 'email_unverified'
+    audit.record({ action, ...by, target: { type: 'user', id: user.id } })
+    if (user.role !== 'user' && user.role !== 'verified_user') return
+    changeRole({ ...user, emailVerified: isVerified }, 'user', by)
   }
 
   function changeDisabled(user: UserRow, isDisabled: boolean, by: By) {
@@ -106,22 +123,16 @@ export function createPeople(options: PeopleOptions) {
       })
     },
 
-    /** Gives a role, disables or enables; what is absent stays. Disabling shuts out tokens, sessions and sockets.
+    /** Gives a role, disables or enables, counts the address as verified or not, changes the profile. Disabling shuts
+     *  out tokens, sessions and sockets.
      *  @throws not_found · conflict (the last admin) */
-    update: (find: () => UserRow | undefined, changes: AccessChanges, by: By) =>
+    update: (find: () => UserRow | undefined, changes: PersonChanges, by: By) =>
       change(find, (user) => {
-        if (changes.role !== undefined) changeRole(user, changes.role, by)
-        if (changes.disabled !== undefined) changeDisabled(user, changes.disabled, by)
-      }),
-
-    /** Counts the address as verified, as the mailed link would.
-     *  @throws not_found */
-    verify: (find: () => UserRow | undefined, by: By) =>
-      change(find, (user) => {
-        if (user.emailVerified) return
-        store.updateVerified(user.id)
-        audit.record({ action: 'email_verified', ...by, target: { type: 'user', id: user.id } })
-        if (user.role === 'user') changeRole({ ...user, emailVerified: true }, 'user', by)
+        const { role, disabled, emailVerified, displayName, avatarUrl } = changes
+        if (emailVerified !== undefined) changeVerified(user, emailVerified, by)
+        if (role !== undefined) changeRole(required(store.find(user.id)), role, by)
+        if (disabled !== undefined) changeDisabled(user, disabled, by)
+        store.updateProfile(user.id, { displayName, avatarUrl })
       }),
 
     byEmail: (email: string) => () => store.findByEmail(email),

@@ -134,11 +134,7 @@ function personAt(exchange: Exchange) {
 }
 
 function changesOf({ display_name, avatar_url, locale }: ProfileUpdate): ProfileChanges {
-  return {
-    ...(display_name !== undefined && { displayName: display_name.trim() }),
-    ...(avatar_url !== undefined && { avatarUrl: avatar_url }),
-    ...(locale !== undefined && { locale }),
-  }
+  return { displayName: display_name?.trim(), avatarUrl: avatar_url, locale }
 }
 
 /** One JSON object that is written piece by piece, however long its lists are. */

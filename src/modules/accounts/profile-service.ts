@@ -18,6 +18,7 @@ type ProfileServiceOptions = {
   audit: AuditTrail
   write: Write
   clock: Clock
+  forget: (userId: string) => void
   closeUser: (userId: string) => void
   closeSession: (userId: string, sessionId: string) => void
 }
@@ -55,6 +56,7 @@ export function createProfileService(options: ProfileServiceOptions) {
           throw new AppError('conflict')
         }
         sessions.deleteOfUser(userId)
+        options.forget(userId)
         store.erase(userId, clock.now())
         audit.record({ action: 'user_deleted', ...onOneself(userId, ip) })
       })

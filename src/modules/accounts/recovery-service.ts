@@ -53,7 +53,7 @@ export function createRecoveryService(options: RecoveryServiceOptions) {
         if (!user || user.email !== email) throw invalidField('token', 'token')
         const isPromoted = user.role === 'user'
         tokens.revoke(user.id, 'verify_email')
-        store.updateVerified(user.id)
+        store.updateVerified(user.id, true)
         if (isPromoted) store.updateRole(user.id, 'verified_user', clock.now())
         audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
         return { user: store.find(user.id) ?? user, isPromoted }

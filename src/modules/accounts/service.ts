@@ -18,7 +18,7 @@ export type { Client } from './sessions.ts'
 export type { VerifiedToken } from './tokens.ts'
 
 /** A person with a live session, as the database knows them now. */
-export type Account = VerifiedToken & { role: UserRow['role'] }
+export type Account = VerifiedToken & { role: UserRow['role']; isVerified: boolean }
 
 export type AccountService = ReturnType<typeof createAccountService>
 
@@ -101,7 +101,7 @@ export function createAccountService(options: AccountServiceOptions) {
   /** The person behind verified claims, unless gone or disabled or logged out. */
   function findAccount(claims: VerifiedToken): Account | undefined {
     const access = store.findAccess(claims.userId, claims.sessionId)
-    return access && { ...claims, role: access.role }
+    return access && { ...claims, ...access }
   }
 
   return {

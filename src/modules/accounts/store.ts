@@ -17,7 +17,10 @@ export type NewUser = {
   createdAt: number
 }
 
-export type ProfileChanges = Partial<Pick<UserRow, 'displayName' | 'avatarUrl' | 'locale'>>
+/** What is undefined stays as it is. */
+export type ProfileChanges = {
+  [K in 'displayName' | 'avatarUrl' | 'locale']?: UserRow[K] | undefined
+}
 
 export type AccountStore = ReturnType<typeof createAccountStore>
 
@@ -38,7 +41,7 @@ export function createAccountStore(orm: Orm) {
     .where(eq(users.email, sql.placeholder('email')))
     .prepare()
   const access = orm
-    .select({ role: users.role })
+    .select({ role: users.role, isVerified: users.emailVerified })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.userId))
     .where(
@@ -58,7 +61,7 @@ export function createAccountStore(orm: Orm) {
     },
     find: (id: string): UserRow | undefined => byId.get({ id }),
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ email }),
-    /** The user's role, if the session is alive and the user enabled. */
+    /** The user's role and whether their address is verified, if the session is alive and the user enabled. */
     findAccess: (userId: string, sessionId: string) => access.get({ userId, sessionId }),
     list: (): UserRow[] => orm.select().from(users).orderBy(asc(users.id)).all(),
     updatePasswordHash(id: string, passwordHash: string) {
@@ -68,7 +71,7 @@ export function createAccountStore(orm: Orm) {
       orm.update(users).set({ role, accessChangedAt: now }).where(eq(users.id, id)).run()
     },
     updateProfile(id: string, changes: ProfileChanges) {
-      if (Object.keys(changes).length === 0) return
+      if (Object.values(changes).every((change) => change === undefined)) return
       orm.update(users).set(changes).where(eq(users.id, id)).run()
     },
     /** Takes everything of the person's out of their row. */
@@ -105,8 +108,8 @@ export function createAccountStore(orm: Orm) {
       orm.select({ n: count() }).from(users).where(matching(q)).get()?.n ?? 0,
     hasAdmin: (): boolean =>
       orm.select({ id: users.id }).from(users).where(enabledAdmin).limit(1).get() !== undefined,
-    updateVerified(id: string) {
-      orm.update(users).set({ emailVerified: true }).where(eq(users.id, id)).run()
+    updateVerified(id: string, emailVerified: boolean) {
+      orm.update(users).set({ emailVerified }).where(eq(users.id, id)).run()
     },
     updateDisabled(id: string, disabledAt: number | null, now: number) {
       const changes = { disabledAt, accessChangedAt: now }

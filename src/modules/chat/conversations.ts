@@ -5,6 +5,8 @@ import type { ChatStore, ConversationRow, MessageRow, NewMessageRow } from './st
 /** What a message says, before it has an id and a time. */
 export type Content = Omit<NewMessageRow, 'id' | 'createdAt'>
 
+export type Conversations = ReturnType<typeof createConversations>
+
 type ConversationsOptions = { store: ChatStore; newId: NewId; clock: Clock }
 
 /** What every way of sending does, for inside a `write`: opening a conversation, and appending to it. */

@@ -1,8 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { ClientId } from '../../http/idempotency.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
 import { HttpUrl, Id, Maybe, MediaType, Refined, Text } from '../../lib/fields.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
+import type { BroadcastRow } from './broadcast-store.ts'
 import type { InboxRow, MessageRow } from './store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
@@ -14,11 +16,6 @@ export const OneOfMessageTypes = Type.Union(messageTypes.map((type) => Type.Lite
 export const NewConversation = Type.Object(
   { user_id: Id({ description: 'The other participant: a ULID, or the UUID of the same bits.' }) },
   { title: 'NewConversation', additionalProperties: true },
-)
-
-export const ClientId = Text(
-  { min: 1, max: 64 },
-  { description: 'Idempotency key: sending again with the same one gives the first answer.' },
 )
 
 /** What a message holds, over REST and in a frame. */
@@ -75,6 +72,32 @@ export function messageProblems(
   if (type === 'file') return isMissing ? { file_url: problem('required') } : {}
   return typeof body === 'string' && body.trim() === '' ? { body: problem('blank') } : {}
 }
+
+export const NewBroadcast = Refined(
+  Type.Object(
+    { body: messageFields.body, client_id: messageFields.client_id },
+    { title: 'NewBroadcast', additionalProperties: true },
+  ),
+  (broadcast) => messageProblems(broadcast, 'text'),
+)
+
+/** What a host said to all followers; `recipients_count` is how many there were, at the end how many it reached. */
+export const Broadcast = Type.Object(
+  {
+    id: Type.String(),
+    body: Type.String(),
+    recipients_count: Type.Integer(),
+    status: Type.Union([Type.Literal('processing'), Type.Literal('completed')]),
+    created_at: Timestamp,
+  },
+  { title: 'Broadcast' },
+)
+export type Broadcast = Static<typeof Broadcast>
+
+export const BroadcastProgress = Type.Object(
+  { ...Broadcast.properties, delivered_count: Type.Integer() },
+  { title: 'BroadcastProgress' },
+)
 
 /** Spec 2.4, create result. */
 export const Conversation = Type.Object(
@@ -138,6 +161,20 @@ export function messageView(row: MessageRow): Message {
     file_type: row.fileType,
     created_at: isoTime(row.createdAt),
   }
+}
+
+export function broadcastView(row: BroadcastRow): Broadcast {
+  return {
+    id: row.id,
+    body: row.body,
+    recipients_count: row.recipientsCount,
+    status: row.completedAt === null ? 'processing' : 'completed',
+    created_at: isoTime(row.createdAt),
+  }
+}
+
+export function broadcastProgressView(row: BroadcastRow): Static<typeof BroadcastProgress> {
+  return { ...broadcastView(row), delivered_count: row.deliveredCount }
 }
 
 /** Where a person's picture is: their own, or a generated one. */

@@ -3,7 +3,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { type NewId, parseId } from '../../lib/ids.ts'
+import { parseId } from '../../lib/ids.ts'
 import {
   type CursorRange,
   cutAtLimit,
@@ -13,7 +13,7 @@ import {
   type ListRange,
 } from '../../lib/list-range.ts'
 import type { Hub, Peer } from '../../realtime/hub.ts'
-import { type Content, createConversations, otherOf } from './conversations.ts'
+import { type Content, type Conversations, otherOf } from './conversations.ts'
 import { type Draft, messageView } from './model.ts'
 import {
   conversationReadFrame,
@@ -32,19 +32,21 @@ type ChatServiceOptions = {
   store: ChatStore
   write: Write
   hub: Hub
-  newId: NewId
   clock: Clock
-  /** Whether two users are in a call; absent when nobody has to be. */
-  areInCall?: ((userId: string, otherId: string) => boolean) | undefined
+  conversations: Conversations
+  /** Undefined when nobody has to be in a call. */
+  areInCall: AreInCall | undefined
 }
+
+/** Whether two users are in a call with each other. */
+export type AreInCall = (userId: string, otherId: string) => boolean
 
 const messagePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer({ minimum: 1 })]))
 const replayPart = 100
 const inboxPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer(), Type.String()]))
 
 export function createChatService(options: ChatServiceOptions) {
-  const { store, write, hub, newId, clock, areInCall } = options
-  const conversations = createConversations({ store, newId, clock })
+  const { store, write, hub, clock, conversations, areInCall } = options
   const mayType = createTypingThrottle(clock)
 
   /** @throws not_found · forbidden (not a participant) */

@@ -1,0 +1,38 @@
+import type { Orm } from '../../db/client.ts'
+import type { Write } from '../../db/writer.ts'
+import type { Outbox } from '../../jobs/outbox.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { NewId } from '../../lib/ids.ts'
+import type { Hub } from '../../realtime/hub.ts'
+import { createBroadcastStore } from './broadcast-store.ts'
+import { type Audience, createBroadcasts } from './broadcasts.ts'
+import { createConversations } from './conversations.ts'
+import { type AreInCall, createChatService } from './service.ts'
+import type { ChatStore } from './store.ts'
+
+type ChatOptions = {
+  orm: Orm
+  store: ChatStore
+  write: Write
+  outbox: Outbox
+  hub: Hub
+  newId: NewId
+  clock: Clock
+  areInCall: AreInCall | undefined
+  audience: Audience
+}
+
+/** Builds the chapter on chat: its services and its job. */
+export function openChat(options: ChatOptions) {
+  const conversations = createConversations(options)
+  const broadcasts = createBroadcasts({
+    ...options,
+    store: createBroadcastStore(options.orm),
+    conversations,
+  })
+  return {
+    chat: createChatService({ ...options, conversations }),
+    broadcasts,
+    jobs: { broadcast: broadcasts.job },
+  }
+}

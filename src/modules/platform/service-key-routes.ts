@@ -1,0 +1,63 @@
+import { Elysia } from 'elysia'
+import { byCaller, routeBase } from '../../http/exchange.ts'
+import { operation } from '../../http/operation.ts'
+import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { CreatedServiceKey, NewServiceKey, ServiceKey, serviceKeyView } from './model.ts'
+import type { ServiceKeys } from './service-keys.ts'
+
+const tag = 'Administration'
+const pageSize = 20
+
+/** How admins manage the keys of the platform's other parts (decisions 9). */
+export function serviceKeyRoutes({ serviceKeys }: { serviceKeys: ServiceKeys }) {
+  return new Elysia({ name: 'service-keys' })
+    .use(routeBase)
+    .get(
+      '/v1/admin/service-keys',
+      ({ query }) => {
+        const range = listRange(query, pageSize)
+        return envelope(range, serviceKeys.list(range), serviceKeyView)
+      },
+      {
+        access: 'admin',
+        limit: 'default',
+        detail: operation({
+          tag,
+          query: listQuery(pageSize),
+          summary: 'List service keys, revoked ones too, newest first',
+          success: { 200: ListOf(ServiceKey) },
+        }),
+      },
+    )
+    .post(
+      '/v1/admin/service-keys',
+      async ({ body, exchange, set }) => {
+        const name = body.name.trim()
+        const made = await serviceKeys.create({ ...body, name }, byCaller(exchange))
+        set.status = 201
+        return { ...serviceKeyView(made.row), key: made.key }
+      },
+      {
+        access: 'admin',
+        limit: 'default',
+        body: NewServiceKey,
+        detail: operation({
+          tag,
+          summary: 'Make a service key, which is shown this once',
+          success: { 201: CreatedServiceKey },
+        }),
+      },
+    )
+    .delete(
+      '/v1/admin/service-keys/:id',
+      async ({ params, exchange, set }) => {
+        await serviceKeys.revoke(params.id, byCaller(exchange))
+        set.status = 204
+      },
+      {
+        access: 'admin',
+        limit: 'default',
+        detail: operation({ tag, summary: 'Revoke a service key', success: { 204: null } }),
+      },
+    )
+}
