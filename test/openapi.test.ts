@@ -121,7 +121,11 @@ describe('the description', () => {
     expect(paths['/v1/auth/login'].post.security).toEqual([])
     expect(paths['/v1/chat/conversations'].get.security).toEqual([{ bearer: [] }])
     expect(paths['/v1/chat/ws'].get.security).toEqual([{ accessTokenInQuery: [] }, { bearer: [] }])
-    expect(Object.keys(components.securitySchemes)).toEqual(['bearer', 'accessTokenInQuery'])
+    expect(Object.keys(components.securitySchemes)).toEqual([
+      'bearer',
+      'serviceKey',
+      'accessTokenInQuery',
+    ])
   })
 
   test('shows the bounds of fields and parameters', async () => {

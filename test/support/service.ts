@@ -91,6 +91,24 @@ export async function startService(options: Options = {}) {
     return call('POST', path, { token: from.token, body: { body: text } })
   }
 
+  /** Somebody with a role, and a verified address. */
+  async function registerAs(role: string, name?: string): Promise<Person> {
+    const person = await register(name)
+    service.connection.sqlite.run('UPDATE users SET role = ?, email_verified = 1 WHERE id = ?', [
+      role,
+      person.id,
+    ])
+    return person
+  }
+
+  /** A service key, made by an admin; without scopes it may do everything. */
+  async function issueKey(scopes?: string[]): Promise<{ id: string; token: string }> {
+    const { token } = await registerAs('admin')
+    const body = { name: 'payments', scopes }
+    const answer = await call('POST', '/v1/admin/service-keys', { token, body })
+    return { id: answer.body.id, token: answer.body.key }
+  }
+
   async function stop() {
     if (stopped) return
     stopped = true
@@ -108,6 +126,8 @@ export async function startService(options: Options = {}) {
     request,
     call,
     register,
+    registerAs,
+    issueKey,
     login,
     openConversation,
     say,

@@ -1,0 +1,431 @@
+import { describe, expect, test } from 'bun:test'
+import { createTestClock } from './support/clock.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+const unauthorized = [401, 'unauthorized']
+const codeOf = ({ status, body }: { status: number; body: { error?: { code: string } } }) => [
+  status,
+  body.error?.code,
+]
+
+async function startWithKey(scopes?: string[], options: Parameters<typeof startService>[0] = {}) {
+  const service = await startService(options)
+  const key = await service.issueKey(scopes)
+  const feed = (method: string, path: string, body?: unknown) =>
+    service.call(method, `/v1/service${path}`, { token: key.token, body })
+  return { service, key, feed, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() }
+}
+
+describe('service keys', () => {
+  test('are shown once, stored hashed, listed without the key', async () => {
+    await using service = await startService()
+    const { token } = await service.registerAs('admin')
+    const body = { name: '  payments  ', scopes: ['calls', 'follows'] }
+    const made = await service.call('POST', '/v1/admin/service-keys', { token, body })
+    const { key, ...shown } = made.body
+    expect([made.status, key]).toEqual([201, expect.stringMatching(/^sk_[\w-]{43}$/)])
+    expect(shown).toEqual({
+      id: expect.any(String),
+      name: 'payments',
+      scopes: ['follows', 'calls'],
+      created_at: expect.any(String),
+      last_used_at: null,
+      revoked_at: null,
+    })
+    const list = await service.call('GET', '/v1/admin/service-keys', { token })
+    expect(list.body.data).toEqual([shown])
+    const stored = service.sqlite.query('SELECT * FROM service_keys').all()
+    expect(JSON.stringify([stored, service.log()])).not.toContain(key)
+  })
+
+  test.each([
+    [{ name: '' }, 'name'],
+    [{ name: 'x'.repeat(81) }, 'name'],
+    [{ name: 'payments', scopes: ['everything'] }, 'scopes'],
+    [{ name: 'payments', scopes: 'calls' }, 'scopes'],
+  ])('are refused as %j', async (body, field) => {
+    await using service = await startService()
+    const { token } = await service.registerAs('admin')
+    const answer = await service.call('POST', '/v1/admin/service-keys', { token, body })
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])
+  })
+
+  test('open the feed alone, and user tokens do not', async () => {
+    await using started = await startWithKey()
+    const { service, key } = started
+    const { token, id } = await service.registerAs('admin', 'root')
+    const path = `/v1/service/users/${id}`
+    expect((await service.call('GET', path, { token: key.token })).status).toBe(200)
+    for (const wrong of [token, undefined, `${key.token}x`, key.token.replace('sk_', 'sx_')]) {
+      expect(codeOf(await service.call('GET', path, { token: wrong }))).toEqual(unauthorized)
+    }
+    for (const elsewhere of ['/v1/users/me', '/v1/chat/conversations', '/v1/admin/users']) {
+      expect(codeOf(await service.call('GET', elsewhere, { token: key.token }))).toEqual(
+        unauthorized,
+      )
+    }
+  })
+
+  test('do what their scopes say', async () => {
+    await using started = await startWithKey(['follows'])
+    const { service, feed } = started
+    const [host, fan] = [await service.register(), await service.register()]
+    expect((await feed('PUT', `/follows/${host.id}/${fan.id}`)).status).toBe(204)
+    const call = { state: 'active', host_id: host.id, guest_id: fan.id }
+    expect(codeOf(await feed('PUT', '/calls/c1', call))).toEqual([403, 'forbidden'])
+    expect(codeOf(await feed('GET', `/users/${host.id}`))).toEqual([403, 'forbidden'])
+  })
+
+  test('end at once when they are revoked, also twice; unknown ones are not found', async () => {
+    await using started = await startWithKey()
+    const { service, key, feed } = started
+    const { token, id } = await service.registerAs('admin')
+    const revoke = (of: string) => service.call('DELETE', `/v1/admin/service-keys/${of}`, { token })
+    expect((await feed('GET', `/users/${id}`)).status).toBe(200)
+    expect([(await revoke(key.id)).status, (await revoke(key.id)).status]).toEqual([204, 204])
+    expect(codeOf(await feed('GET', `/users/${id}`))).toEqual(unauthorized)
+    expect(codeOf(await revoke(unknownId))).toEqual([404, 'not_found'])
+    const { body } = await service.call('GET', '/v1/admin/service-keys', { token })
+    expect(body.data[0].revoked_at).toBeString()
+  })
+
+  test('have a limit of their own, which no person shares', async () => {
+    await using started = await startWithKey(undefined, {
+      environment: { RATE_LIMIT_SERVICE: '2/1m', RATE_LIMIT_ANONYMOUS: '1/1m' },
+    })
+    const { service, feed } = started
+    const { id, token } = await service.register()
+    const first = await feed('GET', `/users/${id}`)
+    expect(first.headers.get('x-ratelimit-limit')).toBe('2')
+    await feed('GET', `/users/${id}`)
+    expect((await feed('GET', `/users/${id}`)).status).toBe(429)
+    expect((await service.call('GET', '/v1/users/me', { token })).status).toBe(200)
+    const guess = () => service.call('GET', `/v1/service/users/${id}`, { token: 'sk_no' })
+    expect([(await guess()).status, (await guess()).status]).toEqual([401, 429])
+  })
+
+  test('tell when they were used last, to the minute', async () => {
+    const clock = createTestClock()
+    await using started = await startWithKey(undefined, { clock })
+    const { service, feed } = started
+    const { token, id } = await service.registerAs('admin')
+    const lastUsed = async () => {
+      await service.call('PATCH', `/v1/admin/users/${id}`, { token, body: {} }) // a later commit
+      const { body } = await service.call('GET', '/v1/admin/service-keys', { token })
+      return Date.parse(body.data[0].last_used_at)
+    }
+    const start = clock.now()
+    await feed('GET', `/users/${id}`)
+    expect(await lastUsed()).toBe(start)
+    clock.advance(59_000)
+    await feed('GET', `/users/${id}`)
+    expect(await lastUsed()).toBe(start)
+    clock.advance(1_000)
+    await feed('GET', `/users/${id}`)
+    expect(await lastUsed()).toBe(start + 60_000)
+  })
+
+  test('are in the audit log: making, using on accounts, ending', async () => {
+    await using started = await startWithKey()
+    const { service, key, feed } = started
+    const [admin, ada] = [await service.registerAs('admin'), await service.register()]
+    await feed('PATCH', `/users/${ada.id}`, { role: 'host' })
+    const { token } = admin
+    await service.call('DELETE', `/v1/admin/service-keys/${key.id}`, { token })
+    const { body } = await service.call('GET', '/v1/admin/audit-log', { token })
+    const told = body.data.map(({ action, actor, target }: Record<string, { id: string }>) => [
+      action,
+      actor?.id,
+      target?.id,
+    ])
+    expect(told).toContainEqual(['service_key_created', expect.any(String), key.id])
+    expect(told).toContainEqual(['role_changed', key.id, ada.id])
+    expect(told).toContainEqual(['service_key_revoked', admin.id, key.id])
+  })
+})
+
+describe('follows', () => {
+  const followers = (service: TestService, host: Person) =>
+    service.sqlite
+      .query<{ follower_count: number }, [string]>(
+        'SELECT follower_count FROM audiences WHERE host_id = ?',
+      )
+      .get(host.id)?.follower_count ?? 0
+
+  test('begin and end with 204, also when repeated', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const [host, fan] = [await service.register(), await service.register()]
+    const path = `/follows/${host.id}/${fan.id}`
+    const statuses = []
+    for (const method of ['PUT', 'PUT', 'DELETE', 'DELETE', 'PUT']) {
+      statuses.push([(await feed(method, path)).status, followers(service, host)])
+    }
+    expect(statuses).toEqual([
+      [204, 1],
+      [204, 1],
+      [204, 0],
+      [204, 0],
+      [204, 1],
+    ])
+  })
+
+  test('need two people who exist', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const { id } = await service.register()
+    for (const path of [`${id}/${unknownId}`, `${unknownId}/${id}`, `${id}/nobody`]) {
+      expect(codeOf(await feed('PUT', `/follows/${path}`))).toEqual([404, 'not_found'])
+      expect(codeOf(await feed('DELETE', `/follows/${path}`))).toEqual([404, 'not_found'])
+    }
+    const own = await feed('PUT', `/follows/${id}/${id}`)
+    expect([own.status, Object.keys(own.body.error.details)]).toEqual([400, ['follower_id']])
+  })
+
+  test('are imported in bulk, which counts what was new, there, or nobody', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const [host, a, b] = [
+      await service.register(),
+      await service.register(),
+      await service.register(),
+    ]
+    const ids = [a.id, b.id, a.id, unknownId, 'nonsense', host.id]
+    const importThem = () => feed('PUT', `/follows/${host.id}`, { follower_ids: ids })
+    expect((await importThem()).body).toEqual({ added: 2, already: 1, unknown: 3 })
+    expect((await importThem()).body).toEqual({ added: 0, already: 3, unknown: 3 })
+    expect(followers(service, host)).toBe(2)
+    const tooMany = { follower_ids: Array(1_001).fill(a.id) }
+    expect((await feed('PUT', `/follows/${host.id}`, tooMany)).status).toBe(400)
+    expect((await feed('PUT', `/follows/${unknownId}`, { follower_ids: [] })).status).toBe(404)
+  })
+
+  test('end with the account of the follower', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const [host, fan] = [await service.register(), await service.register()]
+    await feed('PUT', `/follows/${host.id}/${fan.id}`)
+    const body = { password: 'correct horse' }
+    await service.call('DELETE', '/v1/users/me', { token: fan.token, body })
+    expect(followers(service, host)).toBe(0)
+    expect((await feed('PUT', `/follows/${host.id}/${fan.id}`)).status).toBe(404)
+    expect((await feed('DELETE', `/follows/${host.id}/${fan.id}`)).status).toBe(204)
+  })
+})
+
+describe('calls', () => {
+  async function startCalls(options: Parameters<typeof startService>[0] = {}) {
+    const started = await startWithKey(undefined, {
+      environment: { CHAT_REQUIRE_ACTIVE_CALL: 'true' },
+      ...options,
+    })
+    const { service, feed } = started
+    const { a: host, b: guest, conversationId } = await service.pair()
+    const parties = { host_id: host.id, guest_id: guest.id }
+    return {
+      ...started,
+      host,
+      guest,
+      conversationId,
+      report: (state: string, id = 'call-1') => feed('PUT', `/calls/${id}`, { state, ...parties }),
+      async maySend() {
+        const answers = [
+          await service.say(host, conversationId, 'hello'),
+          await service.say(guest, conversationId, 'hello'),
+        ]
+        const statuses = answers.map(({ status }) => status)
+        expect(statuses[0]).toBe(statuses[1])
+        return statuses[0] === 201
+      },
+    }
+  }
+
+  test.each([
+    [[], false],
+    [['ringing'], false],
+    [['ringing', 'active'], true],
+    [['active', 'active'], true],
+    [['active', 'ended'], false],
+    [['active', 'ringing'], true],
+    [['ended', 'active'], false],
+    [['missed', 'active'], false],
+    [['ended', 'ended', 'ringing', 'active'], false],
+  ])('after %j two people may chat: %p', async (states, expected) => {
+    await using calls = await startCalls()
+    for (const state of states) expect((await calls.report(state)).status).toBe(200)
+    expect(await calls.maySend()).toBe(expected)
+  })
+
+  test('answer with the call as it stands', async () => {
+    await using calls = await startCalls()
+    await calls.report('ended')
+    expect((await calls.report('active')).body).toEqual({
+      call_session_id: 'call-1',
+      state: 'ended',
+      host_id: calls.host.id,
+      guest_id: calls.guest.id,
+      updated_at: expect.any(String),
+    })
+  })
+
+  test('lapse four hours after they became active, however often that is repeated', async () => {
+    const clock = createTestClock()
+    await using calls = await startCalls({ clock })
+    await calls.report('active')
+    clock.advance(4 * 3_600_000 - 1_000)
+    await calls.report('active')
+    const { token } = await calls.service.login(calls.host.email)
+    const body = { body: 'still here' }
+    const path = `/v1/chat/conversations/${calls.conversationId}/messages`
+    const send = () => calls.service.call('POST', path, { token, body })
+    expect((await send()).status).toBe(201)
+    clock.advance(1_000)
+    expect(codeOf(await send())).toEqual([403, 'forbidden'])
+  })
+
+  test('count each for themselves: one ends, another goes on', async () => {
+    await using calls = await startCalls()
+    await calls.report('active', 'one')
+    await calls.report('active', 'two')
+    await calls.report('ended', 'one')
+    expect(await calls.maySend()).toBe(true)
+    await calls.report('ended', 'two')
+    expect(await calls.maySend()).toBe(false)
+  })
+
+  test('do not bind admins, and what was sent is answered again after the call', async () => {
+    await using calls = await startCalls()
+    const { service, host, guest, conversationId } = calls
+    await calls.report('active')
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const once = { token: host.token, body: { body: 'hello', client_id: 'm1' } }
+    const first = await service.call('POST', path, once)
+    await calls.report('ended')
+    const again = await service.call('POST', path, once)
+    expect([again.status, again.body]).toEqual([201, first.body])
+    const admin = await service.registerAs('admin')
+    const desk = await service.openConversation(admin, guest)
+    expect((await service.say(admin, desk, 'hello')).status).toBe(201)
+    expect((await service.say(guest, desk, 'hello')).status).toBe(403)
+  })
+
+  test('bind the socket too', async () => {
+    await using calls = await startCalls({
+      environment: { CHAT_REQUIRE_ACTIVE_CALL: 'true' },
+      listen: true,
+    })
+    const socket = await calls.service.connect(calls.host)
+    const { conversationId } = calls
+    socket.send({ type: 'message', conversation_id: conversationId, body: 'hello' })
+    expect((await socket.next('error')).error.code).toBe('forbidden')
+    await calls.report('active')
+    socket.send({ type: 'message', conversation_id: conversationId, body: 'hello' })
+    expect((await socket.next('new_message')).message.body).toBe('hello')
+  })
+
+  test.each([
+    ['an unknown state', { state: 'paused' }, ['state']],
+    ['unknown people', { host_id: unknownId, guest_id: unknownId }, ['host_id', 'guest_id']],
+    ['no id at all', { guest_id: 'nobody' }, ['guest_id']],
+  ])('refuse %s', async (_, wrong, fields) => {
+    await using calls = await startCalls()
+    const { host, guest, feed } = calls
+    const body = { state: 'active', host_id: host.id, guest_id: guest.id, ...wrong }
+    const answer = await feed('PUT', '/calls/c1', body)
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, fields])
+  })
+
+  test('keep the people with whom they began', async () => {
+    await using calls = await startCalls()
+    const { service, host, feed } = calls
+    await calls.report('active')
+    const other = await service.register()
+    const body = { state: 'ended', host_id: host.id, guest_id: other.id }
+    expect(codeOf(await feed('PUT', '/calls/call-1', body))).toEqual([409, 'conflict'])
+    const oneself = { state: 'active', host_id: host.id, guest_id: host.id }
+    expect((await feed('PUT', '/calls/c2', oneself)).status).toBe(400)
+    expect((await feed('PUT', `/calls/${'x'.repeat(129)}`, body)).status).toBe(404)
+  })
+
+  test('are asked for by nobody unless configured', async () => {
+    await using service = await startService()
+    const { a, conversationId } = await service.pair()
+    expect((await service.say(a, conversationId, 'hello')).status).toBe(201)
+  })
+})
+
+describe('accounts', () => {
+  test('show and change what the platform decides', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const ada = await service.register('ada')
+    const shown = await feed('GET', `/users/${ada.id}`)
+    expect(shown.body).toEqual({
+      id: ada.id,
+      email: 'ada@example.com',
+      display_name: 'ada',
+      role: 'user',
+      email_verified: false,
+      created_at: expect.any(String),
+      avatar_url: expect.any(String),
+      locale: 'en',
+      disabled: false,
+    })
+    const changes = {
+      role: 'host',
+      email_verified: true,
+      display_name: ' Ada L. ',
+      avatar_url: 'https://example.com/a.png',
+    }
+    const changed = await feed('PATCH', `/users/${ada.id}`, { ...changes, id: unknownId })
+    expect(changed.body).toEqual({ ...shown.body, ...changes, display_name: 'Ada L.' })
+  })
+
+  test.each([
+    [{ email_verified: true }, 'verified_user', true],
+    [{ email_verified: true, role: 'host' }, 'host', true],
+    [{ role: 'user', email_verified: true }, 'verified_user', true],
+    [{ email_verified: false, role: 'admin' }, 'admin', false],
+  ])('%j makes a %s', async (changes, role, email_verified) => {
+    await using started = await startWithKey()
+    const { id } = await started.service.register()
+    const { body } = await started.feed('PATCH', `/users/${id}`, changes)
+    expect(body).toMatchObject({ role, email_verified })
+  })
+
+  test('lose the role with the verified address', async () => {
+    await using started = await startWithKey()
+    const { id } = await started.service.registerAs('verified_user')
+    const { body } = await started.feed('PATCH', `/users/${id}`, { email_verified: false })
+    expect(body).toMatchObject({ role: 'user', email_verified: false })
+  })
+
+  test('are shut out at once, sockets too, and the last admin stays', async () => {
+    await using started = await startWithKey(undefined, { listen: true })
+    const { service, feed } = started
+    const ada = await service.register()
+    const socket = await service.connect(ada)
+    await feed('PATCH', `/users/${ada.id}`, { disabled: true })
+    expect(await socket.closed).toBe(4403)
+    expect((await service.call('GET', '/v1/users/me', { token: ada.token })).status).toBe(401)
+    const { id } = service.sqlite
+      .query<{ id: string }, []>("SELECT id FROM users WHERE role = 'admin'")
+      .get() ?? { id: '' }
+    expect(codeOf(await feed('PATCH', `/users/${id}`, { role: 'user' }))).toEqual([409, 'conflict'])
+  })
+
+  test.each([
+    [{ role: 'king' }, 'role'],
+    [{ email_verified: 'yes' }, 'email_verified'],
+    [{ display_name: '' }, 'display_name'],
+    [{ avatar_url: 'ftp://example.com' }, 'avatar_url'],
+    [{ disabled: 1 }, 'disabled'],
+  ])('refuse %j', async (changes, field) => {
+    await using started = await startWithKey()
+    const { id } = await started.service.register()
+    const { status, body } = await started.feed('PATCH', `/users/${id}`, changes)
+    expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
+    expect((await started.feed('GET', `/users/${unknownId}`)).status).toBe(404)
+  })
+})
