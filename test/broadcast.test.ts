@@ -1,0 +1,220 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { addFollowers } from './support/audience.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { call, meet, startServer } from './support/process.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+
+async function startHost(fans = 0, options: Parameters<typeof startService>[0] = {}) {
+  const service = await startService(options)
+  const host = await service.registerAs('host', 'host')
+  const followerIds = addFollowers(service.sqlite, host.id, fans)
+  const broadcast = (body: unknown, headers = {}) =>
+    service.call('POST', '/v1/chat/broadcast', { token: host.token, body, headers })
+  const progress = async (id: string) =>
+    (await service.call('GET', `/v1/chat/broadcasts/${id}`, { token: host.token })).body
+  return {
+    service,
+    host,
+    followerIds,
+    broadcast,
+    progress,
+    async completed(id: string) {
+      while ((await progress(id)).status !== 'completed') await Bun.sleep(5)
+      return progress(id)
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+async function follow(service: TestService, host: Person, fan: Person) {
+  const { token } = await service.issueKey()
+  await service.call('PUT', `/v1/service/follows/${host.id}/${fan.id}`, { token })
+}
+
+const inbox = async (service: TestService, { token }: Person) =>
+  (await service.call('GET', '/v1/chat/conversations', { token })).body.data
+
+/** Messages of a broadcast, and to how many different people. */
+function copies(sqlite: Database) {
+  return sqlite
+    .query(
+      'SELECT count(*) AS messages, count(DISTINCT recipient_id) AS people FROM messages WHERE broadcast_id IS NOT NULL',
+    )
+    .get()
+}
+
+describe('a broadcast', () => {
+  test('to few is done with its answer: a conversation and an unread message for each', async () => {
+    await using started = await startHost()
+    const { service, host, broadcast } = started
+    const [fan, friend] = [await service.register('fan'), await service.register('friend')]
+    await follow(service, host, fan)
+    await follow(service, host, friend)
+    const before = await service.openConversation(host, friend)
+    const { status, body } = await broadcast({ body: 'live at nine' })
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.any(String),
+        body: 'live at nine',
+        recipients_count: 2,
+        status: 'completed',
+        created_at: expect.any(String),
+      },
+    ])
+    const [[toFan], [toFriend]] = [await inbox(service, fan), await inbox(service, friend)]
+    expect(toFan).toMatchObject({
+      participant: { id: host.id },
+      unread_count: 1,
+      last_message: { body: 'live at nine', type: 'text' },
+    })
+    expect(toFriend.id).toBe(before)
+    expect(
+      (await inbox(service, host)).map((item: { unread_count: number }) => item.unread_count),
+    ).toEqual([0, 0])
+  })
+
+  test('to nobody is completed', async () => {
+    await using started = await startHost()
+    const { body } = await started.broadcast({ body: 'anybody?' })
+    expect(body).toMatchObject({ recipients_count: 0, status: 'completed' })
+  })
+
+  test('to many goes on as a job, which tells how far it has come', async () => {
+    await using started = await startHost(300)
+    const { service, broadcast, completed } = started
+    const { body } = await broadcast({ body: 'hello all' })
+    expect(body).toMatchObject({ recipients_count: 300, status: 'processing' })
+    expect(await completed(body.id)).toEqual({
+      ...body,
+      status: 'completed',
+      delivered_count: 300,
+    })
+    expect(copies(service.sqlite)).toEqual({ messages: 300, people: 300 })
+    expect(service.sqlite.query('SELECT count(*) AS n FROM outbox').get()).toEqual({ n: 0 })
+  })
+
+  test('reaches those who follow when their turn comes, and says so at the end', async () => {
+    await using started = await startHost(120)
+    const { service, host, followerIds, broadcast, completed } = started
+    const { token } = await service.issueKey()
+    const { body } = await broadcast({ body: 'hello all' })
+    const last = followerIds.at(-1)
+    await service.call('DELETE', `/v1/service/follows/${host.id}/${last}`, { token })
+    expect(await completed(body.id)).toMatchObject({ recipients_count: 119, delivered_count: 119 })
+  })
+
+  test('comes as a frame to followers who are online, and not as an echo to the host', async () => {
+    await using started = await startHost(0, { listen: true })
+    const { service, host, broadcast } = started
+    const fan = await service.register('fan')
+    await follow(service, host, fan)
+    const [socket, own] = [await service.connect(fan), await service.connect(host)]
+    await broadcast({ body: 'live at nine' })
+    const frame = await socket.next('new_message')
+    expect(frame.message).toMatchObject({ sender_id: host.id, body: 'live at nine', type: 'text' })
+    await own.settled()
+    expect(own.frames).toEqual([])
+  })
+
+  test('is sent once, however often it is posted with one key', async () => {
+    await using started = await startHost(120)
+    const { service, broadcast, completed } = started
+    const body = { body: 'only once', client_id: 'b1' }
+    const answers = await Promise.all([broadcast(body), broadcast(body), broadcast(body)])
+    const later = await broadcast({ body: 'only once' }, { 'x-idempotency-key': 'b1' })
+    const ids = [...answers, later].map((answer) => answer.body.id)
+    expect(new Set(ids).size).toBe(1)
+    expect(later.headers.get('idempotent-replayed')).toBe('true')
+    await completed(ids[0])
+    expect(copies(service.sqlite)).toEqual({ messages: 120, people: 120 })
+    expect((await broadcast({ body: 'something else', client_id: 'b1' })).status).toBe(409)
+  })
+
+  test.each([
+    ['user', true, 403],
+    ['verified_user', true, 403],
+    ['host', false, 403],
+    ['host', true, 201],
+    ['admin', false, 201],
+  ])(
+    'by a %s whose address is verified: %p is answered with %i',
+    async (role, verified, status) => {
+      await using service = await startService()
+      const { id, token } = await service.registerAs(role)
+      service.sqlite.run('UPDATE users SET email_verified = ? WHERE id = ?', [verified, id])
+      const answer = await service.call('POST', '/v1/chat/broadcast', {
+        token,
+        body: { body: 'hi' },
+      })
+      expect(answer.status).toBe(status)
+      const wrong = await service.call('POST', '/v1/chat/broadcast', { token, body: {} })
+      expect(wrong.status).toBe(status === 201 ? 400 : 403)
+    },
+  )
+
+  test.each([{}, { body: '' }, { body: ' \n' }, { body: 'x'.repeat(5_001) }, { body: 5 }])(
+    'with %j is refused',
+    async (body) => {
+      await using started = await startHost()
+      const answer = await started.broadcast(body)
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['body']])
+    },
+  )
+
+  test('shows its progress to its sender alone', async () => {
+    await using started = await startHost()
+    const { service, broadcast } = started
+    const { body } = await broadcast({ body: 'hello' })
+    const { token } = await service.registerAs('admin')
+    const look = (id: string) => service.call('GET', `/v1/chat/broadcasts/${id}`, { token })
+    expect([(await look(body.id)).status, (await look(unknownId)).status]).toEqual([403, 404])
+  })
+
+  test('is in the export of its sender, once', async () => {
+    await using started = await startHost(3)
+    const { service, host, broadcast } = started
+    const { body } = await broadcast({ body: 'hello' })
+    const mine = await service.call('GET', '/v1/users/me/export', { token: host.token })
+    expect([mine.body.broadcasts, mine.body.messages]).toEqual([[body], []])
+  })
+})
+
+test('kill -9 ten times in the middle of a broadcast to 20,000: each follower gets one message', async () => {
+  using directory = temporaryDirectory()
+  const dataDir = directory.path
+  const count = 20_000
+  const first = await startServer({ dataDir })
+  const { a: host } = await meet(first.base)
+  await first.kill('SIGTERM')
+  using sqlite = new Database(join(dataDir, 'hostline.db'))
+  sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [host.id])
+  addFollowers(sqlite, host.id, count)
+
+  let id = ''
+  for (let kill = 0; kill < 10; kill++) {
+    await using server = await startServer({ dataDir })
+    const post = { token: host.token, body: { body: 'hello all', client_id: 'once' } }
+    const answer = await call(server.base, 'POST', '/v1/chat/broadcast', post)
+    id = answer.body.id
+    expect(answer.body.status).toBe('processing')
+    await Bun.sleep(Math.random() * 60)
+    await server.kill('SIGKILL')
+  }
+  await using server = await startServer({ dataDir })
+  const path = `/v1/chat/broadcasts/${id}`
+  let seen = { status: '', delivered_count: 0 }
+  while (seen.status !== 'completed') {
+    await Bun.sleep(50)
+    seen = (await call(server.base, 'GET', path, { token: host.token })).body
+  }
+  expect(seen.delivered_count).toBe(count)
+  expect(copies(sqlite)).toEqual({ messages: count, people: count })
+  const unread =
+    'SELECT count(*) AS n, sum(unread_count) AS unread FROM participants WHERE other_user_id = ?'
+  expect(sqlite.query(unread).get(host.id)).toMatchObject({ unread: count })
+}, 60_000)
