@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'bun:test'
+import { readConfig } from '../src/config.ts'
+import { createIds } from '../src/lib/ids.ts'
+import { openService } from '../src/serve.ts'
+import { createTestClock } from './support/clock.ts'
+import { createRandom } from './support/random.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+import type { TestSocket } from './support/socket.ts'
+
+const beginning = '0'.repeat(26)
+const theEnd = `7${'Z'.repeat(25)}`
+
+async function startPair() {
+  const service = await startService({ listen: true, environment: { RATE_LIMIT_FRAMES: 'off' } })
+  return {
+    service,
+    ...(await service.pair()),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+async function sayMany(service: TestService, from: Person, conversationId: string, count: number) {
+  const ids: string[] = []
+  for (let n = 0; n < count; n++) {
+    ids.push((await service.say(from, conversationId, `message ${n}`)).body.id)
+  }
+  return ids
+}
+
+const messageIds = ({ frames }: TestSocket) =>
+  frames.filter(({ type }) => type === 'new_message').map(({ message }) => message.id)
+
+describe('frames that were asked for', () => {
+  test('none of them come unasked', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const [ada, other, bob] = [
+      await service.connect(a),
+      await service.connect(a),
+      await service.connect(b),
+    ]
+    ada.send({ type: 'message', conversation_id: conversationId, body: 'hi', client_id: 'm1' })
+    await bob.next('new_message')
+    bob.send({ type: 'read', conversation_id: conversationId })
+    for (const socket of [ada, other]) await socket.next('read_receipt')
+    for (const socket of [ada, other, bob]) await socket.settled()
+    const types = [ada, other, bob].map(({ frames }) => frames.map(({ type }) => type))
+    expect(types).toEqual([['new_message'], ['new_message'], []])
+  })
+
+  test('ack answers the socket that sent, also a second time', async () => {
+    await using pair = await startPair()
+    const { service, a, conversationId } = pair
+    const ada = await service.connect(a, '&events=ack')
+    const other = await service.connect(a, '&events=ack,read')
+    const frame = { type: 'message', conversation_id: conversationId, body: 'hi', client_id: 'm1' }
+    ada.send(frame)
+    const { message } = await ada.next('new_message')
+    expect(await ada.next('ack')).toEqual({ type: 'ack', client_id: 'm1', message })
+    ada.send(frame)
+    expect(await ada.next('ack')).toEqual({ type: 'ack', client_id: 'm1', message })
+    await other.settled()
+    expect(messageIds(ada)).toEqual([])
+    expect(other.frames.map(({ type }) => type)).toEqual(['new_message'])
+  })
+
+  test('conversation_read reaches the other devices of who read', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    await service.say(a, conversationId, 'hi')
+    const [phone, laptop] = [
+      await service.connect(b, '&events=read'),
+      await service.connect(b, '&events=read'),
+    ]
+    phone.send({ type: 'read', conversation_id: conversationId })
+    const read = { type: 'conversation_read', conversation_id: conversationId, unread_count: 0 }
+    expect(await laptop.next('conversation_read')).toEqual(read)
+    await phone.settled()
+    expect(phone.frames).toEqual([])
+    await service.call('PUT', `/v1/chat/conversations/${conversationId}/read`, { token: b.token })
+    expect(await phone.next('conversation_read')).toEqual(read)
+  })
+
+  test.each([
+    ['&events=ack,presence', 'events'],
+    ['&since=yesterday', 'since'],
+    ['&since=', 'since'],
+  ])('%s is refused before the upgrade', async (query, field) => {
+    await using pair = await startPair()
+    const { service, a } = pair
+    const answer = await service.call('GET', `/v1/chat/ws?token=${a.token}${query}`)
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])
+    const stranger = await service.call('GET', `/v1/chat/ws?token=x${query}`)
+    expect(stranger.status).toBe(401)
+  })
+})
+
+describe('catching up over the socket', () => {
+  test('brings what was missed, own messages too, in order, before what comes live', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const ids = await sayMany(service, a, conversationId, 250)
+    ids.push(...(await sayMany(service, b, conversationId, 3)))
+    const bob = await service.connect(b, `&since=${ids[9]}`)
+    const live = (await service.say(a, conversationId, 'live')).body.id
+    while (messageIds(bob).at(-1) !== live) await Bun.sleep(2)
+    expect(messageIds(bob)).toEqual([...ids.slice(10), live])
+  })
+
+  test('tells each message with every field, as it was told live', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const live = await service.connect(b)
+    await service.say(a, conversationId, 'hi')
+    const replayed = await service.connect(b, `&since=${beginning}`)
+    expect(await replayed.next('new_message')).toEqual(await live.next('new_message'))
+  })
+
+  test('holds back what happens meanwhile until the replay is through', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    await sayMany(service, a, conversationId, 150)
+    const ada = await service.connect(a, `&since=${beginning}`)
+    await service.call('PUT', `/v1/chat/conversations/${conversationId}/read`, { token: b.token })
+    await ada.next('read_receipt')
+    expect(messageIds(ada)).toHaveLength(150)
+  })
+
+  test('from a place that no message has reached yet, nothing later is withheld', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    await service.say(a, conversationId, 'before')
+    const bob = await service.connect(b, `&since=${theEnd}`)
+    await service.say(a, conversationId, 'after')
+    expect((await bob.next('new_message')).message.body).toBe('after')
+  })
+
+  test('goes at the pace of the reader, and meets what is sent meanwhile once', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const send = () => service.say(a, conversationId, 'x'.repeat(5_000))
+    const before = await Promise.all(Array.from({ length: 600 }, send))
+    const bob = await service.connect(b, `&since=${beginning}`)
+    const meanwhile = await Promise.all(Array.from({ length: 50 }, send))
+    const ids = [...before, ...meanwhile].map(({ body }) => body.id).sort()
+    while (messageIds(bob).at(-1) !== ids.at(-1)) await Bun.sleep(5)
+    expect(messageIds(bob)).toEqual(ids)
+  })
+
+  test('does not bring the copies of a broadcast back to the host', async () => {
+    await using service = await startService({ listen: true })
+    const [host, fan] = [await service.registerAs('host'), await service.register()]
+    const { token } = await service.issueKey()
+    await service.call('PUT', `/v1/service/follows/${host.id}/${fan.id}`, { token })
+    const broadcast = { token: host.token, body: { body: 'hello' } }
+    await service.call('POST', '/v1/chat/broadcast', broadcast)
+    const [own, theirs] = [
+      await service.connect(host, `&since=${beginning}`),
+      await service.connect(fan, `&since=${beginning}`),
+    ]
+    expect((await theirs.next('new_message')).message.body).toBe('hello')
+    await own.settled()
+    expect(own.frames).toEqual([])
+  })
+})
+
+describe('catching up over REST', () => {
+  const page = async (service: TestService, { token }: Person, query: string) =>
+    (await service.call('GET', `/v1/chat/messages?${query}`, { token })).body
+
+  test('pages what came and what was sent after a message, oldest first', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const ids = await sayMany(service, a, conversationId, 5)
+    ids.push(...(await sayMany(service, b, conversationId, 2)))
+    const first = await page(service, b, `since=${ids[1]}&limit=3`)
+    expect(first.pagination).toEqual({ cursor: expect.any(String), has_more: true, limit: 3 })
+    const { cursor } = first.pagination
+    const second = await page(service, b, `since=${ids[1]}&limit=3&cursor=${cursor}`)
+    expect(second.pagination).toEqual({ cursor: null, has_more: false, limit: 3 })
+    const found = [...first.data, ...second.data].map(({ id }: { id: string }) => id)
+    expect(found).toEqual(ids.slice(2))
+  })
+
+  test('begins at the beginning without since, and shows whole messages of one’s own alone', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const sent = await service.say(a, conversationId, 'hi')
+    const stranger = await service.register()
+    expect(await page(service, b, '')).toEqual({
+      data: [sent.body],
+      pagination: { cursor: null, has_more: false, limit: 50 },
+    })
+    expect((await page(service, stranger, '')).data).toEqual([])
+  })
+
+  test.each(['since=x', 'since=', 'limit=0', 'limit=x', 'cursor=x', 'since=1&since=2'])(
+    'refuses ?%s',
+    async (query) => {
+      await using service = await startService()
+      const { token } = await service.register()
+      const { status, body } = await service.call('GET', `/v1/chat/messages?${query}`, { token })
+      expect([status, Object.keys(body.error.details)]).toEqual([400, [query.split('=')[0] ?? '']])
+    },
+  )
+})
+
+describe('ids', () => {
+  test('rise above those of an earlier process, even when the clock was set back', () => {
+    const clock = createTestClock()
+    const before = createIds(clock)
+    const newest = [before(), before()].at(-1) ?? ''
+    clock.advance(-3_600_000)
+    const after = createIds(clock, newest)
+    const [first, second] = [after(), after()]
+    expect([newest < first, first < second]).toEqual([true, true])
+  })
+
+  test('of messages do so in a service that starts again', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { a, conversationId } = await service.pair()
+    const old = (await service.say(a, conversationId, 'before')).body.id
+    await service.stop()
+    clock.advance(-60_000)
+    const config = readConfig({ DATA_DIR: service.directory }, false)
+    const silent = { debug() {}, info() {}, warn() {}, error() {} }
+    const again = await openService(config, silent, () => {}, { clock })
+    const path = `http://localhost/v1/chat/conversations/${conversationId}/messages`
+    const headers = { authorization: `Bearer ${a.token}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ body: 'after' })
+    const answer = await again.app.handle(new Request(path, { method: 'POST', headers, body }))
+    const { id } = (await answer.json()) as { id: string }
+    await again.close()
+    expect(id > old).toBe(true)
+  })
+})
+
+// Devices come and go at random while messages flow; whatever they got on the way must be all, once, in order.
+test.each([1, 2, 3])(
+  'random disconnects of several devices lose and double nothing (seed %i)',
+  async (seed) => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const random = createRandom(seed)
+    const c = await service.register()
+    const second = await service.openConversation(c, b)
+    const acknowledged: string[] = []
+    let isOver = false
+
+    const sender = async (from: Person, conversation: string) => {
+      for (let n = 0; n < 150; n++) {
+        const { status, body } = await service.say(from, conversation, `${from.id} ${n}`)
+        expect(status).toBe(201)
+        acknowledged.push(body.id)
+      }
+    }
+    const device = async () => {
+      const got: string[] = []
+      const takeFrom = (socket: TestSocket) => {
+        got.push(...messageIds(socket))
+        socket.frames.length = 0
+      }
+      while (!isOver) {
+        const socket = await service.connect(b, `&since=${got.at(-1) ?? beginning}`)
+        await Bun.sleep(random.below(25))
+        socket.close()
+        takeFrom(socket) // what arrives after this line is lost to the device
+        socket.frames.push = () => 0
+      }
+      const socket = await service.connect(b, `&since=${got.at(-1) ?? beginning}`)
+      while (got.length < acknowledged.length) {
+        await Bun.sleep(2)
+        takeFrom(socket)
+      }
+      await socket.settled()
+      takeFrom(socket)
+      return got
+    }
+    const devices = [device(), device(), device(), device()]
+    await Promise.all([
+      sender(a, conversationId),
+      sender(a, conversationId),
+      sender(b, conversationId),
+      sender(c, second),
+    ])
+    isOver = true
+    acknowledged.sort()
+    expect(new Set(acknowledged).size).toBe(600)
+    for (const got of await Promise.all(devices)) expect(got).toEqual(acknowledged)
+  },
+)

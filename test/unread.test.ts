@@ -1,0 +1,112 @@
+import { expect, test } from 'bun:test'
+import type { ConversationListItem } from '../src/modules/chat/model.ts'
+import { createTestClock } from './support/clock.ts'
+import { createRandom } from './support/random.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+/** What the conversation list must say, kept in the plainest way: a list of messages and who has read how many. */
+function createModel() {
+  const talks = new Map<string, { people: [string, string]; activity: number }>()
+  const messages: { talk: string; from: string; body: string }[] = []
+  const readUpTo = new Map<string, number>()
+
+  return {
+    opened(talk: string, people: [string, string], now: number) {
+      if (!talks.has(talk)) talks.set(talk, { people, activity: now })
+    },
+    said(talk: string, from: string, body: string, now: number) {
+      messages.push({ talk, from, body })
+      const known = talks.get(talk)
+      if (known) known.activity = now
+    },
+    read(talk: string, by: string) {
+      readUpTo.set(`${talk} ${by}`, messages.length)
+    },
+    inboxOf(user: string) {
+      return [...talks]
+        .filter(([, { people }]) => people.includes(user))
+        .sort(([, a], [, b]) => b.activity - a.activity)
+        .map(([talk]) => ({
+          id: talk,
+          unread: messages.filter(
+            ({ talk: of, from }, n) =>
+              of === talk && from !== user && n >= (readUpTo.get(`${talk} ${user}`) ?? 0),
+          ).length,
+          last: messages.findLast(({ talk: of }) => of === talk)?.body ?? null,
+        }))
+    },
+  }
+}
+
+async function inboxOf(service: TestService, { token }: Person) {
+  const { body } = await service.call('GET', '/v1/chat/conversations?per_page=100', { token })
+  expect(body.pagination.total).toBe(body.data.length)
+  return body.data.map(({ id, unread_count, last_message }: ConversationListItem) => ({
+    id,
+    unread: unread_count,
+    last: last_message?.body ?? null,
+  }))
+}
+
+test.each([11, 12, 13])(
+  'unread counts, order and last message are exact under random operations (seed %i)',
+  async (seed) => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const random = createRandom(seed)
+    const model = createModel()
+    const people: Person[] = [await service.registerAs('host')]
+    for (let n = 0; n < 4; n++) people.push(await service.register())
+    const [host, fan] = people as [Person, Person]
+    const { token } = await service.issueKey()
+    await service.call('PUT', `/v1/service/follows/${host.id}/${fan.id}`, { token })
+    const talks = new Map<string, [Person, Person]>()
+
+    const open = async (a: Person, b: Person) => {
+      if (a === b) return
+      const id = await service.openConversation(a, b)
+      model.opened(id, [a.id, b.id], clock.now())
+      talks.set(id, [a, b])
+    }
+    const anyTalk = () => random.pick([...talks])
+    const operations = [
+      () => open(random.pick(people), random.pick(people)),
+      async () => {
+        const [id, both] = anyTalk()
+        const from = random.pick(both)
+        const body = `message ${random.below(1_000_000)}`
+        const path = `/v1/chat/conversations/${id}/messages`
+        const send = { token: from.token, body: { body, client_id: body } }
+        await service.call('POST', path, send)
+        if (random.next() < 0.3) await service.call('POST', path, send) // a retry counts once
+        model.said(id, from.id, body, clock.now())
+      },
+      async () => {
+        const [id, both] = anyTalk()
+        const by = random.pick(both)
+        await service.call('PUT', `/v1/chat/conversations/${id}/read`, { token: by.token })
+        model.read(id, by.id)
+      },
+      async () => {
+        const body = `to all ${random.below(1_000_000)}`
+        await service.call('POST', '/v1/chat/broadcast', { token: host.token, body: { body } })
+        await open(host, fan)
+        const [id] = [...talks].find(([, both]) => both.includes(host) && both.includes(fan)) ?? [
+          '',
+        ]
+        model.said(id, host.id, body, clock.now())
+      },
+    ]
+
+    await open(host, fan)
+    for (let step = 0; step < 200; step++) {
+      clock.advance(1)
+      await random.pick(operations)()
+      const looked = random.pick(people)
+      expect(await inboxOf(service, looked)).toEqual(model.inboxOf(looked.id))
+    }
+    for (const person of people) {
+      expect(await inboxOf(service, person)).toEqual(model.inboxOf(person.id))
+    }
+  },
+)
