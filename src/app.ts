@@ -1,5 +1,7 @@
+import { Type } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { AuditTrail } from './db/audit-trail.ts'
+import { describeChannel } from './http/asyncapi.ts'
 import { readJson } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { routeBase } from './http/exchange.ts'
@@ -21,10 +23,12 @@ import { accountServiceRoutes } from './modules/accounts/service-routes.ts'
 import { broadcastRoutes } from './modules/chat/broadcast-routes.ts'
 import type { Broadcasts } from './modules/chat/broadcasts.ts'
 import type { ChatChannel } from './modules/chat/channel.ts'
+import { clientFrames } from './modules/chat/frames.ts'
 import type { AvatarUrl } from './modules/chat/model.ts'
 import { chatRoutes } from './modules/chat/routes.ts'
+import { serverFrames } from './modules/chat/server-frames.ts'
 import type { ChatService } from './modules/chat/service.ts'
-import { chatSocketRoute } from './modules/chat/socket.ts'
+import { chatSocketRoute, socketQuery } from './modules/chat/socket.ts'
 import type { Calls } from './modules/platform/calls.ts'
 import { feedRoutes } from './modules/platform/feed-routes.ts'
 import type { Follows } from './modules/platform/follows.ts'
@@ -59,6 +63,16 @@ export type AppOptions = {
   publicUrl: string
 }
 
+const channelDoc = {
+  address: '/v1/chat/ws',
+  title: 'Chat channel',
+  description:
+    'JSON frames both ways, one object each. The access token comes as `token` in the query, in the Authorization header, or as a subprotocol `bearer.<token>` beside `hostline.v1`.',
+  query: { token: Type.String({ description: 'A valid access token.' }), ...socketQuery },
+  received: clientFrames,
+  sent: serverFrames,
+}
+
 /** The application over its services: the pipeline in front, then the modules' routes. */
 export function createApp(options: AppOptions) {
   const { version, publicUrl, log } = options
@@ -75,7 +89,16 @@ export function createApp(options: AppOptions) {
     .use(chatRoutes(options))
     .use(broadcastRoutes(options))
     .use(chatSocketRoute(options))
-    .use(descriptionRoute(() => describeApi(routes, version, publicUrl)))
+    .use(
+      descriptionRoute('/v1/openapi.json', 'This description (OpenAPI 3.1)', () =>
+        describeApi(routes, version, publicUrl),
+      ),
+    )
+    .use(
+      descriptionRoute('/v1/asyncapi.json', 'The WebSocket channel (AsyncAPI 3.0)', () =>
+        describeChannel(channelDoc, version, publicUrl),
+      ),
+    )
   const findRoute = createRouteFinder(describedRoutes(routes))
 
   return new Elysia({

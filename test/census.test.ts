@@ -40,6 +40,7 @@ test('nothing is open that is not meant to be', () => {
     '/reset-password',
     '/set-up',
     '/v1/.well-known/jwks.json',
+    '/v1/asyncapi.json',
     '/v1/auth/login',
     '/v1/auth/password/forgot',
     '/v1/auth/password/reset',

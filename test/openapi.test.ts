@@ -169,6 +169,9 @@ test('real answers are as described: bodies, statuses and headers', async () => 
   const { a, b, conversationId: id } = await service.pair()
   await service.say(b, id, 'hello')
   const { token } = a
+  const admin = await service.registerAs('admin', 'root')
+  const [key, other] = [await service.issueKey(), await service.issueKey(['users'])]
+  const report = { state: 'active', host_id: a.id, guest_id: b.id }
   const message = {
     body: 'a',
     type: 'file',
@@ -225,6 +228,22 @@ test('real answers are as described: bodies, statuses and headers', async () => 
     ['GET', '/v1/chat/conversations/{id}/messages', { token }, 200],
     ['GET', '/v1/chat/conversations/{id}/messages?limit=1', { token }, 200],
     ['PUT', '/v1/chat/conversations/{id}/read', { token }, 204],
+    ['GET', '/v1/chat/messages', { token }, 200],
+    ['GET', '/v1/chat/messages?since=x', { token }, 400],
+    ['POST', '/v1/chat/broadcast', { token, body: { body: 'x' } }, 403],
+    ['POST', '/v1/chat/broadcast', { token: admin.token, body: { body: 'x' } }, 201],
+    ['GET', '/v1/chat/broadcasts/{id}', { token }, 404],
+    ['GET', '/v1/admin/service-keys', { token: admin.token }, 200],
+    ['POST', '/v1/admin/service-keys', { token: admin.token, body: { name: 'x' } }, 201],
+    ['POST', '/v1/admin/service-keys', { token: admin.token, body: {} }, 400],
+    ['DELETE', '/v1/admin/service-keys/{id}', { token: admin.token }, 404],
+    ['GET', '/v1/service/users/{id}', { token: key.token }, 404],
+    ['PATCH', '/v1/service/users/{id}', { token, body: {} }, 401],
+    ['PUT', '/v1/service/follows/{host_id}/{follower_id}', { token: key.token }, 404],
+    ['DELETE', '/v1/service/follows/{host_id}/{follower_id}', { token: other.token }, 403],
+    ['PUT', '/v1/service/follows/{host_id}', { token: key.token, body: {} }, 400],
+    ['PUT', '/v1/service/calls/{call_session_id}', { token: key.token, body: report }, 200],
+    ['GET', '/v1/asyncapi.json', {}, 200],
     ['POST', '/v1/auth/logout', { token, body: { refresh_token: a.refreshToken } }, 204],
   ]
   for (const [method, path, call, status] of calls) {

@@ -3,10 +3,10 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { ErrorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
 import { catalogues } from '../lib/messages.ts'
+import { createSchemas, type Json } from './described-schemas.ts'
 import type { Access } from './exchange.ts'
 import { type DescribedRoute, describedRoutes } from './route-table.ts'
 
-type Json = { [key: string]: unknown }
 type Operation = Json & {
   responses?: Json
   requestBody?: { content: Json }
@@ -119,21 +119,8 @@ function capital(word: string) {
 
 /** Collects what the operations share: schemas that have a title, error answers, headers. */
 function createComponents() {
-  const schemas: Json = {}
+  const { lift, schemas } = createSchemas()
   const responses: Json = {}
-
-  // A schema with a title becomes a component of that name wherever it appears.
-  function lift(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map(lift)
-    if (typeof value !== 'object' || value === null) return value
-    const literals = literalsOf(value as Json)
-    if (literals) return literals
-    const lifted = Object.fromEntries(Object.entries(value).map(([key, part]) => [key, lift(part)]))
-    const { title } = lifted
-    if (typeof title !== 'string') return lifted
-    schemas[title] = lifted
-    return { $ref: `#/components/schemas/${title}` }
-  }
 
   function headers(isLimited: boolean, more: string[] = []) {
     const names = isLimited ? [...successHeaders, ...more] : ['X-Request-ID', ...more]
@@ -168,14 +155,6 @@ function createComponents() {
     errors,
     all: () => ({ schemas, responses, headers: headerComponents, securitySchemes }),
   }
-}
-
-/** `enum` for a union of text literals, which says the same in one line. */
-function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
-  if (!Array.isArray(anyOf)) return undefined
-  const values = anyOf.map((option: Json) => option['const'])
-  if (!values.every((value) => typeof value === 'string')) return undefined
-  return { ...rest, type: 'string', enum: values }
 }
 
 const integerHeader = (description: string) => ({ description, schema: { type: 'integer' } })

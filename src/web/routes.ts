@@ -145,11 +145,15 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
   return text
 }
 
-/** The API description itself, made once from the routes it is a part of. */
-export function descriptionRoute(describe: () => Promise<object>) {
-  let description: Promise<object> | undefined
-  return new Elysia({ name: 'description' }).use(routeBase).get(
-    '/v1/openapi.json',
+/** A description of the interface, made once from what it describes, which may be itself. */
+export function descriptionRoute(
+  path: `/v1/${string}`,
+  summary: string,
+  describe: () => Promise<object> | object,
+) {
+  let description: Promise<object> | object | undefined
+  return new Elysia({ name: path }).use(routeBase).get(
+    path,
     () => {
       description ??= describe()
       return description
@@ -159,8 +163,8 @@ export function descriptionRoute(describe: () => Promise<object>) {
       limit: 'default',
       detail: operation({
         tag,
-        summary: 'This description (OpenAPI 3.1)',
-        success: { 200: Type.Object({ openapi: Type.String() }, { additionalProperties: true }) },
+        summary,
+        success: { 200: Type.Object({}, { additionalProperties: true }) },
       }),
     },
   )
@@ -177,7 +181,8 @@ function startPage(version: string) {
 <h1>Hostline</h1>
 <p>Version ${version} is running.</p>
 <ul>
-<li><a href="/v1/openapi.json">API description (OpenAPI 3.1)</a></li>
+<li><a href="/v1/openapi.json">API description (OpenAPI 3.1)</a>,
+<a href="/v1/asyncapi.json">its WebSocket channel (AsyncAPI 3.0)</a></li>
 <li><a href="/.well-known/jwks.json">Public keys (JWKS)</a></li>
 <li><a href="/healthz">Health</a> and <a href="/readyz">readiness</a></li>
 </ul>

@@ -21,14 +21,23 @@ export const clientFrames = {
         ...messageFields,
         message_type: Maybe(OneOfMessageTypes),
       },
-      open,
+      { ...open, description: 'Send a message.' },
     ),
     (frame) => messageProblems(frame, frame.message_type),
   ),
-  typing: Type.Object({ type: Type.Literal('typing'), ...conversation }, open),
-  read: Type.Object({ type: Type.Literal('read'), ...conversation }, open),
-  auth: Type.Object({ type: Type.Literal('auth'), token: Type.String() }, open),
-  ping: Type.Object({ type: Type.Literal('ping') }, open),
+  typing: Type.Object(
+    { type: Type.Literal('typing'), ...conversation },
+    { ...open, description: 'Tell the other user that one is typing.' },
+  ),
+  read: Type.Object(
+    { type: Type.Literal('read'), ...conversation },
+    { ...open, description: 'Mark a conversation as read.' },
+  ),
+  auth: Type.Object(
+    { type: Type.Literal('auth'), token: Type.String() },
+    { ...open, description: 'Go on with a newer access token of the same user.' },
+  ),
+  ping: Type.Object({ type: Type.Literal('ping') }, { ...open, description: 'Ask for a pong.' }),
 }
 
 type ClientFrames = typeof clientFrames

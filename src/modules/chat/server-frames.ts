@@ -8,45 +8,91 @@ import type { MessageRow } from './store.ts'
 
 const conversation = { conversation_id: Type.String() }
 
-export const NewMessageFrame = Type.Object({ type: Type.Literal('new_message'), message: Message })
+export const NewMessageFrame = Type.Object(
+  { type: Type.Literal('new_message'), message: Message },
+  {
+    description: 'A message, to every socket of both users.',
+  },
+)
 export type NewMessageFrame = Static<typeof NewMessageFrame>
 
 const passedOn = { ...conversation, user_id: Type.String() }
-export const TypingFrame = Type.Object({ type: Type.Literal('typing'), ...passedOn })
+export const TypingFrame = Type.Object(
+  { type: Type.Literal('typing'), ...passedOn },
+  {
+    description: 'The other user is typing.',
+  },
+)
 export type TypingFrame = Static<typeof TypingFrame>
-export const ReadReceiptFrame = Type.Object({ type: Type.Literal('read_receipt'), ...passedOn })
+export const ReadReceiptFrame = Type.Object(
+  { type: Type.Literal('read_receipt'), ...passedOn },
+  {
+    description: 'The other user has read the conversation.',
+  },
+)
 export type ReadReceiptFrame = Static<typeof ReadReceiptFrame>
 
-export const AckFrame = Type.Object({
-  type: Type.Literal('ack'),
-  client_id: Type.Union([Type.String(), Type.Null()]),
-  message: Message,
-})
+export const AckFrame = Type.Object(
+  {
+    type: Type.Literal('ack'),
+    client_id: Type.Union([Type.String(), Type.Null()]),
+    message: Message,
+  },
+  {
+    description: 'Asked for with `ack`: a message of this socket is stored, now or before.',
+  },
+)
 export type AckFrame = Static<typeof AckFrame>
 
-export const ConversationReadFrame = Type.Object({
-  type: Type.Literal('conversation_read'),
-  ...conversation,
-  unread_count: Type.Integer(),
-})
+export const ConversationReadFrame = Type.Object(
+  {
+    type: Type.Literal('conversation_read'),
+    ...conversation,
+    unread_count: Type.Integer(),
+  },
+  {
+    description: 'Asked for with `read`: another device of the user has read the conversation.',
+  },
+)
 export type ConversationReadFrame = Static<typeof ConversationReadFrame>
 
-export const PongFrame = Type.Object({ type: Type.Literal('pong') })
+export const PongFrame = Type.Object(
+  { type: Type.Literal('pong') },
+  {
+    description: 'The answer to a ping.',
+  },
+)
 
-export const ErrorFrame = Type.Object({
-  type: Type.Literal('error'),
-  ...ErrorBody.properties,
-  retry_after: Type.Optional(Type.Integer({ description: 'Seconds.' })),
-  request: Type.Object(
-    {
-      type: Type.Optional(Type.String()),
-      conversation_id: Type.Optional(Type.String()),
-      client_id: Type.Optional(Type.String()),
-    },
-    { description: 'What of the refused frame tells it apart.' },
-  ),
-})
+export const ErrorFrame = Type.Object(
+  {
+    type: Type.Literal('error'),
+    ...ErrorBody.properties,
+    retry_after: Type.Optional(Type.Integer({ description: 'Seconds.' })),
+    request: Type.Object(
+      {
+        type: Type.Optional(Type.String()),
+        conversation_id: Type.Optional(Type.String()),
+        client_id: Type.Optional(Type.String()),
+      },
+      { description: 'What of the refused frame tells it apart.' },
+    ),
+  },
+  {
+    description: 'A frame was refused; the socket stays open.',
+  },
+)
 export type ErrorFrame = Static<typeof ErrorFrame>
+
+/** Every frame of this chapter that the server sends, by type. */
+export const serverFrames = {
+  new_message: NewMessageFrame,
+  typing: TypingFrame,
+  read_receipt: ReadReceiptFrame,
+  ack: AckFrame,
+  conversation_read: ConversationReadFrame,
+  pong: PongFrame,
+  error: ErrorFrame,
+}
 
 /** Frames by what a client asks for them with; those that no group names come unasked. */
 export const eventGroups = {

@@ -8,6 +8,14 @@ import type { ChatChannel } from './channel.ts'
 import { type EventGroup, eventGroupNames } from './server-frames.ts'
 import type { ChatService } from './service.ts'
 
+/** What the upgrade request may ask for, besides the token. */
+export const socketQuery = {
+  events: Type.String({
+    description: `Frames beyond the usual ones, comma-separated: ${eventGroupNames.join(', ')}.`,
+  }),
+  since: Type.String({ description: 'Id of a message: what came after it is sent first.' }),
+}
+
 type SocketOptions = { chat: ChatService; chatChannel: ChatChannel }
 
 /** The upgrade to the chat channel; the pipeline has checked the token. */
@@ -34,12 +42,7 @@ export function chatSocketRoute({ chat, chatChannel: channel }: SocketOptions) {
       detail: operation({
         tag: 'Chat',
         summary: 'Open the chat channel (WebSocket)',
-        query: {
-          events: Type.String({
-            description: `Frames beyond the usual ones, comma-separated: ${eventGroupNames.join(', ')}.`,
-          }),
-          since: Type.String({ description: 'Id of a message: what came after it is sent first.' }),
-        },
+        query: socketQuery,
         success: { 101: null },
         errors: ['validation_error'],
       }),

@@ -1,0 +1,83 @@
+import type { TSchema } from '@sinclair/typebox'
+import { createSchemas, type Json } from './described-schemas.ts'
+
+export type ChannelDoc = {
+  address: string
+  title: string
+  description: string
+  /** Query parameters of the upgrade request. */
+  query: Record<string, TSchema>
+  /** Frames by type: from clients, and from the server. */
+  received: Record<string, TSchema>
+  sent: Record<string, TSchema>
+}
+
+const schemaFormat = 'application/schema+json;version=draft-07'
+
+/** The AsyncAPI 3.0 description of a WebSocket channel, made from the schemas that its frames are checked and typed
+ *  with. */
+export function describeChannel(channel: ChannelDoc, version: string, publicUrl: string) {
+  const { lift, schemas } = createSchemas()
+  const { protocol, host } = new URL(publicUrl)
+
+  const messages = (frames: Record<string, TSchema>, from: string) =>
+    Object.fromEntries(
+      Object.entries(frames).map(([type, { title: _title, ...schema }]) => {
+        const { description } = schema
+        return [
+          `${from}_${type}`,
+          {
+            name: type,
+            ...(description !== undefined && { summary: description }),
+            payload: { schemaFormat, schema: lift(schema) },
+          },
+        ]
+      }),
+    )
+  const received = messages(channel.received, 'client')
+  const sent = messages(channel.sent, 'server')
+  const refer = (names: Json) =>
+    Object.keys(names).map((name) => ({ $ref: `#/channels/chat/messages/${name}` }))
+
+  return {
+    asyncapi: '3.0.0',
+    info: { title: 'Hostline', version, license: { name: 'MIT' } },
+    defaultContentType: 'application/json',
+    servers: { main: { host, protocol: protocol === 'https:' ? 'wss' : 'ws' } },
+    channels: {
+      chat: {
+        address: channel.address,
+        title: channel.title,
+        description: channel.description,
+        messages: Object.fromEntries(
+          Object.keys({ ...received, ...sent }).map((name) => [
+            name,
+            { $ref: `#/components/messages/${name}` },
+          ]),
+        ),
+        bindings: {
+          ws: {
+            method: 'GET',
+            query: { type: 'object', properties: lift(channel.query) },
+            bindingVersion: '0.1.0',
+          },
+        },
+      },
+    },
+    operations: {
+      receive: {
+        action: 'receive',
+        channel: { $ref: '#/channels/chat' },
+        summary: 'What a client sends.',
+        messages: refer(received),
+      },
+      send: {
+        action: 'send',
+        channel: { $ref: '#/channels/chat' },
+        summary: 'What the server sends.',
+        messages: refer(sent),
+      },
+    },
+    components: { messages: { ...received, ...sent }, schemas },
+  }
+}

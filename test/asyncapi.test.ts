@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'bun:test'
+import specification from '@asyncapi/specs/schemas/3.0.0.json' with { type: 'json' }
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+import { startService, type TestService } from './support/service.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a JSON document that is explored freely
+type Json = any
+
+async function described(service: TestService): Promise<Json> {
+  return (await service.call('GET', '/v1/asyncapi.json')).body
+}
+
+/** Problems of a frame with the description of its type. */
+function createJudge(document: Json) {
+  const ajv = new Ajv({ strict: false, allErrors: true })
+  addFormats(ajv)
+  return (from: 'client' | 'server', frame: Json) => {
+    const message = document.components.messages[`${from}_${frame.type}`]
+    const { schema } = message.payload
+    ajv.validate({ ...schema, components: document.components }, frame)
+    return ajv.errors
+  }
+}
+
+test('the description is valid to the AsyncAPI 3.0 schema', async () => {
+  await using service = await startService()
+  const document = await described(service)
+  // The specification brings the meta schema of draft-07 along.
+  const ajv = new Ajv({ strict: false, allErrors: true, meta: false, validateSchema: false })
+  addFormats(ajv)
+  ajv.addFormat('iri-reference', true)
+  const isValid = ajv.validate(specification, document)
+  expect([isValid, ajv.errors]).toEqual([true, null])
+  expect(ajv.validate(specification, { ...document, info: {} })).toBe(false)
+  expect(document.servers.main).toEqual({ host: 'localhost:0', protocol: 'ws' })
+})
+
+test('it has every frame, and each reference leads somewhere', async () => {
+  await using service = await startService()
+  const document = await described(service)
+  expect(Object.keys(document.components.messages).sort()).toEqual([
+    'client_auth',
+    'client_message',
+    'client_ping',
+    'client_read',
+    'client_typing',
+    'server_ack',
+    'server_conversation_read',
+    'server_error',
+    'server_new_message',
+    'server_pong',
+    'server_read_receipt',
+    'server_typing',
+  ])
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)]
+  expect(references.length).toBeGreaterThan(10)
+  for (const [, path = ''] of references) {
+    const parts = path.split('/').slice(1)
+    expect(parts.reduce((at, part) => at?.[part], document)).toBeDefined()
+  }
+})
+
+describe('what is really sent', () => {
+  test('fits the description, frame by frame', async () => {
+    await using service = await startService({ listen: true })
+    const judge = createJudge(await described(service))
+    const { a, b, conversationId } = await service.pair()
+    const [ada, phone, bob] = [
+      await service.connect(a, '&events=ack'),
+      await service.connect(b, '&events=read'),
+      await service.connect(b),
+    ]
+    const about = { conversation_id: conversationId }
+    const sent = [
+      { type: 'typing', ...about },
+      { type: 'message', ...about, body: 'hello', client_id: 'm1' },
+      { type: 'auth', token: a.token },
+      { type: 'ping' },
+    ]
+    for (const frame of sent) {
+      expect(judge('client', frame)).toBeNull()
+      ada.send(frame)
+    }
+    ada.send({ type: 'message', conversation_id: 'nowhere', body: 'x', client_id: 'm2' })
+    const seen = [await bob.next('typing'), await bob.next('new_message')]
+    const read = { type: 'read', ...about }
+    expect(judge('client', read)).toBeNull()
+    bob.send(read)
+    seen.push(await phone.next('conversation_read'))
+    for (const type of ['ack', 'pong', 'error', 'read_receipt']) seen.push(await ada.next(type))
+    for (const frame of seen)
+      expect([frame.type, judge('server', frame)]).toEqual([frame.type, null])
+  })
+
+  test('a frame that is not as described would be noticed', async () => {
+    await using service = await startService()
+    const judge = createJudge(await described(service))
+    expect(judge('server', { type: 'typing', conversation_id: 5 })).toHaveLength(2)
+    expect(judge('client', { type: 'message', body: 'x' })).toHaveLength(1)
+  })
+})
