@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { hostlineCommand, pin, startProcess } from './server.ts'
 
 /** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another. */
 
@@ -14,7 +15,6 @@ const { values } = parseArgs({
 })
 const seconds = Number(values.seconds)
 const senders = Number(values.senders)
-const pinned = availableParallelism() > 1 && Bun.which('taskset') !== null
 const shim = await buildShim()
 
 type Target = 'floor' | 'hostline'
@@ -113,29 +113,15 @@ function row({ name, target, senders, readers }: Case, r: Result) {
 
 async function measure(one: Case): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), 'hostline-bench-'))
-  const server = Bun.spawn([...pin(0), ...command(one.target, directory)], {
-    stdout: 'pipe',
-    stderr: 'inherit',
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      PORT: '0',
-      HOST: '127.0.0.1',
-      DATA_DIR: directory,
-      LOG_FORMAT: 'json',
-      RATE_LIMIT_LOGIN: 'off',
-      RATE_LIMIT_REGISTER: 'off',
-      RATE_LIMIT_USER: 'off',
-      RATE_LIMIT_ANONYMOUS: 'off',
-      RATE_LIMIT_FRAMES: 'off',
-      ...(one.syncMs > 0 && { LD_PRELOAD: shim ?? '', SLOW_SYNC_MS: String(one.syncMs) }),
-    },
+  const server = await startProcess(command(one.target, directory), {
+    DATA_DIR: directory,
+    ...(one.syncMs > 0 && { LD_PRELOAD: shim ?? '', SLOW_SYNC_MS: String(one.syncMs) }),
   })
   try {
-    const port = await portOf(server.stdout)
     const order = {
       logins: 0,
       ...one,
-      base: `http://127.0.0.1:${port}`,
+      base: server.base,
       serverPid: server.pid,
       seconds,
     }
@@ -155,8 +141,7 @@ async function measure(one: Case): Promise<Result> {
     const log = join(directory, one.target === 'floor' ? 'floor.db-wal' : 'hostline.db-wal')
     return { ...result, logMegabytes: Math.round(statSync(log).size / 1_048_576) }
   } finally {
-    server.kill()
-    await server.exited
+    await server.stop()
     rmSync(directory, { recursive: true })
   }
 }
@@ -164,24 +149,7 @@ async function measure(one: Case): Promise<Result> {
 function command(target: Target, directory: string) {
   return target === 'floor'
     ? ['bun', join(import.meta.dir, 'floor.ts'), directory]
-    : ['bun', join(import.meta.dir, '../src/main.ts')]
-}
-
-function pin(core: number) {
-  return pinned ? ['taskset', '-c', String(core)] : []
-}
-
-/** The port in the first lines that a server prints. */
-async function portOf(output: ReadableStream<Uint8Array>): Promise<number> {
-  const decoder = new TextDecoder()
-  const reader = output.getReader()
-  let text = ''
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-    text += decoder.decode(chunk.value, { stream: true })
-    const port = /"port":(\d+)|:(\d+)"/.exec(text)
-    if (port) return Number(port[1] ?? port[2])
-  }
-  throw new Error(`the server did not start: ${text}`)
+    : hostlineCommand
 }
 
 async function buildShim(): Promise<string | undefined> {

@@ -1,17 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { connect as connectTcp } from 'node:net'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
-import { TestSocket } from './support/socket.ts'
+import { handshake, openUpgrade, stuckReader, TestSocket } from './support/socket.ts'
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const framesOff = { RATE_LIMIT_FRAMES: 'off' }
-const handshake = {
-  connection: 'upgrade',
-  upgrade: 'websocket',
-  'sec-websocket-version': '13',
-  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-}
 
 async function startPair(options: Parameters<typeof startService>[0] = {}) {
   const service = await startService({ listen: true, ...options })
@@ -505,19 +498,3 @@ async function upgrade(base: string, path: string, more: Record<string, string> 
 }
 
 /** A client that upgrades and then never reads again. */
-async function stuckReader(base: string, path: string) {
-  const socket = openUpgrade(base, path)
-  await new Promise((resolve) => socket.once('data', resolve))
-  socket.pause()
-  return socket
-}
-
-function openUpgrade(base: string, path: string, more: Record<string, string> = {}) {
-  const { hostname, port } = new URL(base)
-  const socket = connectTcp(Number(port), hostname)
-  const headers = Object.entries({ ...handshake, ...more }).map(
-    ([name, value]) => `${name}: ${value}\r\n`,
-  )
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers.join('')}\r\n`)
-  return socket
-}

@@ -49,6 +49,7 @@ export async function startServer(options: Options = {}) {
   return {
     base: `http://127.0.0.1:${port}`,
     output: () => output,
+    pid: child.pid,
     exited: child.exited,
     kill: (signal: 'SIGKILL' | 'SIGTERM') => {
       child.kill(signal)

@@ -1,3 +1,5 @@
+import { connect as connectTcp } from 'node:net'
+
 // biome-ignore lint/suspicious/noExplicitAny: frames are judged by the assertions on them
 type Frame = any
 
@@ -68,4 +70,30 @@ export class TestSocket {
   close(): void {
     this.#socket.close()
   }
+}
+
+export const handshake = {
+  connection: 'upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+}
+
+/** A socket that reads nothing once it is open. */
+export async function stuckReader(base: string, path: string) {
+  const socket = openUpgrade(base, path)
+  await new Promise((resolve) => socket.once('data', resolve))
+  socket.pause()
+  return socket
+}
+
+/** The plain TCP connection of an upgrade request. */
+export function openUpgrade(base: string, path: string, more: Record<string, string> = {}) {
+  const { hostname, port } = new URL(base)
+  const socket = connectTcp(Number(port), hostname)
+  const headers = Object.entries({ ...handshake, ...more }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers.join('')}\r\n`)
+  return socket
 }

@@ -33,7 +33,9 @@ export type Broadcasts = ReturnType<typeof createBroadcasts>
 
 /** Followers in one commit: the first share is served before the answer, the others by a job. */
 const firstPart = 50
-const part = 25
+const part = 10
+/** Between two parts others have the loop to themselves, about as long as a part takes. */
+const pauseMilliseconds = 1
 /** How long a job goes on before it lets others run. */
 const shareMilliseconds = 1_000
 
@@ -106,6 +108,7 @@ export function createBroadcasts(options: BroadcastsOptions) {
       const { messages, isComplete } = await write(() => next(id))
       tell(messages)
       if (isComplete) return undefined
+      await Bun.sleep(pauseMilliseconds)
     }
     return 'again'
   }

@@ -1,0 +1,155 @@
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { temporaryDirectory } from './support/directory.ts'
+import { call, meet, startServer, type Visitor } from './support/process.ts'
+import { stuckReader, TestSocket } from './support/socket.ts'
+
+// Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
+
+const floodMilliseconds = 1_500
+const megabyte = 1_048_576
+
+const wsBase = (base: string) => `${base.replace('http', 'ws')}/v1/chat/ws`
+const open = (base: string, { token }: Visitor) => TestSocket.open(`${wsBase(base)}?token=${token}`)
+
+function residentBytes(pid: number) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1_024
+}
+
+/** Two people who talk as people do, while something else happens.
+ *  @returns how long each message took to arrive, in ms */
+async function talkMeanwhile(base: string, pair: Pair, happening: Promise<unknown>) {
+  const [ada, bob] = [await open(base, pair.a), await open(base, pair.b)]
+  const took: number[] = []
+  let isOver = false
+  void happening.finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    const sentAt = performance.now()
+    ada.send({ type: 'message', conversation_id: pair.conversationId, body: 'hello' })
+    await bob.next('new_message')
+    took.push(performance.now() - sentAt)
+    await Bun.sleep(110) // ten a second are theirs
+  }
+  await happening
+  return took.sort((a, b) => a - b)
+}
+
+type Pair = Awaited<ReturnType<typeof meet>>
+
+async function startFlooded() {
+  const directory = temporaryDirectory()
+  const server = await startServer({
+    dataDir: directory.path,
+    environment: { RATE_LIMIT_FRAMES: '10/1s' },
+  })
+  const pair = await meet(server.base)
+  const [mallory, trent] = await Promise.all(
+    ['mallory', 'trent'].map(async (name): Promise<Visitor> => {
+      const email = `${name}@example.com`
+      const body = { email, password: 'correct horse' }
+      const answer = await call(server.base, 'POST', '/v1/auth/register', { body })
+      const { user, access_token: token, refresh_token: refreshToken } = answer.body
+      return { id: user.id, email, token, refreshToken }
+    }),
+  )
+  if (!mallory || !trent) throw new Error('nobody came')
+  const opened = await call(server.base, 'POST', '/v1/chat/conversations', {
+    token: mallory.token,
+    body: { user_id: trent.id },
+  })
+  return {
+    server,
+    pair,
+    mallory,
+    trent,
+    conversationId: opened.body.id as string,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+/** Sends as fast as it goes over a socket that is opened again whenever it is closed.
+ *  @returns the close codes */
+async function flood(base: string, mallory: Visitor, frames: readonly string[]) {
+  const codes: number[] = []
+  const until = performance.now() + floodMilliseconds
+  while (performance.now() < until) {
+    const socket = await open(base, mallory)
+    let code: number | undefined
+    void socket.closed.then((reason) => {
+      code = reason
+    })
+    while (code === undefined && performance.now() < until) {
+      for (const frame of frames) socket.send(frame)
+      socket.frames.length = 0
+      await Bun.sleep(1)
+    }
+    socket.close()
+    codes.push(await socket.closed)
+  }
+  return codes
+}
+
+const ninthDecile = (sorted: number[]) => sorted[Math.floor(sorted.length * 0.9)] ?? 0
+
+function report(name: string, took: number[], grownBytes: number) {
+  const [others, grown] = [ninthDecile(took).toFixed(0), (grownBytes / megabyte).toFixed(0)]
+  console.log(`${name}: others' p90 ${others} ms, resident memory ${grown} MB more`)
+}
+
+test.each([
+  [
+    'messages',
+    (id: string) => [JSON.stringify({ type: 'message', conversation_id: id, body: 'x' })],
+  ],
+  [
+    'typing',
+    (id: string) => Array(10).fill(JSON.stringify({ type: 'typing', conversation_id: id })),
+  ],
+  ['gibberish', () => Array(10).fill('{"type":')],
+  ['large frames', () => [JSON.stringify({ type: 'message', body: 'x'.repeat(60_000) })]],
+])('a flood of %s is cut off, others talk on, and memory stays flat', async (name, framesFor) => {
+  await using flooded = await startFlooded()
+  const { server, pair, mallory, conversationId } = flooded
+  const before = residentBytes(server.pid)
+  const frames = framesFor(conversationId)
+  const flooding = Promise.all(
+    Array.from({ length: 10 }, () => flood(server.base, mallory, frames)),
+  )
+  const took = await talkMeanwhile(server.base, pair, flooding)
+  const codes = new Set((await flooding).flat())
+  expect(codes.has(4429) || codes.has(4400)).toBe(true)
+  expect(took.length).toBeGreaterThan(3)
+  const grown = residentBytes(server.pid) - before
+  report(name, took, grown)
+  expect(ninthDecile(took)).toBeLessThan(250)
+  expect(grown).toBeLessThan(96 * megabyte)
+})
+
+test('fifty readers that do not read are cut off at a MiB each, and memory stays flat', async () => {
+  await using flooded = await startFlooded()
+  const { server, pair, mallory, trent, conversationId } = flooded
+  const path = `/v1/chat/ws?token=${trent.token}`
+  const stuck = await Promise.all(Array.from({ length: 50 }, () => stuckReader(server.base, path)))
+  const before = residentBytes(server.pid)
+  const send = async () => {
+    const until = performance.now() + floodMilliseconds
+    const message = { token: mallory.token, body: { body: '\u{1F600}'.repeat(5_000) } }
+    while (performance.now() < until) {
+      const target = `/v1/chat/conversations/${conversationId}/messages`
+      await Promise.all(Array.from({ length: 8 }, () => call(server.base, 'POST', target, message)))
+    }
+  }
+  const sending = send()
+  const took = await talkMeanwhile(server.base, pair, sending)
+  const grown = residentBytes(server.pid) - before
+  report('readers that do not read', took, grown)
+  expect(ninthDecile(took)).toBeLessThan(250)
+  expect(grown).toBeLessThan(160 * megabyte)
+  for (const socket of stuck) socket.destroy()
+})
