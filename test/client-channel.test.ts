@@ -7,6 +7,7 @@ import { until } from './support/timers.ts'
 
 const expiry = 15 * 60_000
 const longestPause = 30_000
+const lowestId = '0'.repeat(26)
 
 /** A channel that is open, and what it told of some kinds. */
 async function openChannel(client: Client, options: Parameters<Client['connect']>[0] = {}) {
@@ -82,6 +83,25 @@ describe('a channel to the service', () => {
       { status: 'connecting' },
       { status: 'open' },
     ])
+  })
+
+  test('misses nothing and hears nothing twice, and other devices hear what was read', async () => {
+    await using pair = await startPair()
+    const { one, other, conversation } = pair
+    const say = (body: string) => one.messages.send(conversation.id, { body })
+    await say('known')
+    const channel = await openChannel(other, { events: ['read'] })
+    const [bodies, read] = [bodiesOf(channel), collect(channel, 'conversation_read')]
+    pair.service.hub.closeAll(closeCodes.goingAway)
+    await until(() => channel.status() === 'waiting')
+    for (const body of ['1', '2', '3']) await say(body)
+    pair.timers.advance(longestPause)
+    await until(() => channel.status() === 'open')
+    await say('4')
+    await until(() => bodies.includes('4'))
+    await other.conversations.markRead(conversation.id)
+    await until(() => read.length === 1)
+    expect(bodies).toEqual(['1', '2', '3', '4'])
   })
 
   test('ends with the session when access was taken away', async () => {
@@ -199,6 +219,35 @@ describe('a channel', () => {
     chat.standIn.control.refusesUpgrades = false
     chat.network.dispatchEvent(new Event('online'))
     await until(() => channel.status() === 'open')
+    chat.timers.advance(10_000)
+    chat.standIn.close(1001)
+    await until(() => channel.status() === 'waiting')
+    expect(chat.timers.waiting()).toEqual([500])
+  })
+
+  test('makes sure of its connection when the network changed', async () => {
+    await using chat = await startLoggedIn()
+    await openChannel(chat.client)
+    chat.network.dispatchEvent(new Event('online'))
+    await until(() => chat.standIn.frames.length === 1)
+    expect(chat.standIn.frames).toEqual([{ type: 'ping' }])
+  })
+
+  test('does not wait forever for a connection that does not come about', async () => {
+    await using chat = await startLoggedIn()
+    chat.standIn.failNext('/v1/chat/ws', () => new Promise(() => {}))
+    const channel = chat.client.connect()
+    await until(() => chat.standIn.count('GET', `/v1/chat/ws?events=ack&since=${lowestId}`) === 1)
+    chat.timers.advance(10_000)
+    expect(channel.status()).toBe('waiting')
+    channel.close()
+    expect([channel.status(), chat.timers.waiting()]).toEqual(['closed', []])
+  })
+
+  test('takes the place of an earlier one', async () => {
+    await using chat = await startLoggedIn()
+    const [first, second] = [await openChannel(chat.client), await openChannel(chat.client)]
+    expect([first.status(), second.status()]).toEqual(['closed', 'open'])
   })
 
   test('asks whether the session lives when it is refused, and ends with it', async () => {

@@ -48,17 +48,39 @@ test('sends over REST when there is no channel', async () => {
   expect((await other.messages.list(conversation.id)).data).toEqual([sent])
 })
 
-test('sends once over REST what the service does not acknowledge over the channel', async () => {
+test('has its messages acknowledged by the service, over the channel alone', async () => {
   await using pair = await startPair()
-  const { one, other, conversation } = pair
+  const { one, other, conversation, network } = pair
   const channel = one.connect()
   await until(() => channel.status() === 'open')
-  const delivered: string[] = []
-  channel.on('new_message', ({ message }) => delivered.push(message.id))
-  const sending = one.send(conversation.id, { body: 'hello' })
-  await until(() => delivered.length === 1)
-  pair.timers.advance(10_000)
-  expect((await other.messages.list(conversation.id)).data).toEqual([await sending])
+  const bodies = ['1', '2', '3']
+  const sent = await Promise.all(bodies.map((body) => one.send(conversation.id, { body })))
+  expect((await other.messages.list(conversation.id)).data).toEqual(sent.toReversed())
+  expect(sent.map(({ body }) => body)).toEqual(bodies)
+  expect(network.count(`POST /v1/chat/conversations/${conversation.id}/messages`)).toBe(0)
+})
+
+test('sends over REST, as the same message, what nobody acknowledges over the channel', async () => {
+  await using chat = await startOpen()
+  const { standIn, client, timers } = chat
+  standIn.control.acknowledges = false
+  const sending = client.send('c', { body: 'hello' })
+  await until(() => standIn.messages.length === 1)
+  timers.advance(10_000)
+  expect([await sending]).toEqual(standIn.messages)
+  const [asked] = standIn.requests.slice(-1)
+  expect(asked?.body).toEqual({ body: 'hello', client_id: standIn.frames[0].client_id })
+})
+
+test('sends what waits for the network as soon as a channel is open', async () => {
+  await using chat = await startLoggedIn()
+  const { standIn, client, timers } = chat
+  standIn.failNext('/v1/chat/conversations/c/messages', offline)
+  const sending = client.send('c', { body: 'hello' })
+  await until(() => timers.waiting().includes(500))
+  client.connect()
+  expect((await sending).body).toBe('hello')
+  expect(standIn.frames).toMatchObject([{ type: 'message' }])
 })
 
 test('keeps the order of a conversation through a lost connection, and stores each message once', async () => {
@@ -146,11 +168,12 @@ test('sends after a reload what the page before did not get through, in order an
   const lost = [client.send('c', { body: '1' }), client.send('c', { body: '2' })]
   await until(() => standIn.count('POST', '/v1/chat/conversations/c/messages') === 1)
   const reloaded = create()
-  reloaded.restore()
+  expect(reloaded.restore()).toEqual(reloaded.restore())
   const pending = reloaded.pending()
   expect(pending.map(({ message }) => message.body)).toEqual(['1', '2'])
   const sent = await Promise.all(pending.map((it) => it.sent))
   expect(sent).toEqual(standIn.messages)
+  expect(standIn.count('POST', '/v1/chat/conversations/c/messages')).toBe(3)
   expect([storage.get(outboxKey), reloaded.pending(), lost.length]).toEqual([undefined, [], 2])
 })
 
@@ -192,4 +215,5 @@ test('works with a storage that is full', async () => {
   expect((await chat.client.send('c', { body: 'hello' })).body).toBe('hello')
   chat.timers.advance(15 * 60_000)
   expect((await chat.client.me()).id).toBe('U1')
+  expect([chat.standIn.count('POST', '/v1/auth/refresh'), chat.endings()]).toEqual([1, 0])
 })

@@ -138,6 +138,82 @@ describe('the session', () => {
   })
 })
 
+describe('a session in a tight spot', () => {
+  test('uses a token to its end while it cannot be renewed, and no longer', async () => {
+    await using chat = await startLoggedIn()
+    const { standIn, client, timers } = chat
+    const unavailable = () => refusal(503, 'internal_error')
+    timers.advance(expiry - 30_000)
+    standIn.failNext('/v1/auth/refresh', unavailable)
+    expect((await client.me()).id).toBe('U1')
+    timers.advance(30_000)
+    standIn.failNext('/v1/auth/refresh', unavailable)
+    expect(await refusalOf(client.me())).toMatchObject({ status: 503 })
+    expect(chat.endings()).toBe(0)
+  })
+
+  test('renews once for refusals that come one after another', async () => {
+    await using chat = await startLoggedIn()
+    const { standIn, client } = chat
+    const late = Promise.withResolvers<Response>()
+    standIn.failNext('/v1/users/me', () => late.promise)
+    const first = client.me()
+    await until(() => standIn.count('GET', '/v1/users/me') === 1)
+    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    await client.me()
+    late.resolve(refusal(401, 'unauthorized'))
+    await first
+    expect(standIn.count('POST', '/v1/auth/refresh')).toBe(1)
+    expect(standIn.requests.at(-1)?.token).toBe('Bearer a.b.2')
+  })
+
+  test('is not brought back by a renewal that ends after the logout', async () => {
+    const storage = memoryStorage()
+    await using chat = await startLoggedIn({ storage })
+    const { standIn, client } = chat
+    const late = Promise.withResolvers<Response>()
+    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    standIn.failNext('/v1/auth/refresh', () => late.promise)
+    const asking = refusalOf(client.me())
+    await until(() => standIn.count('POST', '/v1/auth/refresh') === 1)
+    await client.logout()
+    late.resolve(Response.json({ access_token: 'x', refresh_token: 'rt_x', expires_in: 900 }))
+    expect(await asking).toMatchObject({ code: 'unauthorized' })
+    expect([client.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
+  })
+
+  test('follows a tab that was faster, where the browser has no locks', async () => {
+    const storage = memoryStorage()
+    await using chat = await startLoggedIn({ storage })
+    const { standIn, client, timers } = chat
+    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    standIn.failNext('/v1/auth/refresh', () => {
+      const stored = JSON.parse(storage.get(sessionKey) ?? '')
+      const expiresAt = timers.now() + expiry + 1
+      const others = { ...stored, accessToken: 'a.b.9', refreshToken: 'rt_9', expiresAt }
+      storage.set(sessionKey, JSON.stringify(others))
+      return refusal(401, 'invalid_token')
+    })
+    await client.me()
+    expect([standIn.requests.at(-1)?.token, chat.endings()]).toEqual(['Bearer a.b.9', 0])
+  })
+
+  test('is gone for all tabs after a logout, whoever renewed it last and whatever the service says', async () => {
+    const storage = memoryStorage()
+    await using chat = await startLoggedIn({ storage })
+    const { standIn, client, timers, create } = chat
+    const other = create()
+    other.restore()
+    timers.advance(1)
+    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    await other.me()
+    standIn.failNext('/v1/auth/logout', () => refusal(401, 'unauthorized'))
+    standIn.failNext('/v1/auth/logout', () => refusal(401, 'unauthorized'))
+    await client.logout()
+    expect(storage.get(sessionKey)).toBeUndefined()
+  })
+})
+
 /** Locks as browsers have them, for one name. */
 function createLocks() {
   let last: Promise<unknown> = Promise.resolve()
@@ -225,14 +301,25 @@ describe('REST', () => {
     })
   })
 
-  test('catches up after a message, oldest first, and follows broadcasts', async () => {
-    await using chat = await startLoggedIn()
-    const { standIn, client } = chat
-    const [first, ...later] = ['1', '2', '3', '4'].map((body) => standIn.say(body))
-    const missed = await Array.fromAsync(client.messages.since(first?.id ?? '', { pageSize: 2 }))
-    expect(missed).toEqual(later)
-    const sent = await client.broadcasts.send({ body: 'news', client_id: 'k' })
-    expect(sent).toMatchObject({ id: 'B1', body: 'news', recipients_count: 2 })
-    expect(await client.broadcasts.get('B1')).toMatchObject({ delivered_count: 2 })
+  test('catches up after a message, oldest first, over all conversations', async () => {
+    await using pair = await startPair()
+    const { one, other, conversation } = pair
+    const sent = []
+    for (const from of [one, other, one, one])
+      sent.push(await from.send(conversation.id, { body: 'x' }))
+    const [first, ...later] = sent
+    const missed = other.messages.since(first?.id ?? '', { pageSize: 2 })
+    expect(await Array.fromAsync(missed)).toEqual(later)
+  })
+
+  test('sends a broadcast once and tells how far it has come', async () => {
+    await using pair = await startPair()
+    const role = "UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?"
+    pair.service.sqlite.run(role, [pair.users.one.id])
+    const send = () => pair.one.broadcasts.send({ body: 'news', client_id: 'k' })
+    const sent = await send()
+    expect(sent).toMatchObject({ body: 'news', recipients_count: 0, status: 'completed' })
+    expect(await send()).toEqual(sent)
+    expect(await pair.one.broadcasts.get(sent.id)).toEqual({ ...sent, delivered_count: 0 })
   })
 })

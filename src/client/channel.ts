@@ -1,6 +1,6 @@
 import { createBackoff } from './backoff.ts'
 import { type Connection, openConnection, type WebSocketClass } from './connection.ts'
-import type { ChannelTopic, ClientFrame, ServerFrame } from './contract.ts'
+import type { ClientFrame, EventGroup, ServerFrame } from './contract.ts'
 import { type ChannelEvents, type ChannelStatus, createHandlers } from './handlers.ts'
 import { renewalMilliseconds, type Session } from './session.ts'
 import type { Timers } from './timers.ts'
@@ -18,7 +18,7 @@ export type Network = Pick<EventTarget, 'addEventListener' | 'removeEventListene
 
 type ChannelOptions = {
   baseUrl: string
-  topics: readonly ChannelTopic[]
+  topics: readonly EventGroup[]
   since: string | undefined
   session: Session
   /** The id after which messages are new, when the page names none. */

@@ -2,7 +2,7 @@ import { createApi } from './api.ts'
 import { ApiError } from './api-error.ts'
 import { type Channel, createChannel, type Network } from './channel.ts'
 import type { WebSocketClass } from './connection.ts'
-import type { Authenticated, ChannelTopic, Draft, User } from './contract.ts'
+import type { Authenticated, Draft, EventGroup, User } from './contract.ts'
 import { createDelivery } from './delivery.ts'
 import { createExchange, type Fetch } from './exchange.ts'
 import { createOutbox } from './outbox.ts'
@@ -38,7 +38,7 @@ export type ClientOptions = {
 
 export type ConnectOptions = {
   /** What to hear of beyond messages, typing and read receipts. */
-  events?: ChannelTopic[]
+  events?: EventGroup[]
   /** The id of the newest message that the page has; without it the channel begins with what is new from now on. */
   since?: string
 }
@@ -128,7 +128,7 @@ export function createClient(options: ClientOptions) {
       channel?.close()
       const opened = createChannel({
         baseUrl,
-        topics: [...new Set<ChannelTopic>(['ack', ...events])],
+        topics: [...new Set<EventGroup>(['ack', ...events])],
         since,
         session,
         newestMessageId: api.newestMessageId,

@@ -7,23 +7,45 @@ import type {
   TokenSet,
   User,
 } from '../modules/accounts/model.ts'
+import type { ClientFrame } from '../modules/chat/frames.ts'
 import type {
-  ClientFrame,
-  ErrorFrame,
-  NewMessageFrame,
-  ReadReceiptFrame,
-  TypingFrame,
-} from '../modules/chat/frames.ts'
-import type {
+  Broadcast,
+  BroadcastProgress as BroadcastProgressSchema,
   ConversationListItem,
   Conversation as ConversationSchema,
   Message,
   NewMessage,
 } from '../modules/chat/model.ts'
+import type {
+  AckFrame,
+  ConversationReadFrame,
+  ErrorFrame,
+  EventGroup,
+  NewMessageFrame,
+  ReadReceiptFrame,
+  TypingFrame,
+} from '../modules/chat/server-frames.ts'
 
 /** What goes over the wire, as the service's own schemas say it. Types alone: nothing of the service is in the client. */
 
-export type { ClientFrame, ConversationListItem, ErrorBody, Message, NewMessage, TokenSet, User }
+export type {
+  AckFrame,
+  Broadcast,
+  ClientFrame,
+  ConversationListItem,
+  ConversationReadFrame,
+  ErrorBody,
+  ErrorFrame,
+  EventGroup,
+  Message,
+  NewMessage,
+  NewMessageFrame,
+  ReadReceiptFrame,
+  TokenSet,
+  TypingFrame,
+  User,
+}
+export type BroadcastProgress = Static<typeof BroadcastProgressSchema>
 export type Conversation = Static<typeof ConversationSchema>
 export type Authenticated = Static<typeof AuthenticatedSchema>
 export type Profile = Static<typeof ProfileSchema>
@@ -35,15 +57,6 @@ export type CursorPage<T> = Omit<Exclude<List, { success: true }>, 'data'> & { d
 
 /** A message without its idempotency key, which the outbox gives. */
 export type Draft = Omit<NewMessage, 'client_id'>
-
-export type Broadcast = {
-  id: string
-  body: string
-  recipients_count: number
-  status: 'processing' | 'completed'
-  created_at: string
-}
-export type BroadcastProgress = Broadcast & { delivered_count: number }
 
 /** Spec 2.7. */
 export type Notification = {
@@ -67,19 +80,14 @@ export type Ticket = {
   updated_at: string
 }
 
-/** Frames beyond those of spec 6.1 come to those who ask for them. */
-export type ChannelTopic = 'ack' | 'read' | 'notification' | 'support'
-
-export type AckFrame = { type: 'ack'; client_id: string; message: Message }
 export type ServerFrame =
   | NewMessageFrame
   | TypingFrame
   | ReadReceiptFrame
   | ErrorFrame
   | AckFrame
-  | { type: 'conversation_read'; conversation_id: string; unread_count: number }
+  | ConversationReadFrame
   | { type: 'notification'; notification: Notification; unread_count: number }
   | { type: 'notifications_read'; unread_count: number }
   | { type: 'ticket_created'; ticket: Ticket }
   | { type: 'ticket_updated'; ticket: Ticket }
-export type { ErrorFrame, NewMessageFrame, ReadReceiptFrame, TypingFrame }

@@ -78,7 +78,7 @@ export function createDelivery({ timers, random, sendFrame, post }: DeliveryOpti
     },
 
     acknowledged({ client_id, message }: AckFrame) {
-      awaiting.get(client_id)?.resolve(message)
+      awaiting.get(client_id ?? '')?.resolve(message)
     },
 
     refused(frame: ErrorFrame) {

@@ -60,20 +60,17 @@ export function startChatStandIn() {
     return server.upgrade(request, { data, headers }) ? undefined : refusal(400, 'validation_error')
   }
 
-  const routes: Array<[start: string, answer: (query: URLSearchParams, body: Json) => Json]> = [
+  const answers: Array<[start: string, answer: () => Json]> = [
     ['/v1/auth/', () => authenticated(++tokens)],
     ['/v1/users/me', () => user],
-    ['/v1/chat/broadcasts/', () => ({ ...broadcast, delivered_count: 2 })],
-    ['/v1/chat/broadcast', (_, body) => ({ ...broadcast, body: body.body })],
-    ['/v1/chat/messages', (query) => since(messages, query)],
     ['/v1/chat/conversations/', () => ({ success: true, data: messages.slice(-1) })],
     ['/v1/chat/conversations', () => cursorPage(messages.slice(-1).map(inboxItem))],
   ]
 
-  function answer(method: string, { pathname, searchParams }: URL, body: Json): Json {
-    const [, conversation] = /conversations\/([^/]+)\/messages/.exec(pathname) ?? []
+  function answer(method: string, path: string, body: Json): Json {
+    const [, conversation] = /conversations\/([^/]+)\/messages/.exec(path) ?? []
     if (method === 'POST' && conversation) return store(conversation, body.body, body.client_id)
-    return routes.find(([start]) => pathname.startsWith(start))?.[1](searchParams, body)
+    return answers.find(([start]) => path.startsWith(start))?.[1]()
   }
 
   const server: Bun.Server<Data> = Bun.serve<Data>({
@@ -81,15 +78,15 @@ export function startChatStandIn() {
     hostname: '127.0.0.1',
     async fetch(request) {
       const url = new URL(request.url)
-      if (url.pathname === '/v1/chat/ws') return upgrade(request, url)
+      const fault = faults.findIndex(({ path }) => url.pathname.startsWith(path))
+      if (url.pathname === '/v1/chat/ws' && fault < 0) return upgrade(request, url)
       const body = request.method === 'GET' ? undefined : await request.json()
       const path = url.pathname + url.search
       const token = request.headers.get('authorization')
       requests.push({ method: request.method, path, body, token })
-      const index = faults.findIndex((fault) => path.startsWith(fault.path))
-      if (index >= 0) return faults.splice(index, 1)[0]?.answer()
+      if (fault >= 0) return faults.splice(fault, 1)[0]?.answer()
       if (url.pathname === '/v1/auth/logout') return new Response(null, { status: 204 })
-      return Response.json(answer(request.method, url, body))
+      return Response.json(answer(request.method, url.pathname, body))
     },
     websocket: {
       open(socket) {
@@ -148,7 +145,6 @@ const user = {
   email_verified: true,
   created_at,
 }
-const broadcast = { id: 'B1', recipients_count: 2, status: 'completed', created_at }
 
 function authenticated(turn: number) {
   return { user, access_token: `a.b.${turn}`, refresh_token: `rt_${turn}`, expires_in: 900 }
@@ -165,14 +161,4 @@ function inboxItem({ conversation_id: id, body }: Message) {
 
 function cursorPage<T>(data: T[]) {
   return { data, pagination: { cursor: null, has_more: false, limit: data.length } }
-}
-
-function since(messages: Message[], query: URLSearchParams) {
-  const limit = Number(query.get('limit'))
-  const later = messages.filter(({ id }) => id > (query.get('since') ?? ''))
-  const has_more = later.length > limit
-  return {
-    data: later.slice(0, limit),
-    pagination: { cursor: has_more ? 'x' : null, has_more, limit },
-  }
 }
