@@ -70,8 +70,10 @@ describe('the session', () => {
     await endOtherSessions(real.client)
     const restored = real.create({ storage })
     restored.restore()
-    const refused = await Promise.all([refusalOf(restored.me()), refusalOf(restored.me())])
-    expect(refused).toMatchObject([{ code: 'unauthorized' }, { code: 'unauthorized' }])
+    const refused = Promise.all([refusalOf(restored.me()), refusalOf(restored.me())])
+    await until(() => real.timers.waiting().includes(1_000))
+    real.advance(1_000)
+    expect(await refused).toMatchObject([{ code: 'unauthorized' }, { code: 'unauthorized' }])
     expect(real.endings()).toBe(1)
     expect([restored.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
   })
@@ -195,6 +197,22 @@ describe('a session in a tight spot', () => {
       return refusal(401, 'invalid_token')
     })
     await client.me()
+    expect([standIn.requests.at(-1)?.token, chat.endings()]).toEqual(['Bearer a.b.9', 0])
+  })
+
+  test('follows a tab whose tokens are seen only a moment later', async () => {
+    const storage = memoryStorage()
+    await using chat = await startLoggedIn({ storage })
+    const { standIn, client, timers } = chat
+    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    standIn.failNext('/v1/auth/refresh', () => refusal(401, 'invalid_token'))
+    const asking = client.me()
+    await until(() => timers.waiting().includes(1_000))
+    const stored = JSON.parse(storage.get(sessionKey) ?? '')
+    const others = { ...stored, accessToken: 'a.b.9', refreshToken: 'rt_9' }
+    storage.set(sessionKey, JSON.stringify({ ...others, expiresAt: timers.now() + 2 * expiry }))
+    timers.advance(1_000)
+    await asking
     expect([standIn.requests.at(-1)?.token, chat.endings()]).toEqual(['Bearer a.b.9', 0])
   })
 

@@ -56,6 +56,7 @@ export function createClient(options: ClientOptions) {
   const session = createSession({
     exchange,
     storage,
+    isShared: options.storage !== undefined,
     timers,
     locks: platform.locks,
     onRenewed: (accessToken) => channel?.authenticate(accessToken),

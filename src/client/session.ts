@@ -2,11 +2,13 @@ import { ApiError } from './api-error.ts'
 import type { Authenticated, TokenSet, User } from './contract.ts'
 import type { Exchange } from './exchange.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
-import type { Timers } from './timers.ts'
+import { sleep, type Timers } from './timers.ts'
 
 const storageKey = 'hostline.session'
 /** A token is renewed this long before it expires. */
 export const renewalMilliseconds = 60_000
+
+const sightMilliseconds = 1_000
 
 /** One tab at a time: a browser's `navigator.locks`. */
 export type Locks = { request<T>(name: string, work: () => Promise<T>): Promise<T> }
@@ -18,6 +20,8 @@ export type Ending = 'logged_out' | 'ended' | 'replaced'
 type SessionOptions = {
   exchange: Exchange
   storage: Storage
+  /** Whether other tabs may use the storage. */
+  isShared: boolean
   timers: Timers
   locks: Locks | undefined
   onRenewed: (accessToken: string) => void
@@ -28,7 +32,7 @@ export type Session = ReturnType<typeof createSession>
 
 /** Who is logged in, here and in the other tabs that share the storage, and a token that works. */
 export function createSession(options: SessionOptions) {
-  const { exchange, storage, timers, locks, onRenewed, onEnd } = options
+  const { exchange, storage, isShared, timers, locks, onRenewed, onEnd } = options
   let login: Login | undefined
   let isStored = false
   let renewal: Promise<void> | undefined
@@ -72,10 +76,16 @@ export function createSession(options: SessionOptions) {
     if (tokens) {
       keep({ user: mine.user, ...loginTokens(tokens, timers.now()) })
       onRenewed(tokens.access_token)
-      return
+    } else {
+      await giveUp(mine)
     }
-    // Without locks another tab may have been faster.
-    if (!followOtherTab(mine)) end('ended')
+  }
+
+  // Another tab may have been faster: with locks, too, as what it stored can take a moment to be seen here.
+  async function giveUp(mine: Login) {
+    if (followOtherTab(mine)) return
+    if (isShared) await sleep(timers, sightMilliseconds)
+    if (login === mine && !followOtherTab(mine)) end('ended')
   }
 
   /** Takes up what another tab did to the session.
