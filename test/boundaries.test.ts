@@ -27,6 +27,11 @@ const refused = [
   ['src/modules/chat/service.ts', '../../db/client.ts'],
   ['src/modules/accounts/mail-jobs.ts', '../../mail/smtp.ts'],
   ['src/app.ts', './mail/log-mailer.ts'],
+  ['src/client/session.ts', '../modules/accounts/model.ts'],
+  ['src/client/channel.ts', '../realtime/close-codes.ts'],
+  ['src/client/timers.ts', '../lib/clock.ts'],
+  ['src/client/api.ts', '@sinclair/typebox'],
+  ['src/client/api.ts', 'node:crypto'],
 ] as const
 
 const allowed = [
@@ -40,6 +45,8 @@ const allowed = [
   ['src/modules/chat/service.ts', './store.ts'],
   ['src/modules/chat/routes.ts', '../../http/exchange.ts'],
   ['src/lib/text.ts', './errors.ts'],
+  ['src/client/session.ts', './storage.ts'],
+  ['src/client/contract.ts', '../modules/chat/model.ts'],
 ] as const
 
 const project = join(import.meta.dir, '..')
@@ -53,6 +60,15 @@ test.each([...refused])('%s must not import %s', (file, imported) => {
 
 test.each([...allowed])('%s may import %s', (file, imported) => {
   expect(complaints).not.toContain(`${file} ${imported}`)
+})
+
+test('of the service, the client takes nothing but types along', async () => {
+  const entrypoints = [join(project, 'src/client/client.ts')]
+  const { outputs } = await Bun.build({ entrypoints, target: 'browser', sourcemap: 'external' })
+  const map = await outputs.find(({ kind }) => kind === 'sourcemap')?.json()
+  const foreign = map.sources.filter((source: string) => !source.includes('src/client/'))
+  expect(map.sources).not.toBeEmpty()
+  expect(foreign).toEqual([])
 })
 
 /** Lints files that hold just these imports.

@@ -1,0 +1,59 @@
+/** Where a client keeps its session and its unsent messages between page loads. */
+export type Storage = {
+  get(key: string): string | null | undefined
+  set(key: string, value: string): void
+  remove(key: string): void
+}
+
+type WebStorage = {
+  getItem(key: string): string | null
+  setItem(key: string, value: string): void
+  removeItem(key: string): void
+}
+
+/** A browser's `localStorage` or `sessionStorage`. */
+export function webStorage(area: WebStorage): Storage {
+  return {
+    get: (key) => area.getItem(key),
+    set: (key, value) => area.setItem(key, value),
+    remove: (key) => area.removeItem(key),
+  }
+}
+
+export function memoryStorage(): Storage {
+  const values = new Map<string, string>()
+  return {
+    get: (key) => values.get(key),
+    set: (key, value) => values.set(key, value),
+    remove: (key) => values.delete(key),
+  }
+}
+
+/** @returns undefined when there is nothing, or nothing readable */
+export function readJson(storage: Storage, key: string): unknown {
+  try {
+    return JSON.parse(storage.get(key) ?? 'null') ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A full or forbidden storage costs the memory of the page, not the work at hand.
+ *  @returns whether the value is kept; if not, nothing is */
+export function writeJson(storage: Storage, key: string, value: unknown): boolean {
+  try {
+    storage.set(key, JSON.stringify(value))
+    return true
+  } catch {
+    removeKey(storage, key)
+    return false
+  }
+}
+
+export function removeKey(storage: Storage, key: string): void {
+  try {
+    storage.remove(key)
+  } catch {
+    // A storage that forbids even this holds nothing of ours.
+  }
+}
