@@ -3,32 +3,33 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { type Channel, type Client, createClient } from '../src/client/client.ts'
 import { addFollowers } from '../test/support/audience.ts'
 import { startBenchServer } from './server.ts'
-import { hostlinePairs, type Pair } from './targets.ts'
 
-/** `bun run bench:broadcast`: what others notice while a broadcast goes out. Senders talk at a steady pace over their
- *  sockets; a prober asks for /healthz without pause, so that its longest wait bounds the longest stop of the loop. */
+/** `bun run bench:broadcast`: what others notice while a broadcast goes out. Pairs of people talk at a steady pace over
+ *  their sockets; a prober asks for /healthz without pause: its longest wait bounds the longest stop of the loop. */
 
 const { values } = parseArgs({
   options: {
     followers: { type: 'string', default: '100000' },
     senders: { type: 'string', default: '32' },
-    // Milliseconds between two messages of a sender; 0 sends as fast as answers come.
+    // Milliseconds between a message's acknowledgement and the sender's next one.
     pace: { type: 'string', default: '20' },
-    seconds: { type: 'string', default: '6' },
+    seconds: { type: 'string', default: '10' },
   },
 })
 const [followers, count] = [Number(values.followers), Number(values.senders)]
 const [pace, seconds] = [Number(values.pace), Number(values.seconds)]
 const patienceMilliseconds = 180_000
+const password = 'correct horse battery'
 
 const directory = mkdtempSync(join(tmpdir(), 'hostline-broadcast-'))
 try {
-  const host = await prepare()
+  await makeHost()
   const server = await startBenchServer(directory)
   try {
-    await measure(server.base, host)
+    await measure(server.base)
   } finally {
     await server.stop()
   }
@@ -36,25 +37,37 @@ try {
   rmSync(directory, { recursive: true })
 }
 
-async function prepare() {
+async function makeHost() {
   const server = await startBenchServer(directory)
-  const [pair] = await hostlinePairs(server.base, count)
+  const { id } = await enter(server.base, 'host').registered
   await server.stop()
-  const headers = pair?.sender.headers ?? {}
-  const claims = headers['authorization']?.split('.')[1] ?? ''
-  const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub: string }
   using sqlite = new Database(join(directory, 'hostline.db'))
-  sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [sub])
-  addFollowers(sqlite, sub, followers)
-  return headers
+  sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [id])
+  addFollowers(sqlite, id, followers)
 }
 
-async function measure(base: string, headers: Record<string, string>) {
-  const pairs = await hostlinePairs(base, count, 'q')
+function enter(baseUrl: string, name: string) {
+  const client = createClient({ baseUrl })
+  const email = `${name}@bench.example`
+  return { client, registered: client.register({ email, password }) }
+}
+
+async function measure(base: string) {
+  const host = createClient({ baseUrl: base })
+  await host.login({ email: 'host@bench.example', password })
   const sends: number[] = []
   const probes: number[] = []
   let isOver = false
-  const loops = [...pairs.map((pair) => talk(pair, sends, () => isOver)), probe()]
+
+  async function talk({ client, conversationId }: Talker) {
+    await Bun.sleep(Math.random() * pace)
+    while (!isOver) {
+      const sentAt = performance.now()
+      await client.send(conversationId, { body: 'a message of the usual length, as people write' })
+      sends.push(performance.now() - sentAt)
+      await Bun.sleep(pace)
+    }
+  }
 
   async function probe() {
     while (!isOver) {
@@ -64,63 +77,62 @@ async function measure(base: string, headers: Record<string, string>) {
     }
   }
 
-  await Bun.sleep(1_500)
+  const talkers = await Promise.all(Array.from({ length: count }, (_, n) => meet(base, n)))
+  const loops = [...talkers.map(talk), probe()]
+  await Bun.sleep(2_000)
   sends.length = probes.length = 0
   await Bun.sleep(seconds * 1_000)
-  const quiet = summary(sends, probes)
+  const before = summary(sends, probes)
   sends.length = probes.length = 0
 
   const startedAt = performance.now()
-  const body = JSON.stringify({ body: 'Live at nine tonight: see you there' })
-  const answer = await fetch(`${base}/v1/chat/broadcast`, { method: 'POST', headers, body })
-  const { id } = (await answer.json()) as { id: string }
-  await completed(`${base}/v1/chat/broadcasts/${id}`, headers)
+  const { id } = await host.broadcasts.send({ body: 'Live at nine tonight: see you there' })
+  await completed(host, id)
   const took = (performance.now() - startedAt) / 1_000
-  const busy = summary(sends, probes)
+  const during = summary(sends, probes)
   isOver = true
-  await Promise.race([Promise.all(loops), Bun.sleep(1_000)])
-
-  console.log('| | sends: p50 / p99 ms | longest wait of a probe, ms |')
-  console.log('|---|---|---|')
-  console.log(`| before | ${quiet.p50} / ${quiet.p99} | ${quiet.longest} |`)
-  console.log(`| during | ${busy.p50} / ${busy.p99} | ${busy.longest} |`)
-  console.log(
-    `\n${followers} followers in ${took.toFixed(1)} s; p99 of others × ${(busy.p99 / quiet.p99).toFixed(2)}`,
-  )
-  process.exitCode = busy.p99 <= 2 * quiet.p99 && busy.longest <= 30 ? 0 : 1
+  await Promise.all(loops)
+  for (const { channel } of talkers) channel.close()
+  tell(before, during, took)
+  process.exitCode = during.p99 <= 2 * before.p99 && during.longest <= 30 ? 0 : 1
 }
 
-async function talk({ sender, recipient }: Pair, sends: number[], isOver: () => boolean) {
-  let wake = () => {}
-  const [own, theirs] = [new WebSocket(sender.socketUrl), new WebSocket(recipient.socketUrl)]
-  await Promise.all([own, theirs].map((it) => new Promise((resolve) => (it.onopen = resolve))))
-  theirs.onmessage = () => wake()
-  await Bun.sleep(Math.random() * pace)
-  while (!isOver()) {
-    const sentAt = performance.now()
-    const arrived = new Promise<void>((resolve) => (wake = resolve))
-    own.send(sender.frame('a message of the usual length, as people write them all day'))
-    await arrived
-    sends.push(performance.now() - sentAt)
-    if (pace > 0) await Bun.sleep(pace)
-  }
-  own.close()
-  theirs.close()
+type Talker = { client: Client; channel: Channel; conversationId: string }
+
+async function meet(base: string, n: number): Promise<Talker> {
+  const { client, registered } = enter(base, `a${n}`)
+  await registered
+  const other = await enter(base, `b${n}`).registered
+  const { id: conversationId } = await client.conversations.open(other.id)
+  const channel = client.connect()
+  await new Promise<void>((resolve) => {
+    channel.on('status', ({ status }) => status === 'open' && resolve())
+  })
+  return { client, channel, conversationId }
 }
 
-async function completed(url: string, headers: Record<string, string>) {
+async function completed(host: Client, id: string) {
   const deadline = performance.now() + patienceMilliseconds
-  while (performance.now() < deadline) {
-    const { status } = (await (await fetch(url, { headers })).json()) as { status: string }
-    if (status === 'completed') return
+  while ((await host.broadcasts.get(id)).status !== 'completed') {
+    if (performance.now() > deadline) throw new Error('the broadcast did not end')
     await Bun.sleep(100)
   }
-  throw new Error('the broadcast did not end')
 }
+
+type Summary = ReturnType<typeof summary>
 
 function summary(sends: number[], probes: number[]) {
   const sorted = sends.toSorted((a, b) => a - b)
-  const at = (share: number) =>
-    Number((sorted[Math.floor(share * (sorted.length - 1))] ?? 0).toFixed(2))
-  return { p50: at(0.5), p99: at(0.99), longest: Number(Math.max(...probes).toFixed(1)) }
+  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? 0
+  return { p50: at(0.5), p99: at(0.99), longest: Math.max(...probes) }
+}
+
+function tell(before: Summary, during: Summary, tookSeconds: number) {
+  console.log('| | sends: p50 / p99 ms | longest wait of a probe, ms |')
+  console.log('|---|---|---|')
+  for (const [name, { p50, p99, longest }] of Object.entries({ before, during })) {
+    console.log(`| ${name} | ${p50.toFixed(2)} / ${p99.toFixed(2)} | ${longest.toFixed(1)} |`)
+  }
+  const factor = (during.p99 / before.p99).toFixed(2)
+  console.log(`\n${followers} followers in ${tookSeconds.toFixed(1)} s; p99 of others × ${factor}`)
 }

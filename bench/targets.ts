@@ -25,13 +25,10 @@ export function floorPairs(base: string, count: number): Pair[] {
 }
 
 /** Registers the users and opens their conversations. */
-export async function hostlinePairs(base: string, count: number, prefix = ''): Promise<Pair[]> {
+export async function hostlinePairs(base: string, count: number): Promise<Pair[]> {
   return Promise.all(
     Array.from({ length: count }, async (_, n) => {
-      const [a, b] = await Promise.all([
-        register(base, `${prefix}a${n}`),
-        register(base, `${prefix}b${n}`),
-      ])
+      const [a, b] = await Promise.all([register(base, `a${n}`), register(base, `b${n}`)])
       const headers = { ...json, authorization: `Bearer ${a.token}` }
       const opened = await fetch(`${base}/v1/chat/conversations`, {
         method: 'POST',

@@ -4,8 +4,3 @@ declare module '*.sql' {
   const text: string
   export default text
 }
-
-declare module '*.client.js' {
-  const text: string
-  export default text
-}

@@ -23,6 +23,8 @@ export type { Timers } from './timers.ts'
 export type ClientOptions = {
   /** Scheme and host of the service, without a path. */
   baseUrl: string
+  /** The language of error messages; without it the browser's own. */
+  language?: string
   /** Keeps the session and unsent messages; `webStorage(localStorage)` outlives the page and is shared by its tabs. */
   storage?: Storage
   /** Called once when the service no longer knows the session; not for a `logout`. */
@@ -50,7 +52,7 @@ export function createClient(options: ClientOptions) {
   const { storage = memoryStorage(), timers = systemTimers, random = Math.random } = options
   const platform = platformOf(options)
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
-  const exchange = createExchange(baseUrl, platform.fetch)
+  const exchange = createExchange(baseUrl, platform.fetch, options.language)
   let channel: Channel | undefined
 
   const session = createSession({

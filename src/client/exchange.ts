@@ -17,7 +17,11 @@ export type Exchange = (call: Call) => Promise<unknown>
 
 /** One HTTP request and its answer, JSON both.
  *  @throws ApiError for a refusal; what `fetch` throws for a network that is not there or an answer that does not come */
-export function createExchange(baseUrl: string, fetch: Fetch): Exchange {
+export function createExchange(
+  baseUrl: string,
+  fetch: Fetch,
+  language: string | undefined,
+): Exchange {
   return async ({ method, path, body, query, signal, token }) => {
     const deadline = AbortSignal.timeout(deadlineMilliseconds)
     const answer = await fetch(baseUrl + path + queryString(query), {
@@ -25,6 +29,7 @@ export function createExchange(baseUrl: string, fetch: Fetch): Exchange {
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
       headers: {
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(language !== undefined && { 'accept-language': language }),
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -1,3 +1,5 @@
+import { ApiError, createClient } from '../client/client.ts'
+
 // Runs in the browser on the account pages: takes the token out of the address, sends the form as JSON, says what came
 // of it. The button does the work, never the mere opening of the page: mail scanners open links.
 const form = document.querySelector('form')
@@ -10,27 +12,21 @@ form.addEventListener('submit', async (event) => {
   const button = form.querySelector('button')
   button.disabled = true
   show(form.dataset.busy, false)
-  const answer = await send().catch(() => undefined)
+  const failure = await send().then(() => undefined, (error) => error)
   button.disabled = false
-  if (answer?.ok) {
-    form.hidden = true
-    show(form.dataset.done, false)
-    return
-  }
-  const { error } = (await answer?.json().catch(() => undefined)) ?? {}
-  show(explain(error), true)
+  form.hidden = failure === undefined
+  show(failure === undefined ? form.dataset.done : explain(failure), failure !== undefined)
 })
 
 function send() {
-  return fetch(form.dataset.endpoint, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'accept-language': document.documentElement.lang },
-    body: JSON.stringify({ ...Object.fromEntries(new FormData(form)), token }),
-  })
+  const language = document.documentElement.lang
+  const client = createClient({ baseUrl: location.origin, language })
+  const body = { ...Object.fromEntries(new FormData(form)), token }
+  return client.request('POST', form.dataset.endpoint, { body })
 }
 
 function explain(error) {
-  if (!error) return form.dataset.offline
+  if (!(error instanceof ApiError)) return form.dataset.offline
   if (error.details?.token) return form.dataset.expired
   const reasons = Object.values(error.details ?? {})
   return reasons.length > 0 ? `${error.message} (${reasons.join(', ')})` : error.message
