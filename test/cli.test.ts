@@ -26,7 +26,15 @@ describe('usage', () => {
   test.each(['help', '--help', '-h'])('%s tells every command', async (line) => {
     const { exitCode, out } = await hostline(line, empty.path)
     expect(exitCode).toBe(0)
-    for (const command of ['serve', 'user create', 'keys list', 'check', 'openapi', 'version']) {
+    for (const command of [
+      'serve',
+      'user create',
+      'keys list',
+      'service-key create',
+      'check',
+      'openapi',
+      'version',
+    ]) {
       expect(out).toContain(command)
     }
   })
@@ -47,6 +55,9 @@ describe('usage', () => {
     ['user role a@b.co', 'the role must be one of'],
     ['user verify a', '"a" is no e-mail address'],
     ['keys', 'keys list or rotate'],
+    ['service-key', 'service-key create, list or revoke'],
+    ['service-key create', 'service-key create needs --name'],
+    ['service-key create --name a --scope money', 'the scope must be one of'],
     ['serve now', 'unexpected "now"'],
   ])('%s is wrong usage: exit 2 and one line', async (line, reason) => {
     const { exitCode, err, out } = await hostline(line, empty.path)
@@ -204,6 +215,41 @@ test('keys list shows the keys without their secret', async () => {
       .sort(),
   ).toEqual(['active', 'next'])
   expect(out).not.toContain('PRIVATE')
+})
+
+describe('service keys', () => {
+  test('are made beside a running server, work at once, and end within two seconds', async () => {
+    await using service = await startService()
+    const { id } = await service.register()
+    const line = 'service-key create --name payments --scope users,calls --scope follows'
+    const made = await hostline(line, service.directory)
+    const [, keyId = '', key = ''] =
+      /^(\w{26})\tpayments\tfollows,calls,users\nkey: (sk_[\w-]{43})$/.exec(made.out) ?? []
+    const status = async () =>
+      (await service.call('GET', `/v1/service/users/${id}`, { token: key })).status
+    const turned = async (wanted: number) => {
+      const startedAt = performance.now()
+      while ((await status()) !== wanted) await Bun.sleep(20)
+      return performance.now() - startedAt
+    }
+    expect(await turned(200)).toBeLessThan(2_000)
+    expect((await hostline(`service-key revoke ${keyId}`, service.directory)).exitCode).toBe(0)
+    expect(await turned(401)).toBeLessThan(2_000)
+    const { out } = await hostline('service-key list', service.directory)
+    expect(out).toMatch(new RegExp(`^${keyId}\tpayments\tfollows,calls,users\t\\S+\trevoked \\S+$`))
+    expect(out).not.toContain(key)
+  })
+
+  test('without a scope may do everything, and an unknown one cannot be revoked', async () => {
+    using directory = temporaryDirectory()
+    const { out } = await hostline('service-key create --name all', directory.path)
+    expect(out).toContain('\tnotifications,follows,calls,users\n')
+    const missing = await hostline('service-key revoke 01ARZ3NDEKTSV4RRFFQ69G5FAV', directory.path)
+    expect([missing.exitCode, missing.err]).toEqual([
+      1,
+      'hostline: there is no service key 01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    ])
+  })
 })
 
 test('openapi prints the description that the server serves', async () => {

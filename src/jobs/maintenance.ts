@@ -1,7 +1,7 @@
 import { inArray, lt } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../db/client.ts'
-import { oneTimeTokens, refreshTokens, sessions } from '../db/schema.ts'
+import { calls, oneTimeTokens, refreshTokens, sessions } from '../db/schema.ts'
 import type { Write } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -9,6 +9,8 @@ import type { Log } from '../lib/log.ts'
 const hour = 3_600_000
 /** Longer than any token of an unused session lives. */
 const sessionMilliseconds = 31 * 24 * hour
+/** Longer than any report about a call can be late. */
+const callMilliseconds = 30 * 24 * hour
 /** Rows in one transaction: short enough for the loop. */
 const part = 500
 
@@ -32,6 +34,7 @@ export function startMaintenance({ orm, write, clock, log }: MaintenanceOptions)
     deletion(refreshTokens.hash, refreshTokens.expiresAt),
     deletion(oneTimeTokens.hash, oneTimeTokens.expiresAt),
     deletion(sessions.id, sessions.lastUsedAt, sessionMilliseconds),
+    deletion(calls.id, calls.updatedAt, callMilliseconds),
   ]
 
   async function run() {
