@@ -1,0 +1,112 @@
+import { Type } from '@sinclair/typebox'
+import type { Clock } from '../lib/clock.ts'
+import { readJson } from './json.ts'
+import { type Answer, failureOf, post, usualTimeoutMilliseconds } from './post.ts'
+import {
+  type FcmTarget,
+  type PushDriver,
+  type PushMessage,
+  PushPostponed,
+  topicOf,
+} from './pusher.ts'
+import { createAccessTokens, type ServiceAccount } from './service-account.ts'
+
+type FcmOptions = {
+  account: ServiceAccount
+  clock: Clock
+  /** Of the service, before `/v1/projects/…`. */
+  baseUrl?: string
+  timeoutMilliseconds?: number
+}
+
+/** Sends through Firebase Cloud Messaging (HTTP v1) to apps on iOS, Android and the web. */
+export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
+  const { account, clock, baseUrl = 'https://fcm.googleapis.com' } = options
+  const { timeoutMilliseconds = usualTimeoutMilliseconds } = options
+  const project = encodeURIComponent(account.projectId)
+  const url = `${baseUrl.replace(/\/$/, '')}/v1/projects/${project}/messages:send`
+  const tokens = createAccessTokens({ account, clock, timeoutMilliseconds })
+
+  function send(accessToken: string, body: string, signal: AbortSignal | undefined) {
+    const headers = {
+      Authorization: `Bearer ${accessToken}`,
+      'Content-Type': 'application/json',
+    }
+    return post(url, { headers, body, timeoutMilliseconds, signal })
+  }
+
+  return async (target, message, signal) => {
+    const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) })
+    const accessToken = await tokens.current()
+    const answer = await send(accessToken, body, signal)
+    if (!isTokenRefused(answer)) return outcomeOf(answer, clock)
+    return outcomeOf(await send(await tokens.renew(accessToken), body, signal), clock)
+  }
+}
+
+/** Only the part for the platform of the target goes along. */
+function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: number) {
+  const { title, body, data, type } = message
+  const common = { token, notification: { title, body }, data: { ...data, type } }
+  switch (platform) {
+    case 'android':
+      return { ...common, android: androidPart(message) }
+    case 'ios':
+      return { ...common, apns: apnsPart(message, now) }
+    case 'web':
+      return { ...common, webpush: webPushPart(message) }
+  }
+}
+
+function androidPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
+  return {
+    priority: urgency === 'high' ? 'HIGH' : 'NORMAL',
+    ttl: `${ttlSeconds}s`,
+    collapse_key: collapseKey,
+  }
+}
+
+function apnsPart({ urgency, ttlSeconds, collapseKey, badge }: PushMessage, now: number) {
+  return {
+    headers: {
+      'apns-priority': urgency === 'high' ? '10' : '5',
+      'apns-expiration': String(Math.floor(now / 1_000) + ttlSeconds),
+      // Apple takes 64 bytes; a topic is shorter.
+      'apns-collapse-id': collapseKey === undefined ? undefined : topicOf(collapseKey),
+    },
+    payload: { aps: { badge, sound: urgency === 'high' ? 'default' : undefined } },
+  }
+}
+
+function webPushPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
+  const topic = collapseKey === undefined ? undefined : topicOf(collapseKey)
+  return { headers: { TTL: String(ttlSeconds), Urgency: urgency, Topic: topic } }
+}
+
+// 401 may also speak of the credentials for Apple or the browsers, which another access token would not change.
+function isTokenRefused({ status, text }: Answer) {
+  return status === 401 && errorCodeOf(text) !== 'THIRD_PARTY_AUTH_ERROR'
+}
+
+function outcomeOf(answer: Answer, clock: Clock): 'delivered' | 'gone' {
+  const { status, text } = answer
+  if (status >= 200 && status < 300) return 'delivered'
+  if (errorCodeOf(text) === 'UNREGISTERED' || status === 404 || status === 410) return 'gone'
+  // Choice: what is wrong with our credentials the operator can mend.
+  if (status === 401) throw new PushPostponed(failureOf(answer, clock).message)
+  throw failureOf(answer, clock)
+}
+
+const Failure = Type.Object({
+  error: Type.Object({
+    details: Type.Array(
+      Type.Object({ '@type': Type.String(), errorCode: Type.Optional(Type.String()) }),
+    ),
+  }),
+})
+
+function errorCodeOf(text: string) {
+  const details = readJson(Failure, text)?.error.details ?? []
+  return details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))
+    ?.errorCode
+}

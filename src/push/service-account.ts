@@ -1,0 +1,119 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { Type } from '@sinclair/typebox'
+import { SignJWT } from 'jose'
+import type { Clock } from '../lib/clock.ts'
+import { readJson } from './json.ts'
+import { post } from './post.ts'
+import { PushPostponed } from './pusher.ts'
+
+/** Who we are to Google. */
+export type ServiceAccount = {
+  projectId: string
+  clientEmail: string
+  privateKey: KeyObject
+  tokenUri: string
+}
+
+const KeyFile = Type.Object({
+  project_id: Type.String({ minLength: 1 }),
+  client_email: Type.String({ minLength: 1 }),
+  private_key: Type.String(),
+  token_uri: Type.String(),
+})
+
+/** Reads the JSON key file of a service account.
+ *  @throws Error with what the text must be, as the end of a sentence */
+export function parseServiceAccount(text: string): ServiceAccount {
+  const file = readJson(KeyFile, text)
+  if (!file) {
+    const names = Object.keys(KeyFile.properties).join(', ')
+    throw new Error(`be the JSON key file of a service account, with ${names}`)
+  }
+  if (!/^https?:$/.test(URL.parse(file.token_uri)?.protocol ?? '')) {
+    throw new Error('have an http(s) address as token_uri')
+  }
+  const { project_id: projectId, client_email: clientEmail, token_uri: tokenUri } = file
+  return { projectId, clientEmail, tokenUri, privateKey: readPrivateKey(file.private_key) }
+}
+
+function readPrivateKey(pem: string) {
+  try {
+    const key = createPrivateKey(pem)
+    if (key.asymmetricKeyType === 'rsa') return key
+  } catch {
+    // Said below; what the parser says might quote the key.
+  }
+  throw new Error('have an RSA private key in PEM form as private_key')
+}
+
+const scope = 'https://www.googleapis.com/auth/firebase.messaging'
+const assertionSeconds = 3_600
+/** A token is replaced this long before it expires. */
+const spareMilliseconds = 60_000
+
+const Grant = Type.Object({
+  access_token: Type.String({ minLength: 1 }),
+  expires_in: Type.Number({ minimum: 0 }),
+})
+
+type AccessTokens = {
+  /** A token that is valid for a while, the same for all who ask meanwhile. */
+  current(): Promise<string>
+  /** Another token than this one, which was refused. */
+  renew(refused: string): Promise<string>
+}
+
+type AccessTokenOptions = { account: ServiceAccount; clock: Clock; timeoutMilliseconds: number }
+
+/** Access tokens by the JWT bearer grant (RFC 7523), never more than one grant at a time. */
+export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
+  const { account, clock, timeoutMilliseconds } = options
+  const { tokenUri } = account
+  let held: { token: string; freshUntil: number } | undefined
+  let pending: Promise<string> | undefined
+
+  // It serves everybody who waits, so that no single one's signal may end it.
+  async function fetchToken() {
+    const body = new URLSearchParams({
+      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      assertion: await signAssertion(account, clock),
+    }).toString()
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const { host, status, text } = await post(tokenUri, { headers, body, timeoutMilliseconds })
+    const grant = readJson(Grant, text)
+    // Choice: also when the account itself is refused, as the operator can mend that.
+    if (!grant) throw new PushPostponed(`${host} granted no access token (${status})`)
+    held = {
+      token: grant.access_token,
+      freshUntil: clock.now() + grant.expires_in * 1_000 - spareMilliseconds,
+    }
+    return grant.access_token
+  }
+
+  function current() {
+    if (held && held.freshUntil > clock.now()) return Promise.resolve(held.token)
+    pending ??= fetchToken().finally(() => {
+      pending = undefined
+    })
+    return pending
+  }
+
+  return {
+    current,
+    renew(refused) {
+      if (held?.token === refused) held = undefined
+      return current()
+    },
+  }
+}
+
+function signAssertion({ clientEmail, privateKey, tokenUri }: ServiceAccount, clock: Clock) {
+  const now = Math.floor(clock.now() / 1_000)
+  return new SignJWT({ scope })
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
+    .setIssuer(clientEmail)
+    .setAudience(tokenUri)
+    .setIssuedAt(now)
+    .setExpirationTime(now + assertionSeconds)
+    .sign(privateKey)
+}

@@ -1,0 +1,651 @@
+import { describe, expect, test } from 'bun:test'
+import { createECDH, ECDH, generateKeyPairSync } from 'node:crypto'
+import { encrypt, maxPlaintextBytes } from '../src/push/encryption.ts'
+import { createFcmDriver } from '../src/push/fcm.ts'
+import {
+  createPusher,
+  type FcmTarget,
+  type PushMessage,
+  PushPostponed,
+  PushRefused,
+  targetOf,
+} from '../src/push/pusher.ts'
+import { createAccessTokens, parseServiceAccount } from '../src/push/service-account.ts'
+import {
+  isAllowedEndpoint,
+  parseSubscription,
+  publicPushServices,
+} from '../src/push/subscription.ts'
+import { makeVapidKeys } from '../src/push/vapid.ts'
+import { createWebPushDriver } from '../src/push/web-push.ts'
+import { createTestClock } from './support/clock.ts'
+import { startGoogle, startPushService } from './support/push-services.ts'
+
+const call: PushMessage = {
+  title: 'Ana calls',
+  body: 'Pick up',
+  data: { call_session_id: 'c1' },
+  type: 'call_incoming',
+  ttlSeconds: 45,
+  urgency: 'high',
+  collapseKey: 'call-c1',
+  badge: 3,
+}
+const note: PushMessage = {
+  title: 'Paid',
+  body: '12.00 EUR',
+  data: {},
+  type: 'payment_captured',
+  ttlSeconds: 3_600,
+  urgency: 'normal',
+}
+
+type End =
+  | string
+  | { refused: string }
+  | { postponed: string; retryAfterMilliseconds?: number | undefined }
+
+/** How a push ended, in a form to compare. */
+async function endOf(push: Promise<string>): Promise<End> {
+  try {
+    return await push
+  } catch (error) {
+    if (error instanceof PushRefused) return { refused: error.message }
+    if (!(error instanceof PushPostponed)) throw error
+    return { postponed: error.message, retryAfterMilliseconds: error.retryAfterMilliseconds }
+  }
+}
+
+const redirect = { status: 307, headers: { location: '/elsewhere' } }
+const minuteMilliseconds = 60_000
+
+describe('FCM', () => {
+  const token = 'device-1'
+  const android: FcmTarget = { kind: 'fcm', token, platform: 'android' }
+  const ios: FcmTarget = { ...android, platform: 'ios' }
+  const web: FcmTarget = { ...android, platform: 'web' }
+
+  function startFcm(timeoutMilliseconds = 10_000) {
+    const clock = createTestClock(1_800_000_000_000)
+    const google = startGoogle(clock)
+    const account = parseServiceAccount(google.keyFile)
+    const driver = createFcmDriver({ account, baseUrl: google.url, clock, timeoutMilliseconds })
+    const push = (target = android, message = call, signal?: AbortSignal) =>
+      endOf(driver(target, message, signal))
+    return { ...google, host: new URL(google.url).host, clock, push }
+  }
+
+  const common = {
+    token,
+    notification: { title: 'Ana calls', body: 'Pick up' },
+    data: { call_session_id: 'c1', type: 'call_incoming' },
+  }
+  const commonOfNote = {
+    token,
+    notification: { title: 'Paid', body: '12.00 EUR' },
+    data: { type: 'payment_captured' },
+  }
+
+  test('a message goes to the project of the service account with its access token', async () => {
+    await using fcm = startFcm()
+    expect(await fcm.push()).toBe('delivered')
+    expect(fcm.sends).toEqual([
+      {
+        path: '/v1/projects/demo-project/messages:send',
+        authorization: 'Bearer access-1',
+        message: {
+          ...common,
+          android: { priority: 'HIGH', ttl: '45s', collapse_key: 'call-c1' },
+        },
+      },
+    ])
+  })
+
+  test('the grant is asked for as RFC 7523 has it', async () => {
+    await using fcm = startFcm()
+    await fcm.push()
+    expect(fcm.grants).toEqual([
+      {
+        iss: 'push@demo-project.iam.gserviceaccount.com',
+        aud: fcm.tokenUri,
+        scope: 'https://www.googleapis.com/auth/firebase.messaging',
+        iat: 1_800_000_000,
+        exp: 1_800_003_600,
+      },
+    ])
+  })
+
+  test('an iPhone rings, shows the badge and forgets the call in time', async () => {
+    await using fcm = startFcm()
+    await fcm.push(ios)
+    const headers = {
+      'apns-priority': '10',
+      'apns-expiration': '1800000045',
+      'apns-collapse-id': 'call-c1',
+    }
+    const apns = { headers, payload: { aps: { badge: 3, sound: 'default' } } }
+    expect(fcm.sends.map(({ message }) => message)).toEqual([{ ...common, apns }])
+  })
+
+  test('a browser behind FCM gets the headers of Web Push', async () => {
+    await using fcm = startFcm()
+    await fcm.push(web)
+    const webpush = { headers: { TTL: '45', Urgency: 'high', Topic: 'call-c1' } }
+    expect(fcm.sends.map(({ message }) => message)).toEqual([{ ...common, webpush }])
+  })
+
+  test('what is not urgent and replaces nothing says so on every platform', async () => {
+    await using fcm = startFcm()
+    for (const target of [android, ios, web]) await fcm.push(target, note)
+    const headers = { 'apns-priority': '5', 'apns-expiration': '1800003600' }
+    expect(fcm.sends.map(({ message }) => message)).toEqual([
+      { ...commonOfNote, android: { priority: 'NORMAL', ttl: '3600s' } },
+      { ...commonOfNote, apns: { headers, payload: { aps: {} } } },
+      { ...commonOfNote, webpush: { headers: { TTL: '3600', Urgency: 'normal' } } },
+    ])
+  })
+
+  test('a key too long for Apple and the browsers is shortened, the same each time', async () => {
+    await using fcm = startFcm()
+    const collapseKey = 'conversation:'.repeat(9)
+    for (const target of [ios, ios, web]) await fcm.push(target, { ...note, collapseKey })
+    const text = JSON.stringify(fcm.sends)
+    const keys = [...text.matchAll(/"(?:apns-collapse-id|Topic)":"([\w-]{32})"/g)]
+    expect(new Set(keys.map(([, key]) => key)).size).toBe(1)
+    expect(keys).toHaveLength(3)
+  })
+
+  test('data cannot pass for another type', async () => {
+    await using fcm = startFcm()
+    await fcm.push(android, { ...note, data: { type: 'call_incoming' } })
+    expect(fcm.sends[0]?.message).toMatchObject({ data: { type: 'payment_captured' } })
+  })
+
+  test('a hundred pushes at once ask for one access token', async () => {
+    await using fcm = startFcm()
+    const ends = await Promise.all(Array.from({ length: 100 }, () => fcm.push()))
+    expect(new Set(ends)).toEqual(new Set(['delivered']))
+    expect([fcm.grants.length, fcm.sends.length]).toEqual([1, 100])
+  })
+
+  test('an access token serves until shortly before it expires', async () => {
+    await using fcm = startFcm()
+    await fcm.push()
+    fcm.clock.advance(59 * minuteMilliseconds - 1)
+    await fcm.push()
+    fcm.clock.advance(1)
+    await fcm.push()
+    const used = fcm.sends.map(({ authorization }) => authorization)
+    expect(used).toEqual(['Bearer access-1', 'Bearer access-1', 'Bearer access-2'])
+  })
+
+  test('tokens that are not accepted any more are replaced by one fresh token', async () => {
+    await using fcm = startFcm()
+    await fcm.push()
+    fcm.revokeTokens()
+    const ends = await Promise.all(Array.from({ length: 20 }, () => fcm.push()))
+    expect(new Set(ends)).toEqual(new Set(['delivered']))
+    expect(fcm.grants).toHaveLength(2)
+  })
+
+  test('a token that is refused late does not cost a second fresh one', async () => {
+    await using google = startGoogle(createTestClock())
+    const account = parseServiceAccount(google.keyFile)
+    const clock = createTestClock()
+    const tokens = createAccessTokens({ account, clock, timeoutMilliseconds: 10_000 })
+    expect(await tokens.current()).toBe('access-1')
+    expect(await tokens.renew('access-1')).toBe('access-2')
+    expect(await tokens.renew('access-1')).toBe('access-2')
+  })
+
+  test('a fresh token that is not accepted either ends the attempt', async () => {
+    await using fcm = startFcm()
+    fcm.tellFcm({ status: 401 }, { status: 401 })
+    expect(await fcm.push()).toEqual({ postponed: `${fcm.host} answered 401` })
+    const used = fcm.sends.map(({ authorization }) => authorization)
+    expect(used).toEqual(['Bearer access-1', 'Bearer access-2'])
+  })
+
+  test('missing credentials for Apple are no reason for a fresh token', async () => {
+    await using fcm = startFcm()
+    fcm.tellFcm({ status: 401, body: fcmError('THIRD_PARTY_AUTH_ERROR') })
+    expect(await fcm.push(ios)).toHaveProperty('postponed')
+    expect([fcm.grants.length, fcm.sends.length]).toEqual([1, 1])
+  })
+
+  test.each([
+    [404, fcmError('UNREGISTERED')],
+    [400, fcmError('UNREGISTERED')],
+    [404, undefined],
+    [410, undefined],
+  ])('the device is gone: %d %j', async (status, body) => {
+    await using fcm = startFcm()
+    fcm.tellFcm({ status, body })
+    expect(await fcm.push()).toBe('gone')
+  })
+
+  test.each([
+    [400, fcmError('INVALID_ARGUMENT')],
+    [403, fcmError('SENDER_ID_MISMATCH')],
+    [413, 'UNREGISTERED'],
+    [400, { error: { details: [{ '@type': 'x/google.rpc.Help', errorCode: 'UNREGISTERED' }] } }],
+  ])('the message is refused and the token stays: %d %j', async (status, body) => {
+    await using fcm = startFcm()
+    fcm.tellFcm({ status, body })
+    const reason = `${fcm.host} answered ${status} ${JSON.stringify(body).slice(0, 200)}`
+    expect(await fcm.push()).toEqual({ refused: reason })
+  })
+
+  test.each([
+    [429, '120', 120_000],
+    [503, '0', 0],
+    [503, 'Fri, 15 Jan 2027 08:01:30 GMT', 90_000],
+    [503, 'Fri, 15 Jan 2027 07:00:00 GMT', 0],
+    [500, '99999999999', 86_400_000],
+    [500, 'soon', undefined],
+    [502, '', undefined],
+  ])(
+    '%d with Retry-After "%s" is tried again after %p ms',
+    async (status, retryAfter, expected) => {
+      await using fcm = startFcm()
+      fcm.tellFcm({ status, headers: { 'retry-after': retryAfter } })
+      const end = { postponed: `${fcm.host} answered ${status}`, retryAfterMilliseconds: expected }
+      expect(await fcm.push()).toEqual(end)
+    },
+  )
+
+  test('a service that hangs delays nobody else', async () => {
+    await using fcm = startFcm(1_000)
+    await fcm.push()
+    fcm.tellFcm('hang')
+    const pushes = [fcm.push(), fcm.push()]
+    expect(await Promise.race(pushes)).toBe('delivered')
+    const late = { postponed: `${fcm.host}: no answer within 1000 ms` }
+    expect(await Promise.all(pushes)).toContainEqual(late)
+  })
+
+  test('an answer that does not end counts by its status', async () => {
+    await using fcm = startFcm(1_000)
+    fcm.tellFcm('stall')
+    expect(await fcm.push()).toBe('delivered')
+  })
+
+  test('whoever gives up a push does not end the grant that others wait for', async () => {
+    await using fcm = startFcm()
+    const pushes = [fcm.push(android, call, AbortSignal.abort()), fcm.push()]
+    expect(await Promise.all(pushes)).toEqual([
+      { postponed: `${fcm.host}: The operation was aborted.` },
+      'delivered',
+    ])
+    expect([fcm.grants.length, fcm.sends.length]).toEqual([1, 1])
+  })
+
+  test.each([
+    { status: 503 },
+    { status: 400, body: { error: 'invalid_grant' } },
+    { status: 200, body: { expires_in: 3_600 } },
+    redirect,
+  ])(
+    'without an access token nothing is sent, and the next push asks again: %j',
+    async (answer) => {
+      await using fcm = startFcm()
+      fcm.tellGrant(answer)
+      const postponed = `${fcm.host} granted no access token (${answer.status})`
+      expect(await fcm.push()).toEqual({ postponed })
+      expect(await fcm.push()).toBe('delivered')
+      expect([fcm.sends.length, fcm.elsewhere]).toEqual([1, []])
+    },
+  )
+
+  test('a token endpoint that hangs is given up', async () => {
+    await using fcm = startFcm(200)
+    fcm.tellGrant('hang')
+    expect(await fcm.push()).toEqual({ postponed: `${fcm.host}: no answer within 200 ms` })
+  })
+
+  test('a redirect is not followed', async () => {
+    await using fcm = startFcm()
+    fcm.tellFcm(redirect)
+    expect(await fcm.push()).toEqual({ refused: `${fcm.host} answered 307` })
+    expect(fcm.elsewhere).toEqual([])
+  })
+
+  test('a service that cannot be reached is tried again', async () => {
+    const fcm = startFcm()
+    await fcm.push()
+    await fcm[Symbol.asyncDispose]()
+    expect(await fcm.push()).toHaveProperty('postponed')
+  })
+})
+
+function fcmError(errorCode: string) {
+  const help = { '@type': 'type.googleapis.com/google.rpc.Help' }
+  const detail = { '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode }
+  return { error: { status: 'X', details: [help, detail] } }
+}
+
+describe('a service account', () => {
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const ecPem = ec.export({ type: 'pkcs8', format: 'pem' })
+  const names = 'project_id, client_email, private_key, token_uri'
+  const whole = `be the JSON key file of a service account, with ${names}`
+  const noKey = 'have an RSA private key in PEM form as private_key'
+
+  test.each([
+    ['not JSON', () => '{', whole],
+    ['a list', () => '[]', whole],
+    ['no project', (file: object) => JSON.stringify({ ...file, project_id: '' }), whole],
+    ['a user', () => JSON.stringify({ type: 'authorized_user', refresh_token: 'r' }), whole],
+    ['no key', (file: object) => JSON.stringify({ ...file, private_key: 'secret' }), noKey],
+    ['another key', (file: object) => JSON.stringify({ ...file, private_key: ecPem }), noKey],
+    [
+      'no address',
+      (file: object) => JSON.stringify({ ...file, token_uri: 'file:///etc/passwd' }),
+      'have an http(s) address as token_uri',
+    ],
+  ])('%s is refused with a reason', async (_, change, reason) => {
+    await using google = startGoogle(createTestClock())
+    const text = change(JSON.parse(google.keyFile))
+    expect(() => parseServiceAccount(text)).toThrow(new Error(reason))
+  })
+})
+
+describe('Web Push', () => {
+  async function startWebPush(timeoutMilliseconds = 10_000) {
+    const clock = createTestClock(1_800_000_000_000)
+    const keys = makeVapidKeys()
+    const service = startPushService(keys.publicKey, clock)
+    const subscription = await service.subscribe()
+    const subject = 'mailto:ops@example.com'
+    const isAllowed = (endpoint: string) => endpoint.startsWith('http://127.0.0.1:')
+    const driver = createWebPushDriver({ keys, subject, clock, isAllowed, timeoutMilliseconds })
+    const push = (message = call, target = subscription, signal?: AbortSignal) =>
+      endOf(driver({ kind: 'web_push', subscription: target }, message, signal))
+    return { ...service, host: new URL(service.origin).host, clock, subscription, push }
+  }
+
+  test('a browser can open what we send, and the push service knows who sends it', async () => {
+    await using web = await startWebPush()
+    expect(await web.push()).toBe('delivered')
+    expect(web.pushed).toEqual([
+      {
+        path: '/push/1',
+        headers: pushHeaders({ ttl: '45', urgency: 'high', topic: 'call-c1' }),
+        claims: { aud: web.origin, exp: 1_800_043_200, sub: 'mailto:ops@example.com' },
+        payload: {
+          title: 'Ana calls',
+          body: 'Pick up',
+          data: { call_session_id: 'c1', type: 'call_incoming' },
+          badge: 3,
+        },
+      },
+    ])
+  })
+
+  test('a message that replaces nothing has no topic', async () => {
+    await using web = await startWebPush()
+    await web.push(note)
+    const expected = pushHeaders({ ttl: '3600', urgency: 'normal', topic: null })
+    expect(web.pushed.map(({ headers }) => headers)).toEqual([expected])
+  })
+
+  test.each(['a key with spaces', 'k'.repeat(33), 'ключ', 'a\r\nb'])(
+    'the collapse key %j becomes a topic that a push service takes',
+    async (collapseKey) => {
+      await using web = await startWebPush()
+      expect(await web.push({ ...note, collapseKey })).toBe('delivered')
+      expect(web.pushed[0]?.headers['topic']).toMatch(/^[\w-]{32}$/)
+    },
+  )
+
+  test.each([200, 201, 202, 204])('%d means delivered', async (status) => {
+    await using web = await startWebPush()
+    web.tell({ status })
+    expect(await web.push()).toBe('delivered')
+  })
+
+  test.each([404, 410])('%d means that the browser is gone', async (status) => {
+    await using web = await startWebPush()
+    web.tell({ status })
+    expect(await web.push()).toBe('gone')
+  })
+
+  test.each([400, 401, 403, 413])('%d is a refusal that says why', async (status) => {
+    await using web = await startWebPush()
+    web.tell({ status, body: { reason: 'BadJwtToken' } })
+    const refused = `${web.host} answered ${status} {"reason":"BadJwtToken"}`
+    expect(await web.push()).toEqual({ refused })
+  })
+
+  test.each([
+    [429, '30', 30_000],
+    [503, 'Fri, 15 Jan 2027 08:00:05 GMT', 5_000],
+    [500, '', undefined],
+  ])(
+    '%d with Retry-After "%s" is tried again after %p ms',
+    async (status, retryAfter, expected) => {
+      await using web = await startWebPush()
+      web.tell({ status, headers: { 'retry-after': retryAfter } })
+      const end = { postponed: `${web.host} answered ${status}`, retryAfterMilliseconds: expected }
+      expect(await web.push()).toEqual(end)
+    },
+  )
+
+  test('a service that hangs delays nobody else', async () => {
+    await using web = await startWebPush(1_000)
+    web.tell('hang')
+    const pushes = [web.push(), web.push()]
+    expect(await Promise.race(pushes)).toBe('delivered')
+    const late = { postponed: `${web.host}: no answer within 1000 ms` }
+    expect(await Promise.all(pushes)).toContainEqual(late)
+  })
+
+  test('an answer that does not end counts by its status', async () => {
+    await using web = await startWebPush(1_000)
+    web.tell('stall')
+    expect(await web.push()).toBe('delivered')
+  })
+
+  test('of an answer without end only the start is read', async () => {
+    await using web = await startWebPush()
+    web.tell('flood')
+    expect(await web.push()).toEqual({ refused: `${web.host} answered 400 ${'x'.repeat(200)}` })
+    expect(web.flooded()).toBeLessThan(20_000_000)
+  })
+
+  test('a push that is given up is tried again later', async () => {
+    await using web = await startWebPush()
+    const end = await web.push(call, web.subscription, AbortSignal.abort())
+    expect(end).toEqual({ postponed: `${web.host}: The operation was aborted.` })
+  })
+
+  test('a redirect is refused and its target not asked', async () => {
+    await using web = await startWebPush()
+    const other = await web.subscribe()
+    web.tell({ status: 307, headers: { location: other.endpoint } })
+    expect(await web.push()).toEqual({ refused: `${web.host} answered 307` })
+    expect(web.pushed.map(({ path }) => path)).toEqual(['/push/1'])
+  })
+
+  test('an endpoint that is not allowed is not asked', async () => {
+    await using web = await startWebPush()
+    const endpoint = web.subscription.endpoint.replace('127.0.0.1', 'localhost')
+    const end = await web.push(call, { ...web.subscription, endpoint })
+    expect(end).toEqual({ refused: 'the endpoint is not at a push service we use' })
+    expect(web.authorizations).toEqual([])
+  })
+
+  test('the identification is signed once in eleven hours for each push service', async () => {
+    await using web = await startWebPush()
+    await using other = startPushService('', web.clock)
+    await web.push()
+    await web.push(call, await other.subscribe())
+    web.clock.advance(11 * 60 * minuteMilliseconds - 1)
+    await web.push()
+    web.clock.advance(1)
+    await web.push()
+    const [first, second, third] = web.authorizations
+    expect([second, third === first]).toEqual([first, false])
+    expect(web.authorizations).not.toContain(other.authorizations[0])
+  })
+
+  test('the longest message that fits arrives whole; a longer one is not sent', async () => {
+    await using web = await startWebPush()
+    const frame = JSON.stringify({ title: '', body: '', data: { type: note.type } })
+    const body = 'x'.repeat(maxPlaintextBytes - frame.length)
+    expect(await web.push({ ...note, title: '', body })).toBe('delivered')
+    expect(web.pushed[0]?.payload).toMatchObject({ body })
+    const refused = `the message has ${maxPlaintextBytes + 1} bytes, of ${maxPlaintextBytes}`
+    expect(await web.push({ ...note, title: 'x', body })).toEqual({ refused })
+    expect(web.pushed).toHaveLength(1)
+  })
+
+  test('each message has its own salt and its own key', () => {
+    const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
+    const [one, other] = [1, 2].map(() => encrypt(Buffer.from('same'), keys))
+    expect(one?.slice(0, 16)).not.toEqual(other?.slice(0, 16))
+    expect(one?.slice(21, 86)).not.toEqual(other?.slice(21, 86))
+  })
+
+  test('the example of RFC 8291 comes out to the byte', () => {
+    const ecdh = createECDH('prime256v1')
+    ecdh.setPrivateKey(rfc8291.sender, 'base64url')
+    const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
+    const salt = Buffer.from(rfc8291.salt, 'base64url')
+    const body = encrypt(Buffer.from(rfc8291.plaintext), keys, { ecdh, salt })
+    expect(Buffer.from(body).toString('base64url')).toBe(rfc8291.body)
+  })
+
+  test('fresh keys are a private key in PEM form and a point of 65 bytes', () => {
+    const { privateKey, publicKey } = makeVapidKeys()
+    expect(privateKey).toStartWith('-----BEGIN PRIVATE KEY-----\n')
+    expect(publicKey).toMatch(/^B[\w-]{86}$/)
+  })
+})
+
+function pushHeaders(own: { ttl: string; urgency: string; topic: string | null }) {
+  const type = 'application/octet-stream'
+  return { 'content-type': type, 'content-encoding': 'aes128gcm', ...own }
+}
+
+// RFC 8291, section 5 and appendix A.
+const rfc8291 = {
+  plaintext: 'When I grow up, I want to be a watermelon',
+  sender: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+  receiver:
+    'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+  auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+  salt: 'DGv6ra1nlYgDCS1FRnbzlw',
+  body: [
+    'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27ml',
+    'mlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPT',
+    'pK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
+  ].join(''),
+}
+
+describe('an endpoint', () => {
+  test.each([
+    'https://fcm.googleapis.com/fcm/send/abc:APA91b-_x',
+    'https://updates.push.services.mozilla.com/wpush/v2/gAAAAA==',
+    'https://web.push.apple.com/QGuQyavXutnMH',
+    'https://wns2-par02p.notify.windows.com/w/?token=BQYAAAB%2b',
+  ])('of a browser is allowed: %s', (endpoint) => {
+    expect(isAllowedEndpoint(endpoint, publicPushServices)).toBe(true)
+  })
+
+  test.each([
+    'http://push.example.com/1',
+    'https://evilpush.example.com/1',
+    'https://push.example.com.evil.com/1',
+    'https://push.example.com@evil.com/1',
+    'https://evil.com/push.example.com/1',
+    'https://evil.com#.push.example.com/1',
+    'https://evil.com\\.push.example.com/1',
+    'https://example.com/1',
+    'https://push.example.com./1',
+    'https://PUSH.example.com/1',
+    'HTTPS://push.example.com/1',
+    'https://pusһ.example.com/1',
+    'https://push。example.com/1',
+    'https://xn--pus-8ld.example.com/1',
+    'https://user@push.example.com/1',
+    'https://:pw@push.example.com/1',
+    'https://push.example.com:443/1',
+    'https://push.example.com:8443/1',
+    'https://push.example.com',
+    'https:push.example.com/1',
+    ' https://push.example.com/1',
+    'https://push.example.com/1\n',
+    'https://push.example.com/a/../1',
+    'https://127.0.0.1/1',
+    'https://0x7f.1/1',
+    'https://2130706433/1',
+    'https://[::1]/1',
+    'https://localhost/1',
+    'wss://push.example.com/1',
+    'push.example.com/1',
+    '',
+  ])('that only looks like one is not allowed: %j', (endpoint) => {
+    expect(isAllowedEndpoint(endpoint, ['push.example.com', '0.1', '127.0.0.1', '[::1]', ''])).toBe(
+      false,
+    )
+  })
+
+  test('is allowed at a listed host and below it', () => {
+    const hosts = ['push.example.com']
+    const endpoints = ['https://push.example.com/1', 'https://a.b.push.example.com/1']
+    expect(endpoints.map((endpoint) => isAllowedEndpoint(endpoint, hosts))).toEqual([true, true])
+  })
+})
+
+describe('a push token', () => {
+  const endpoint = 'https://push.example.com/1'
+  const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
+
+  test('of a browser with its own push service keeps just what is needed', () => {
+    const text = JSON.stringify({ endpoint, expirationTime: null, keys: { ...keys, more: 1 } })
+    expect(targetOf(text, 'web')).toEqual({ kind: 'web_push', subscription: { endpoint, keys } })
+  })
+
+  test.each([
+    ['web', 'cXyz:APA91b'],
+    ['ios', JSON.stringify({ endpoint, keys })],
+    ['android', 'cXyz:APA91b'],
+  ] as const)('on %s that is no subscription belongs to FCM', (platform, token) => {
+    expect(targetOf(token, platform)).toEqual({ kind: 'fcm', token, platform })
+  })
+
+  const short = ECDH.convertKey(keys.p256dh, 'prime256v1', 'base64url', 'base64url', 'compressed')
+  const off = Buffer.from(rfc8291.receiver, 'base64url').fill(7, 64).toString('base64url')
+  test.each([
+    '',
+    'null',
+    '{}',
+    '[]',
+    JSON.stringify({ endpoint }),
+    JSON.stringify({ endpoint: 'nowhere', keys }),
+    JSON.stringify({ endpoint: `${endpoint}${'x'.repeat(2_048)}`, keys }),
+    JSON.stringify({ endpoint, keys: { ...keys, auth: 'c2hvcnQ' } }),
+    JSON.stringify({ endpoint, keys: { ...keys, auth: `${keys.auth}!` } }),
+    JSON.stringify({ endpoint, keys: { ...keys, auth: 5 } }),
+    JSON.stringify({ endpoint, keys: { ...keys, p256dh: keys.auth } }),
+    JSON.stringify({ endpoint, keys: { ...keys, p256dh: Buffer.alloc(65).toString('base64url') } }),
+    JSON.stringify({ endpoint, keys: { ...keys, p256dh: off } }),
+    JSON.stringify({ endpoint, keys: { ...keys, p256dh: short } }),
+  ])('%s is no subscription', (text) => {
+    expect(parseSubscription(text)).toBeUndefined()
+  })
+})
+
+test('a pusher hands each target to the driver of its kind', async () => {
+  const fcm = async () => 'gone' as const
+  const webPush = async () => 'delivered' as const
+  const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
+  const browser = targetOf(JSON.stringify({ endpoint: 'https://a.b/1', keys }), 'web')
+  const both = createPusher({ fcm, webPush })
+  expect(await both.push(targetOf('t', 'ios'), note)).toBe('gone')
+  expect(await both.push(browser, note)).toBe('delivered')
+  const none = createPusher({ fcm: undefined, webPush: undefined })
+  expect(await none.push(targetOf('t', 'ios'), note)).toBe('unconfigured')
+  expect(await none.push(browser, note)).toBe('unconfigured')
+})
