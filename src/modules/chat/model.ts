@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
-import { HttpUrl, Id, Maybe, MediaType, Refined, Text } from '../../lib/fields.ts'
+import { ClientId, HttpUrl, Id, Maybe, MediaType, Refined, Text } from '../../lib/fields.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
 import type { InboxRow, MessageRow } from './store.ts'
 
@@ -14,11 +14,6 @@ export const OneOfMessageTypes = Type.Union(messageTypes.map((type) => Type.Lite
 export const NewConversation = Type.Object(
   { user_id: Id({ description: 'The other participant: a ULID, or the UUID of the same bits.' }) },
   { title: 'NewConversation', additionalProperties: true },
-)
-
-export const ClientId = Text(
-  { min: 1, max: 64 },
-  { description: 'Idempotency key: sending again with the same one gives the first answer.' },
 )
 
 /** What a message holds, over REST and in a frame. */

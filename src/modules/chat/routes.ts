@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { callerOf, routeBase } from '../../http/exchange.ts'
+import { idempotencyKey, idempotent, replayedHeader } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
 import {
   CursorListOf,
@@ -12,11 +13,9 @@ import {
   listRange,
 } from '../../http/pagination.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { AppError, invalidField } from '../../lib/errors.ts'
-import { fieldProblems } from '../../lib/fields.ts'
+import { invalidField } from '../../lib/errors.ts'
 import {
   type AvatarUrl,
-  ClientId,
   Conversation,
   ConversationListItem,
   conversationListItemView,
@@ -31,8 +30,6 @@ import type { ChatService } from './service.ts'
 const tag = 'Chat'
 const conversationPageSize = 20
 const messagePageSize = 50
-const idempotencyHeader = 'X-Idempotency-Key'
-const IdempotencyHeaders = Type.Object({ [idempotencyHeader]: Type.Optional(ClientId) })
 
 type ChatRoutesOptions = { chat: ChatService; avatarUrl: AvatarUrl }
 
@@ -134,7 +131,7 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
         const draft = draftOf(body, body.type)
         draft.clientId ??= idempotencyKey(request.headers)
         const { message, replayed } = await chat.send(userId, params.id, draft)
-        if (replayed) set.headers['idempotent-replayed'] = 'true'
+        if (replayed) Object.assign(set.headers, replayedHeader)
         set.status = 201
         return messageView(message)
       },
@@ -147,10 +144,7 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
           summary: 'Send a message',
           success: { 201: Message },
           errors: ['forbidden', 'not_found', 'conflict'],
-          headers: { [idempotencyHeader]: ClientId },
-          successHeaders: {
-            'Idempotent-Replayed': '`true` when the message had been sent before.',
-          },
+          ...idempotent,
         }),
       },
     )
@@ -171,13 +165,4 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
         }),
       },
     )
-}
-
-/** The idempotency key in the header, for a body that has none. */
-function idempotencyKey(headers: Headers): string | undefined {
-  const key = headers.get(idempotencyHeader)
-  if (key === null) return undefined
-  const details = fieldProblems(IdempotencyHeaders, { [idempotencyHeader]: key })
-  if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
-  return key
 }

@@ -1,0 +1,25 @@
+import { Type } from '@sinclair/typebox'
+import { AppError } from '../lib/errors.ts'
+import { ClientId, fieldProblems } from '../lib/fields.ts'
+
+const header = 'X-Idempotency-Key'
+const IdempotencyHeaders = Type.Object({ [header]: Type.Optional(ClientId) })
+
+/** What the description of a route says that can be called again with the same key. */
+export const idempotent = {
+  headers: { [header]: ClientId },
+  successHeaders: { 'Idempotent-Replayed': '`true` when it had been sent before.' },
+}
+
+/** The header of an answer that was given before. */
+export const replayedHeader = { 'idempotent-replayed': 'true' }
+
+/** The idempotency key in the header, for a body that has none.
+ *  @throws validation_error */
+export function idempotencyKey(headers: Headers): string | undefined {
+  const key = headers.get(header)
+  if (key === null) return undefined
+  const details = fieldProblems(IdempotencyHeaders, { [header]: key })
+  if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+  return key
+}
