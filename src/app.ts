@@ -23,6 +23,12 @@ import { chatRoutes } from './modules/chat/routes.ts'
 import type { ChatService } from './modules/chat/service.ts'
 import { chatSocketRoute } from './modules/chat/socket.ts'
 import { platformRoutes } from './modules/platform/routes.ts'
+import { deskRoutes } from './modules/support/admin-routes.ts'
+import type { CannedReplies } from './modules/support/canned-replies.ts'
+import type { DeskList } from './modules/support/desk-list.ts'
+import type { DeskService } from './modules/support/desk-service.ts'
+import type { OwnerService } from './modules/support/owner-service.ts'
+import { supportRoutes } from './modules/support/routes.ts'
 import { descriptionRoute, webRoutes } from './web/routes.ts'
 
 export type AppOptions = {
@@ -36,6 +42,10 @@ export type AppOptions = {
   exports: Record<string, (userId: string) => Iterable<unknown>>
   chat: ChatService
   chatChannel: ChatChannel
+  tickets: OwnerService
+  desk: DeskService
+  deskList: DeskList
+  cannedReplies: CannedReplies
   avatarUrl: AvatarUrl
   pipeline: Omit<PipelineOptions, 'findRoute'>
   isReady: () => Promise<boolean>
@@ -59,6 +69,8 @@ export function createApp(options: AppOptions) {
     .use(platformRoutes(options))
     .use(chatRoutes(options))
     .use(chatSocketRoute(options))
+    .use(supportRoutes(options))
+    .use(deskRoutes(options))
     .use(descriptionRoute(() => describeApi(routes, version, publicUrl)))
   const findRoute = createRouteFinder(describedRoutes(routes))
 

@@ -3,6 +3,7 @@ import { type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { type LogFormat, type LogLevel, logLevels } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
+import { normalizeEmail } from './lib/text.ts'
 
 /** How one entry is read. `parse` gets the text of the environment and throws a reason that completes "NAME must …". */
 type Entry<T> = { fallback: string; shown?: string; parse: (text: string) => T; doc: string }
@@ -89,6 +90,21 @@ export const entries = {
     parse: rateLimit,
     doc: 'Frames of one socket; three times as many at once.',
   }),
+  SUPPORT_REOPEN_DAYS: entry({
+    fallback: '14',
+    parse: wholeNumber(0, 3_650),
+    doc: 'Days in which an answer of its owner opens a closed ticket again; 0 is never.',
+  }),
+  SUPPORT_AUTOCLOSE_DAYS: entry({
+    fallback: '7',
+    parse: wholeNumber(0, 3_650),
+    doc: 'Days of silence after which a resolved ticket closes by itself; 0 is never.',
+  }),
+  SUPPORT_INBOX: entry({
+    fallback: '',
+    parse: optional(emailAddress),
+    doc: 'E-mail address that is told of every new ticket.',
+  }),
   LOG_LEVEL: entry<LogLevel>({
     fallback: 'info',
     parse: oneOf(logLevels),
@@ -119,6 +135,7 @@ export type Config = Readonly<{
   metricsToken: string | undefined
   tls: Readonly<{ cert: string; key: string }> | undefined
   limits: Readonly<Record<'login' | 'register' | 'user' | 'anonymous' | 'frames', RateLimit>>
+  support: Readonly<{ reopenDays: number; autocloseDays: number; inbox: string | undefined }>
   logLevel: LogLevel
   logFormat: LogFormat
 }>
@@ -165,6 +182,11 @@ function configOf(values: Values, isTerminal: boolean): Config {
       user: values.RATE_LIMIT_USER,
       anonymous: values.RATE_LIMIT_ANONYMOUS,
       frames: values.RATE_LIMIT_FRAMES,
+    }),
+    support: Object.freeze({
+      reopenDays: values.SUPPORT_REOPEN_DAYS,
+      autocloseDays: values.SUPPORT_AUTOCLOSE_DAYS,
+      inbox: values.SUPPORT_INBOX,
     }),
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
@@ -233,6 +255,11 @@ function smtpUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if ((url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname) return text
   throw new Error('be an address such as smtp://user:password@mail.example.com:587')
+}
+
+function emailAddress(text: string): string {
+  if (normalizeEmail(text) !== undefined) return text
+  throw new Error(`be an e-mail address, not "${text}"`)
 }
 
 function origin(text: string): string {

@@ -21,6 +21,7 @@ import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChatChannel } from './modules/chat/channel.ts'
 import { createChatService } from './modules/chat/service.ts'
 import { createChatStore } from './modules/chat/store.ts'
+import { openSupport } from './modules/support/support.ts'
 import { createHub } from './realtime/hub.ts'
 
 export const { version } = packageJson
@@ -72,18 +73,17 @@ export async function openService(
     config.smtpUrl === undefined
       ? createLogMailer(log)
       : createSmtpMailer(config.smtpUrl, config.mailFrom)
+  const common = { orm, write, outbox, newId, clock, log, hub, mailer, publicUrl: config.publicUrl }
+  const supportChapter = openSupport({
+    ...common,
+    ...config.support,
+    notifySupportReply: () => () => {},
+  })
   const accountChapter = await openAccounts({
-    orm,
+    ...common,
     sqlite: connection.sqlite,
-    write,
     audit,
-    outbox,
-    newId,
-    clock,
-    log,
-    hub,
-    mailer,
-    publicUrl: config.publicUrl,
+    onRemoved: supportChapter.forget,
     issuer: config.issuer,
     isThrottled: config.limits.login !== 'off',
     passwordCost: substitutes.passwordCost,
@@ -102,7 +102,7 @@ export async function openService(
 
   const runner = startRunner({
     outbox,
-    handlers: accountChapter.jobs,
+    handlers: { ...accountChapter.jobs, ...supportChapter.jobs },
     write,
     clock,
     log,
@@ -112,10 +112,11 @@ export async function openService(
 
   const app = createApp({
     ...accountChapter,
+    ...supportChapter,
     audit,
     chat,
     chatChannel,
-    exports: { messages: chat.exportMessages },
+    exports: { messages: chat.exportMessages, tickets: supportChapter.exportTickets },
     avatarUrl,
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
     metrics,
@@ -145,6 +146,7 @@ export async function openService(
     async close() {
       await chatChannel.drain()
       accountChapter.stopWatching()
+      supportChapter.stopClosing()
       stopMaintenance()
       await runner.stop()
       mailer.close()

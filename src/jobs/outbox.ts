@@ -9,6 +9,7 @@ export type OutboxJobs = {
   verification_mail: { user_id: string; email: string }
   password_reset_mail: { user_id: string; email: string }
   password_changed_mail: { user_id: string; email: string }
+  support_inbox_mail: { ticket_id: string }
 }
 
 export type JobKind = keyof OutboxJobs

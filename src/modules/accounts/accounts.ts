@@ -41,6 +41,8 @@ type AccountsOptions = {
   /** Whether guessing at one address is slowed down. */
   isThrottled: boolean
   passwordCost?: Argon2Cost | undefined
+  /** What the rest of the service does, inside the write, when somebody removes their account. */
+  onRemoved: (userId: string) => void
 }
 
 /** Builds the chapter on accounts: its services, its jobs, and the watch over what commands beside us change. */

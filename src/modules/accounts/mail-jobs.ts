@@ -5,6 +5,8 @@ import { renderMail } from '../../mail/templates.ts'
 import type { OneTimeTokens } from './one-time-tokens.ts'
 import type { AccountStore, UserRow } from './store.ts'
 
+type AccountMail = { user_id: string; email: string }
+
 type MailJobsOptions = {
   store: AccountStore
   tokens: OneTimeTokens
@@ -15,7 +17,7 @@ type MailJobsOptions = {
 
 /** The mails about an account. Tokens are made when a mail is sent, and links lead to `PUBLIC_URL` alone; the token is
  *  in the fragment, which no browser sends and no log sees. */
-export function createMailJobs(options: MailJobsOptions): JobHandlers {
+export function createMailJobs(options: MailJobsOptions) {
   const { store, tokens, mailer, write, publicUrl } = options
 
   async function deliver(user: UserRow, jobId: string, mail: ReturnType<typeof renderMail>) {
@@ -28,7 +30,7 @@ export function createMailJobs(options: MailJobsOptions): JobHandlers {
   }
 
   return {
-    async verification_mail({ user_id, email }, jobId) {
+    async verification_mail({ user_id, email }: AccountMail, jobId: string) {
       const user = store.find(user_id)
       if (!user || user.email !== email || user.emailVerified) return
       const token = await write(() => tokens.issue('verify_email', { userId: user.id, email }))
@@ -36,7 +38,7 @@ export function createMailJobs(options: MailJobsOptions): JobHandlers {
       await deliver(user, jobId, renderMail('verify_email', user.locale, link))
     },
 
-    async password_reset_mail({ user_id, email }, jobId) {
+    async password_reset_mail({ user_id, email }: AccountMail, jobId: string) {
       const user = store.find(user_id)
       if (!user || user.email !== email || user.disabledAt !== null) return
       const token = await write(() => tokens.issue('reset_password', { userId: user.id, email }))
@@ -44,10 +46,10 @@ export function createMailJobs(options: MailJobsOptions): JobHandlers {
       await deliver(user, jobId, renderMail('reset_password', user.locale, link))
     },
 
-    async password_changed_mail({ user_id, email }, jobId) {
+    async password_changed_mail({ user_id, email }: AccountMail, jobId: string) {
       const user = store.find(user_id)
       if (!user || user.email !== email) return
       await deliver(user, jobId, renderMail('password_changed', user.locale))
     },
-  }
+  } satisfies Partial<JobHandlers>
 }

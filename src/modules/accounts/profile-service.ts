@@ -20,6 +20,8 @@ type ProfileServiceOptions = {
   clock: Clock
   closeUser: (userId: string) => void
   closeSession: (userId: string, sessionId: string) => void
+  /** Called inside the write that removes an account. */
+  onRemoved: (userId: string) => void
 }
 
 /** A person's own account: profile, devices, and leaving (decisions 3). */
@@ -56,6 +58,7 @@ export function createProfileService(options: ProfileServiceOptions) {
         }
         sessions.deleteOfUser(userId)
         store.erase(userId, clock.now())
+        options.onRemoved(userId)
         audit.record({ action: 'user_deleted', ...onOneself(userId, ip) })
       })
       options.closeUser(userId)
