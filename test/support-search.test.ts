@@ -24,6 +24,7 @@ describe('a search', () => {
     ['track refund', 'the beginning of another word than the last', 0],
     ['statusopen', 'what the index is told for filters', 0],
     ['secret', 'a word of a note', 0],
+    ['01', 'the beginning of an id', 0],
   ])('for %p (%s) finds %d', async (q, _, matches) => {
     await using d = await openDesk()
     await d.open({ subject: 'Something', body: 'else' })
@@ -106,12 +107,12 @@ describe('a search', () => {
     ])
   })
 
-  test('counts five hundred matches, where pages by number end; the cursor form goes on', async () => {
+  test('counts two hundred matches, where pages by number end; the cursor form goes on', async () => {
     await using d = await openDesk()
-    addTickets(d.service.sqlite, d.ada.id, 520)
-    const last = await d.list('?q=refund&per_page=100&page=5')
-    expect([last.data.length, last.pagination.total]).toEqual([100, 500])
-    expect((await d.list('?q=refund&per_page=100&page=6')).data).toEqual([])
+    addTickets(d.service.sqlite, d.ada.id, 220)
+    const last = await d.list('?q=refund&per_page=100&page=2')
+    expect([last.data.length, last.pagination.total]).toEqual([100, 200])
+    expect((await d.list('?q=refund&per_page=100&page=3')).data).toEqual([])
     let seen = 0
     let cursor = ''
     do {
@@ -119,7 +120,7 @@ describe('a search', () => {
       seen += data.length
       cursor = pagination.cursor ? `&cursor=${pagination.cursor}` : ''
     } while (cursor)
-    expect(seen).toBe(520)
+    expect(seen).toBe(220)
   })
 })
 

@@ -7,7 +7,7 @@ import { matchOf, type SearchStore } from './search-store.ts'
 export type DeskList = ReturnType<typeof createDeskList>
 
 /** Choice: nobody turns pages further; counting more would cost more the more tickets there are. */
-const mostCounted = 500
+const mostCounted = 200
 
 const queuePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer(), Type.Integer()]))
 const searchPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer()]))
@@ -23,7 +23,9 @@ export function createDeskList({ desk, search }: { desk: DeskStore; search: Sear
     }
     const { cursor, limit } = range
     const before = cursor === undefined ? undefined : queuePlace(cursor)
-    const rows = total > 0 ? desk.list(filter, first, { limit: limit + 1, offset: 0, before }) : []
+    // There are no more than `total`: asking for more would walk to the end of the index.
+    const most = Math.min(limit + 1, total)
+    const rows = most > 0 ? desk.list(filter, first, { limit: most, offset: 0, before }) : []
     return cutAtLimit(rows, limit, (row) => [row.queueKey, row.n])
   }
 

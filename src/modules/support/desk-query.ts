@@ -19,7 +19,7 @@ export const deskQuerySchema: Record<string, TSchema> = {
     maxLength: longestSearch,
     description:
       'Words that are all in the ticket, the last one as a beginning; accents and case do not matter. ' +
-      'Newest ticket first; `total` counts up to 500, where pages by number end and the cursor form goes on.',
+      'Newest ticket first; `total` counts up to 200, where pages by number end and the cursor form goes on.',
   }),
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
+import { parseId } from '../../lib/ids.ts'
 import type { TicketFilter } from './desk-store.ts'
 
 export type SearchStore = ReturnType<typeof createSearchStore>
@@ -27,14 +28,22 @@ export function createSearchStore(orm: Orm) {
   }
 }
 
-/** What to ask the index for: tickets with every word of `q`, the last one as a beginning, that pass the filter.
+/** What to ask the index for: tickets with every word of `q`, the last one as a beginning, or the one with this id, that
+ *  pass the filter.
  *  @returns undefined when there is no word in `q` */
 export function matchOf(q: string, filter: TicketFilter): string | undefined {
+  const terms = termsOf(q)
+  if (terms === undefined) return undefined
+  return [terms, ...facetsOf(filter).map((facet) => `facets : "${facet}"`)].join(' AND ')
+}
+
+function termsOf(q: string): string | undefined {
+  const id = parseId(q.trim())
+  if (id !== undefined) return `id : "${id}"`
   const words = (q.match(word) ?? []).filter((part) => hasLetter.test(part))
   if (words.length === 0) return undefined
   // Quoted, a word is never an operator.
-  const terms = `{id subject body} : (${words.map((part) => `"${part}"`).join(' AND ')} *)`
-  return [terms, ...facetsOf(filter).map((facet) => `facets : "${facet}"`)].join(' AND ')
+  return `{subject body} : (${words.map((part) => `"${part}"`).join(' AND ')} *)`
 }
 
 /** The words that the index has for what a ticket is. */

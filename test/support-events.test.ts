@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'bun:test'
+import { Value } from '@sinclair/typebox/value'
+import {
+  OwnTicketUpdatedFrame,
+  TicketCreatedFrame,
+  TicketUpdatedFrame,
+} from '../src/modules/support/frames.ts'
+import { day, desk, openDesk } from './support/desk.ts'
+
+/** A desk that listens, with sockets of Ada and Root that asked for what happens to tickets. */
+async function openSockets() {
+  const d = await openDesk({ listen: true })
+  const [ada, root] = await Promise.all(
+    [d.ada, d.root].map((person) => d.service.connect(person, '&events=support')),
+  )
+  if (!ada || !root) throw new Error('no sockets')
+  return { d, ada, root, [Symbol.asyncDispose]: () => d[Symbol.asyncDispose]() }
+}
+
+describe('who asks for it', () => {
+  test('is told of new tickets as an admin, as the desk lists them', async () => {
+    await using sockets = await openSockets()
+    const { d, ada, root } = sockets
+    await d.open()
+    const frame = await root.next('ticket_created')
+    expect(frame).toEqual({ type: 'ticket_created', ticket: (await d.list()).data[0] })
+    expect(Value.Check(TicketCreatedFrame, frame)).toBe(true)
+    await ada.settled()
+    expect(ada.frames).toEqual([])
+  })
+
+  test('is told what becomes of a ticket: its owner as their list shows it, admins as the desk does', async () => {
+    await using sockets = await openSockets()
+    const { d, ada, root } = sockets
+    const { id } = await d.open()
+    const acts = [
+      () => d.answer(id),
+      () => d.write(id, 'Thanks'),
+      () => d.update(id, { status: 'resolved', priority: 'low', assignee_id: null }),
+      () => d.close(id),
+      () => d.write(id, 'Not quite'),
+    ]
+    for (const act of acts) {
+      await act()
+      const { body } = await d.service.call('GET', '/v1/support/tickets', { token: d.ada.token })
+      const [own, all] = [await ada.next('ticket_updated'), await root.next('ticket_updated')]
+      expect(own).toEqual({ type: 'ticket_updated', ticket: body.data[0] })
+      expect(all).toEqual({ type: 'ticket_updated', ticket: (await d.list()).data[0] })
+      expect([
+        Value.Check(OwnTicketUpdatedFrame, own),
+        Value.Check(TicketUpdatedFrame, all),
+      ]).toEqual([true, true])
+    }
+  })
+
+  test('is told of what closes by itself', async () => {
+    await using d = await openDesk({ listen: true })
+    const { id } = await d.open()
+    await d.update(id, { status: 'resolved' })
+    d.clock.advance(7 * day - 1)
+    const again = await Promise.all([d.ada, d.root].map(({ email }) => d.service.login(email)))
+    const sockets = await Promise.all(
+      again.map((person) => d.service.connect(person, '&events=support')),
+    )
+    d.clock.advance(600_000)
+    for (const socket of sockets) {
+      expect((await socket.next('ticket_updated')).ticket).toMatchObject({ id, status: 'closed' })
+    }
+  })
+
+  test('is told of a note as an admin alone, and not what it says', async () => {
+    await using sockets = await openSockets()
+    const { d, ada, root } = sockets
+    const { id } = await d.open()
+    const body = { body: 'secret' }
+    await d.service.call('POST', `${desk}/${id}/notes`, { token: d.root.token, body })
+    const frame = await root.next('ticket_updated')
+    expect(frame).toEqual({ type: 'ticket_updated', ticket: (await d.list()).data[0] })
+    await ada.settled()
+    expect(ada.frames).toEqual([])
+  })
+})
+
+test('nothing is told of what was refused, changed nothing or was sent before', async () => {
+  await using sockets = await openSockets()
+  const { d, ada, root } = sockets
+  const { id } = await d.open({ client_id: 'k' })
+  await d.open({ client_id: 'k' })
+  await d.update(id, { status: 'open' })
+  await d.update(id, { assignee_id: d.ada.id })
+  await d.answer(id, { client_id: 'a' })
+  await d.answer(id, { client_id: 'a' })
+  await d.close(id)
+  await d.close(id)
+  for (const socket of [ada, root]) await socket.settled()
+  expect(ada.frames.map(({ type }) => type)).toEqual(['ticket_updated', 'ticket_updated'])
+  expect(root.frames.map(({ type }) => type)).toEqual([
+    'ticket_created',
+    'ticket_updated',
+    'ticket_updated',
+  ])
+})
+
+test('nobody is told who did not ask, nor of the tickets of others', async () => {
+  await using d = await openDesk({ listen: true })
+  const bob = await d.service.register('bob')
+  const quiet = [await d.service.connect(d.ada), await d.service.connect(d.root)]
+  const curious = await d.service.connect(bob, '&events=support')
+  const { id } = await d.open()
+  await d.answer(id)
+  for (const socket of [...quiet, curious]) {
+    await socket.settled()
+    expect(socket.frames).toEqual([])
+  }
+})
