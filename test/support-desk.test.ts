@@ -781,3 +781,18 @@ test('the own export has the own tickets with their messages, and nothing of the
   const shown = await d.service.call('GET', `${own}/${id}`, { token: d.ada.token })
   expect(body.tickets).toEqual([shown.body])
 })
+
+test.each([
+  ['a status', "UPDATE tickets SET status = 'late'"],
+  ['a priority', "UPDATE tickets SET priority = 'now'"],
+  ['a category', "UPDATE tickets SET category = 'spam'"],
+  ['a place in the queue that its times do not give', 'UPDATE tickets SET queue_key = 1'],
+  ['a settled ticket that is open', 'UPDATE tickets SET settled_at = 1'],
+  ['an assignee who is nobody', "UPDATE tickets SET assignee_id = 'nobody'"],
+  ['a message nowhere', "UPDATE ticket_messages SET ticket_id = 'nowhere'"],
+  ['a change of something else', "UPDATE ticket_history SET field = 'subject'"],
+])('the database keeps out %s', async (_, sql) => {
+  await using d = await openDesk()
+  await d.answer((await d.open()).id)
+  expect(() => d.service.sqlite.run(sql)).toThrow(/constraint failed/)
+})
