@@ -788,6 +788,10 @@ test.each([
   ['a category', "UPDATE tickets SET category = 'spam'"],
   ['a place in the queue that its times do not give', 'UPDATE tickets SET queue_key = 1'],
   ['a settled ticket that is open', 'UPDATE tickets SET settled_at = 1'],
+  [
+    'a settled ticket that waits',
+    "UPDATE tickets SET status = 'closed', settled_at = 1, waiting_since = 2, queue_key = 2",
+  ],
   ['an assignee who is nobody', "UPDATE tickets SET assignee_id = 'nobody'"],
   ['a message nowhere', "UPDATE ticket_messages SET ticket_id = 'nowhere'"],
   ['a change of something else', "UPDATE ticket_history SET field = 'subject'"],

@@ -34,6 +34,8 @@ const columns = {
 type FilterName = keyof typeof columns
 type CountedFilter = Exclude<FilterName, 'userId'>
 const filterNames = Object.keys(columns) as FilterName[]
+/** Past every time, and before the place of every ticket that does not wait. */
+const afterWaiting = 2 ** 51
 // In the counts, where nobody has a name of its own.
 const nobody = ''
 
@@ -135,11 +137,15 @@ export function createDeskStore(orm: Orm) {
       const key = `${first}:${present}:${reversed}`
       const page = pages.get(key) ?? preparePage(present, first, reversed ? desc : asc)
       pages.set(key, page)
-      // Before anything that waits: the start of the list.
-      const rows = page.all({ ...filter, limit, offset, ...(after ?? { queueKey: 0, n: 0 }) })
+      const rows = page.all({ ...filter, limit, offset, ...(after ?? startOf(filter)) })
       return reversed ? rows.reverse() : rows
     },
   }
+}
+
+/** A place before the first ticket. Nobody waits for what is settled: such tickets come after all that wait. */
+function startOf({ status }: TicketFilter): DeskPosition {
+  return { queueKey: status === 'resolved' || status === 'closed' ? afterWaiting : 0, n: 0 }
 }
 
 function presentIn(filter: TicketFilter): FilterName[] {
