@@ -55,12 +55,6 @@ export function createDeskService(options: DeskServiceOptions) {
     return ticket
   }
 
-  function itemOf(id: string): DeskItem {
-    const item = desk.find(id)
-    if (!item) throw new AppError('not_found')
-    return item
-  }
-
   function detailOf(item: DeskItem): DeskDetail {
     const { id } = item
     return {
@@ -83,7 +77,7 @@ export function createDeskService(options: DeskServiceOptions) {
     // Choice: whoever answers a ticket that nobody has takes it on.
     const assigneeId = answered.assigneeId ?? draft.authorId
     changes.change(answered, { status, assigneeId }, draft.authorId)
-    const item = itemOf(ticket.id)
+    const item = desk.get(ticket.id)
     return { message, item, notify: noteForOwner(item, message) }
   }
 
@@ -95,7 +89,7 @@ export function createDeskService(options: DeskServiceOptions) {
 
   return {
     /** @throws not_found */
-    get: (id: string): DeskDetail => detailOf(itemOf(required(id).id)),
+    get: (id: string): DeskDetail => detailOf(desk.get(required(id).id)),
 
     /** Changes what is wanted; what is so already stays, without a trace. `blamed` is the field that named the assignee.
      *  @throws not_found · validation_error (the assignee is no admin, or disabled) */
@@ -106,7 +100,7 @@ export function createDeskService(options: DeskServiceOptions) {
         const isNew = assigneeId !== null && assigneeId !== before.assigneeId
         if (isNew && !store.isEnabledAdmin(assigneeId)) throw invalidField(blamed, 'not_an_admin')
         const after = changes.change(before, wanted, adminId)
-        return { detail: detailOf(itemOf(after.id)), isChanged: after !== before }
+        return { detail: detailOf(desk.get(after.id)), isChanged: after !== before }
       })
       if (isChanged) announce.updated(detail.item)
       return detail
@@ -145,7 +139,7 @@ export function createDeskService(options: DeskServiceOptions) {
         notes.insert(row)
         const author = notes.findAuthor(adminId)
         if (!author) throw new AppError('unauthorized')
-        return { note: { ...row, author }, item: itemOf(ticketId) }
+        return { note: { ...row, author }, item: desk.get(ticketId) }
       })
       announce.updatedForDesk(item)
       return note

@@ -18,7 +18,7 @@ export type DeskRange = RowRange<DeskPosition> & { reversed?: boolean }
 /** A place in the desk's order. */
 export type DeskPosition = { queueKey: number; n: number }
 /** A ticket with who wrote it and who works on it. */
-export type DeskItem = NonNullable<ReturnType<DeskStore['find']>>
+export type DeskItem = ReturnType<DeskStore['get']>
 export type DeskCounts = Record<CountedFilter, number | null> & { total: number | null }
 
 export type DeskStore = ReturnType<typeof createDeskStore>
@@ -118,6 +118,12 @@ export function createDeskStore(orm: Orm) {
 
   return {
     find: (id: string) => byId.get({ id }),
+    /** A ticket that is known to be there. */
+    get(id: string) {
+      const found = byId.get({ id })
+      if (!found) throw new Error(`there is no ticket ${id}`)
+      return found
+    },
     /** Tickets by their numbers, newest first. */
     listByNumber: (ns: readonly number[]) => some.all({ ns: JSON.stringify(ns) }),
     /** How many there are, and the filter that leaves the fewest: the one whose index to walk along. */

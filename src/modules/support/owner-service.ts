@@ -7,7 +7,7 @@ import { type NewId, parseId } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
 import type { TicketCategory, TicketPriority } from '../../lib/vocabulary.ts'
 import type { Announcements } from './announcements.ts'
-import type { DeskItem, DeskStore } from './desk-store.ts'
+import type { DeskStore } from './desk-store.ts'
 import { type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'
@@ -27,7 +27,7 @@ export type OwnerService = ReturnType<typeof createOwnerService>
 
 type OwnerServiceOptions = {
   store: TicketStore
-  desk: Pick<DeskStore, 'find'>
+  desk: Pick<DeskStore, 'get'>
   changes: TicketChangesMaker
   announce: Announcements
   write: Write
@@ -55,12 +55,6 @@ export function createOwnerService(options: OwnerServiceOptions) {
 
   function detailOf(ticket: TicketRow): TicketDetail {
     return { ticket, messages: store.listMessages(ticket.id) }
-  }
-
-  function itemOf(id: string): DeskItem {
-    const item = desk.find(id)
-    if (!item) throw new AppError('not_found')
-    return item
   }
 
   // The ticket as it was answered first, whatever has become of it.
@@ -107,7 +101,7 @@ export function createOwnerService(options: OwnerServiceOptions) {
         const earlier = findOpened(userId, request)
         if (earlier) return { value: earlier, item: undefined }
         const opened = open(userId, request)
-        return { value: opened, item: itemOf(opened.ticket.id) }
+        return { value: opened, item: desk.get(opened.ticket.id) }
       })
       if (item) announce.created(item)
       return { value, replayed: item === undefined }
@@ -145,7 +139,7 @@ export function createOwnerService(options: OwnerServiceOptions) {
         const earlier = changes.findReplayed(ticket.id, draft)
         if (earlier) return { value: earlier, item: undefined }
         const { message } = changes.append(reopened(ticket, userId), draft)
-        return { value: message, item: itemOf(ticket.id) }
+        return { value: message, item: desk.get(ticket.id) }
       })
       if (item) announce.updated(item)
       return { value, replayed: item === undefined }
@@ -158,7 +152,7 @@ export function createOwnerService(options: OwnerServiceOptions) {
         const before = own(userId, id)
         const ticket = changes.change(before, { status: 'closed' }, userId)
         const isChanged = ticket !== before
-        return { detail: detailOf(ticket), item: isChanged ? itemOf(ticket.id) : undefined }
+        return { detail: detailOf(ticket), item: isChanged ? desk.get(ticket.id) : undefined }
       })
       if (item) announce.updated(item)
       return detail
