@@ -35,6 +35,13 @@ import type { Follows } from './modules/platform/follows.ts'
 import { platformRoutes } from './modules/platform/routes.ts'
 import { serviceKeyRoutes } from './modules/platform/service-key-routes.ts'
 import type { ServiceKeys } from './modules/platform/service-keys.ts'
+import { deskRoutes } from './modules/support/admin-routes.ts'
+import type { CannedReplies } from './modules/support/canned-replies.ts'
+import type { DeskList } from './modules/support/desk-list.ts'
+import type { DeskService } from './modules/support/desk-service.ts'
+import { ticketFrames } from './modules/support/frames.ts'
+import type { OwnerService } from './modules/support/owner-service.ts'
+import { supportRoutes } from './modules/support/routes.ts'
 import { descriptionRoute, webRoutes } from './web/routes.ts'
 
 export type AppOptions = {
@@ -52,6 +59,10 @@ export type AppOptions = {
   chat: ChatService
   broadcasts: Broadcasts
   chatChannel: ChatChannel
+  tickets: OwnerService
+  desk: DeskService
+  deskList: DeskList
+  cannedReplies: CannedReplies
   avatarUrl: AvatarUrl
   pipeline: Omit<PipelineOptions, 'findRoute'>
   isReady: () => Promise<boolean>
@@ -70,7 +81,7 @@ const channelDoc = {
     'JSON frames both ways, one object each. The access token comes as `token` in the query, in the Authorization header, or as a subprotocol `bearer.<token>` beside `hostline.v1`.',
   query: { token: Type.String({ description: 'A valid access token.' }), ...socketQuery },
   received: clientFrames,
-  sent: serverFrames,
+  sent: { ...serverFrames, ...ticketFrames },
 }
 
 /** The application over its services: the pipeline in front, then the modules' routes. */
@@ -99,6 +110,8 @@ export function createApp(options: AppOptions) {
         describeChannel(channelDoc, version, publicUrl),
       ),
     )
+    .use(supportRoutes(options))
+    .use(deskRoutes(options))
   const findRoute = createRouteFinder(describedRoutes(routes))
 
   return new Elysia({

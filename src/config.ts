@@ -4,6 +4,7 @@ import type { RateLimits } from './http/pipeline.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { type LogFormat, type LogLevel, logLevels } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
+import { normalizeEmail } from './lib/text.ts'
 
 /** How one entry is read. `parse` gets the text of the environment and throws a reason that completes "NAME must …". */
 type Entry<T> = { fallback: string; shown?: string; parse: (text: string) => T; doc: string }
@@ -100,6 +101,21 @@ export const entries = {
     parse: trueOrFalse,
     doc: 'Whether two people may chat only during a call; broadcasts and admins are exempt.',
   }),
+  SUPPORT_REOPEN_DAYS: entry({
+    fallback: '14',
+    parse: wholeNumber(0, 3_650),
+    doc: 'Days in which an answer of its owner opens a closed ticket again; 0 is never.',
+  }),
+  SUPPORT_AUTOCLOSE_DAYS: entry({
+    fallback: '7',
+    parse: wholeNumber(0, 3_650),
+    doc: 'Days of silence after which a resolved ticket closes by itself; 0 is never.',
+  }),
+  SUPPORT_INBOX: entry({
+    fallback: '',
+    parse: optional(emailAddress),
+    doc: 'E-mail address that is told of every new ticket.',
+  }),
   LOG_LEVEL: entry<LogLevel>({
     fallback: 'info',
     parse: oneOf(logLevels),
@@ -131,6 +147,7 @@ export type Config = Readonly<{
   tls: Readonly<{ cert: string; key: string }> | undefined
   limits: Readonly<RateLimits & { frames: RateLimit }>
   chatRequiresActiveCall: boolean
+  support: Readonly<{ reopenDays: number; autocloseDays: number; inbox: string | undefined }>
   logLevel: LogLevel
   logFormat: LogFormat
 }>
@@ -180,6 +197,11 @@ function configOf(values: Values, isTerminal: boolean): Config {
       frames: values.RATE_LIMIT_FRAMES,
     }),
     chatRequiresActiveCall: values.CHAT_REQUIRE_ACTIVE_CALL,
+    support: Object.freeze({
+      reopenDays: values.SUPPORT_REOPEN_DAYS,
+      autocloseDays: values.SUPPORT_AUTOCLOSE_DAYS,
+      inbox: values.SUPPORT_INBOX,
+    }),
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
   })
@@ -251,6 +273,11 @@ function smtpUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if ((url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname) return text
   throw new Error('be an address such as smtp://user:password@mail.example.com:587')
+}
+
+function emailAddress(text: string): string {
+  if (normalizeEmail(text) !== undefined) return text
+  throw new Error(`be an e-mail address, not "${text}"`)
 }
 
 function origin(text: string): string {

@@ -3,6 +3,7 @@ import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { createAuditTrail } from './db/audit-trail.ts'
 import { openForServer } from './db/client.ts'
+import { findNewestId } from './db/newest-id.ts'
 import { openStorage } from './db/storage.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
@@ -22,6 +23,7 @@ import { createChatChannel } from './modules/chat/channel.ts'
 import { openChat } from './modules/chat/chat.ts'
 import { createChatStore } from './modules/chat/store.ts'
 import { openPlatform } from './modules/platform/platform.ts'
+import { openSupport } from './modules/support/support.ts'
 import { createHub } from './realtime/hub.ts'
 
 export const { version } = packageJson
@@ -53,7 +55,7 @@ export async function openService(
   const connection = openForServer(config.dataDir)
   const { orm } = connection
   const chatStore = createChatStore(orm)
-  const newId = createIds(clock, chatStore.findNewestId())
+  const newId = createIds(clock, findNewestId(orm))
   const outbox = createOutbox(orm, newId, clock)
   const hub = createHub()
   const metrics = createMetrics({ outbox: outbox.stats, hub: hub.stats })
@@ -73,10 +75,8 @@ export async function openService(
     config.smtpUrl === undefined
       ? createLogMailer(log)
       : createSmtpMailer(config.smtpUrl, config.mailFrom)
-  const platform = openPlatform({ orm, write, audit, newId, clock })
-  const accountChapter = await openAccounts({
+  const common = {
     orm,
-    sqlite: connection.sqlite,
     write,
     audit,
     outbox,
@@ -86,9 +86,22 @@ export async function openService(
     hub,
     mailer,
     publicUrl: config.publicUrl,
+  }
+  const platform = openPlatform(common)
+  const supportChapter = openSupport({
+    ...common,
+    ...config.support,
+    notifySupportReply: () => () => {},
+  })
+  const accountChapter = await openAccounts({
+    ...common,
+    sqlite: connection.sqlite,
     issuer: config.issuer,
     isThrottled: config.limits.login !== 'off',
-    forget: platform.follows.forget,
+    forget(userId) {
+      platform.follows.forget(userId)
+      supportChapter.forget(userId)
+    },
     onForeignCommit: platform.serviceKeys.reload,
     passwordCost: substitutes.passwordCost,
   })
@@ -96,13 +109,8 @@ export async function openService(
 
   const { calls, follows } = platform
   const chatChapter = openChat({
-    orm,
+    ...common,
     store: chatStore,
-    write,
-    outbox,
-    hub,
-    newId,
-    clock,
     areInCall: config.chatRequiresActiveCall ? calls.areInCall : undefined,
     audience: { count: follows.countFollowers, listAfter: follows.listFollowers },
   })
@@ -118,7 +126,7 @@ export async function openService(
 
   const runner = startRunner({
     outbox,
-    handlers: { ...accountChapter.jobs, ...chatChapter.jobs },
+    handlers: { ...accountChapter.jobs, ...chatChapter.jobs, ...supportChapter.jobs },
     write,
     clock,
     log,
@@ -130,9 +138,14 @@ export async function openService(
     ...accountChapter,
     ...platform,
     ...chatChapter,
+    ...supportChapter,
     audit,
     chatChannel,
-    exports: { messages: chat.exportMessages, broadcasts: chatChapter.broadcasts.exportOwn },
+    exports: {
+      messages: chat.exportMessages,
+      broadcasts: chatChapter.broadcasts.exportOwn,
+      tickets: supportChapter.exportTickets,
+    },
     avatarUrl,
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
     metrics,
@@ -163,6 +176,7 @@ export async function openService(
     async close() {
       await chatChannel.drain()
       accountChapter.stopWatching()
+      supportChapter.stopClosing()
       stopMaintenance()
       await runner.stop()
       mailer.close()

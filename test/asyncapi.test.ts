@@ -51,6 +51,8 @@ test('it has every frame, and each reference leads somewhere', async () => {
     'server_new_message',
     'server_pong',
     'server_read_receipt',
+    'server_ticket_created',
+    'server_ticket_updated',
     'server_typing',
   ])
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)]

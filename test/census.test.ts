@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { describedRoutes } from '../src/http/route-table.ts'
-import { startService } from './support/service.ts'
+import { desk, openDesk } from './support/desk.ts'
+import { type Answer, startService } from './support/service.ts'
 
 // Rules that hold for every route there is, also for those that come later.
 
@@ -62,3 +63,60 @@ test.each(routes.filter(({ access }) => access === 'admin'))(
     expect([status, body.error.code]).toEqual([403, 'forbidden'])
   },
 )
+
+// What ends the account or its session comes last.
+const endings = [
+  '/v1/auth/logout',
+  '/v1/auth/password/change',
+  '/v1/auth/sessions/:id',
+  '/v1/users/me',
+]
+const forPeople = routes
+  .filter(({ access }) => access === 'user' || access === 'public')
+  .sort((a, b) => endings.indexOf(a.path) - endings.indexOf(b.path))
+
+/** What a person gets to see: every answer of every route that is for them, with and without a body. */
+async function everyAnswer(
+  call: (method: string, path: string, body?: object) => Promise<Answer>,
+  idFor: (path: string) => string,
+) {
+  const answers: string[] = []
+  for (const { method, path } of forPeople) {
+    const real = at(path.replace(':id', idFor(path)))
+    const bodies = [undefined, { subject: 's', body: 'b', user_id: idFor('') }]
+    for (const body of method === 'GET' ? [undefined] : bodies) {
+      const answer = await call(method, real, body)
+      answers.push(`${method} ${path} ${answer.status} ${JSON.stringify(answer.body)}`)
+    }
+  }
+  return answers
+}
+
+test('no answer and no frame for its owner holds a note', async () => {
+  await using d = await openDesk({ listen: true })
+  const marker = 'what only the desk may know'
+  const socket = await d.service.connect(d.ada, '&events=ack,read,notification,support')
+  const { id: ticket } = await d.open()
+  const conversation = await d.service.openConversation(d.ada, d.root)
+  const note = { token: d.root.token, body: { body: marker } }
+  await d.service.call('POST', `${desk}/${ticket}/notes`, note)
+  await d.answer(ticket, { status: 'resolved' })
+  await d.service.call('POST', `${desk}/${ticket}/notes`, note)
+  expect((await d.show(ticket)).notes).toHaveLength(2)
+  const answers = await everyAnswer(
+    (method, path, body) => d.service.call(method, path, { token: d.ada.token, body }),
+    (path) => (path.includes('/support/') ? ticket : conversation),
+  )
+  await socket.settled()
+  const all = [...answers, ...socket.frames.map((frame) => JSON.stringify(frame))]
+  expect(all.filter((text) => text.includes(marker))).toEqual([])
+  expect(all.filter((text) => text.includes('"ticket_updated"')).length).toBeGreaterThan(2)
+  const shown = answers.filter((text) => text.includes('On its way.'))
+  expect(new Set(shown.map((text) => text.split(' {')[0]))).toEqual(
+    new Set([
+      'GET /v1/support/tickets/:id 200',
+      'POST /v1/support/tickets/:id/close 200',
+      'GET /v1/users/me/export 200',
+    ]),
+  )
+})

@@ -30,6 +30,7 @@ test('everything has a default', () => {
       anonymous: { count: 30, windowMilliseconds: 60_000 },
       frames: { count: 10, windowMilliseconds: 1_000 },
     },
+    support: { reopenDays: 14, autocloseDays: 7, inbox: undefined },
     logLevel: 'info',
     logFormat: 'pretty',
   })
@@ -75,6 +76,9 @@ describe('each mistake is one clear line', () => {
     ['RATE_LIMIT_LOGIN', '5', 'be N/window such as 100/1m, or off, not "5"'],
     ['RATE_LIMIT_USER', '0/1m', 'be N/window such as 100/1m, or off, not "0/1m"'],
     ['RATE_LIMIT_FRAMES', '10/1d', 'be N/window such as 100/1m, or off, not "10/1d"'],
+    ['SUPPORT_REOPEN_DAYS', '-1', 'be a whole number from 0 to 3650, not "-1"'],
+    ['SUPPORT_AUTOCLOSE_DAYS', '1.5', 'be a whole number from 0 to 3650, not "1.5"'],
+    ['SUPPORT_INBOX', 'desk', 'be an e-mail address, not "desk"'],
     ['LOG_LEVEL', 'loud', 'be one of debug, info, warn, error, not "loud"'],
     ['LOG_FORMAT', 'xml', 'be one of pretty, json, not "xml"'],
   ])('%s=%s', (name, value, reason) => {

@@ -37,6 +37,7 @@ function startJobs(handle: (jobId: string) => Promise<void>) {
     broadcast: nothing,
     password_reset_mail: nothing,
     password_changed_mail: nothing,
+    support_inbox_mail: nothing,
   }
   const start = () =>
     startRunner({ outbox, handlers, write, clock, log: silent, random: () => 0.5 })

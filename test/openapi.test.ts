@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv2020 from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { describedRoutes } from '../src/http/route-table.ts'
+import { desk, openDesk, own } from './support/desk.ts'
 import { type Answer, startService, type TestService } from './support/service.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document that is explored freely
@@ -248,6 +249,52 @@ test('real answers are as described: bodies, statuses and headers', async () => 
   ]
   for (const [method, path, call, status] of calls) {
     const answer = await service.call(method, path.replace('{id}', id), call)
+    const about = `${method} ${path}`
+    expect([about, answer.status]).toEqual([about, status])
+    expect([about, judge(method, path.split('?')[0] ?? path, answer)]).toEqual([about, fine])
+  }
+})
+
+test('real answers about tickets are as described', async () => {
+  const environment = { RATE_LIMIT_USER: '1000/1m', RATE_LIMIT_ANONYMOUS: '1000/1m' }
+  await using d = await openDesk({ environment })
+  const judge = createJudge(await describe31(d.service))
+  const { id } = await d.open()
+  const [ada, root] = [{ token: d.ada.token }, { token: d.root.token }]
+  const ticket = { subject: 's', body: 'b', client_id: 'k' }
+  const canned = '/v1/admin/support/canned-replies'
+  const made = await d.service.call('POST', canned, { ...root, body: { title: 't', body: 'b' } })
+  const calls: [string, string, object, number][] = [
+    ['POST', own, { ...ada, body: ticket }, 201],
+    ['POST', own, { ...ada, body: ticket }, 201],
+    ['POST', own, { ...ada, body: { ...ticket, body: 'c' } }, 409],
+    ['POST', own, { ...ada, body: {} }, 400],
+    ['GET', own, ada, 200],
+    ['GET', `${own}?limit=1`, ada, 200],
+    ['GET', own, {}, 401],
+    ['POST', `${own}/{id}/messages`, { ...ada, body: { body: 'b' } }, 201],
+    ['POST', `${own}/{id}/messages`, { ...root, body: { body: 'b' } }, 403],
+    ['POST', `${desk}/{id}/messages`, { ...root, body: { body: 'b', status: 'resolved' } }, 201],
+    ['POST', `${desk}/{id}/notes`, { ...root, body: { body: 'b' } }, 201],
+    ['PATCH', `${desk}/{id}`, { ...root, body: { priority: 'low', assigned_to: null } }, 200],
+    ['PATCH', `${desk}/{id}`, { ...root, body: {} }, 400],
+    ['POST', `${own}/{id}/close`, ada, 200],
+    ['GET', `${own}/{id}`, ada, 200],
+    ['GET', `${desk}/{id}`, root, 200],
+    ['GET', desk, root, 200],
+    ['GET', `${desk}?limit=1`, root, 200],
+    ['GET', `${desk}?q=s&status=closed`, root, 200],
+    ['GET', `${desk}?status=x`, root, 400],
+    ['GET', desk, ada, 403],
+    ['GET', canned, root, 200],
+    ['POST', canned, { ...root, body: { title: 't', body: 'b' } }, 201],
+    ['PATCH', `${canned}/{id}`, { ...root, body: { title: 'u' } }, 200],
+    ['DELETE', `${canned}/{id}`, root, 204],
+    ['DELETE', `${canned}/{id}`, root, 404],
+  ]
+  for (const [method, path, call, status] of calls) {
+    const at = path.replace('{id}', path.startsWith(canned) ? made.body.id : id)
+    const answer = await d.service.call(method, at, call)
     const about = `${method} ${path}`
     expect([about, answer.status]).toEqual([about, status])
     expect([about, judge(method, path.split('?')[0] ?? path, answer)]).toEqual([about, fine])

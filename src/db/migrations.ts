@@ -3,6 +3,7 @@ import peopleAndMail from '../../drizzle/0001_people_and_mail.sql' with { type: 
 import followsCallsAndBroadcasts from '../../drizzle/0002_follows_calls_and_broadcasts.sql' with {
   type: 'text',
 }
+import support from '../../drizzle/0003_support.sql' with { type: 'text' }
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
  *  carries it. Append only: the position is the version that `PRAGMA user_version` stores. */
@@ -10,4 +11,5 @@ export const migrations: readonly string[] = [
   accountsAndChat,
   peopleAndMail,
   followsCallsAndBroadcasts,
+  support,
 ]

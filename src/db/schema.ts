@@ -17,6 +17,10 @@ import {
   messageTypes,
   roles,
   type ServiceScope,
+  ticketCategories,
+  ticketFields,
+  ticketPriorities,
+  ticketStatuses,
   tokenPurposes,
 } from '../lib/vocabulary.ts'
 
@@ -360,3 +364,152 @@ export const messages = sqliteTable(
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
   ],
 )
+
+// Support. The migration adds what drizzle does not know: `ticket_search`, a full-text index with one row for each
+// ticket, and the triggers that keep it and `ticket_counts` true.
+
+export const tickets = sqliteTable(
+  'tickets',
+  {
+    /** 1, 2, 3 … in commit order, without gaps: what the full-text index calls a ticket. */
+    n: integer('n').primaryKey(),
+    id: text('id').notNull().unique(),
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    /** 1, 2, 3 … of this owner, without gaps. */
+    userSeq: integer('user_seq').notNull(),
+    subject: text('subject').notNull(),
+    status: text('status', { enum: ticketStatuses }).notNull(),
+    priority: text('priority', { enum: ticketPriorities }).notNull(),
+    category: text('category', { enum: ticketCategories }).notNull(),
+    assigneeId: text('assignee_id').references(() => users.id),
+    /** `seq` of the newest message and, as it is dense, the number of messages. */
+    messageCount: integer('message_count').notNull(),
+    /** Since when the owner waits for an answer. */
+    waitingSince: time('waiting_since'),
+    firstResponseAt: time('first_response_at'),
+    /** Since when it is resolved, with nothing written, or closed. */
+    settledAt: time('settled_at'),
+    createdAt: time('created_at').notNull(),
+    updatedAt: time('updated_at').notNull(),
+    /** The order of the desk: who waits longest, then what changed last. Every time is below 2^51. */
+    queueKey: integer('queue_key').notNull(),
+  },
+  (table) => {
+    // What is filtered with the first column lies beside it: a page is cut without looking at the rows.
+    const { n, userId, queueKey, status, priority, category, assigneeId } = table
+    return [
+      uniqueIndex('tickets_owner').on(userId, table.userSeq),
+      index('tickets_queue').on(queueKey, n),
+      index('tickets_queue_status').on(status, queueKey, n, priority, category, assigneeId),
+      index('tickets_queue_priority').on(priority, queueKey, n, status, category, assigneeId),
+      index('tickets_queue_category').on(category, queueKey, n, status, priority, assigneeId),
+      index('tickets_queue_assignee').on(assigneeId, queueKey, n, status, priority, category),
+      index('tickets_queue_user').on(userId, queueKey, n, status, priority, category, assigneeId),
+      index('tickets_settled_at')
+        .on(status, table.settledAt)
+        .where(sql.raw('settled_at IS NOT NULL')),
+      check('tickets_status', oneOf('status', ticketStatuses)),
+      check('tickets_priority', oneOf('priority', ticketPriorities)),
+      check('tickets_category', oneOf('category', ticketCategories)),
+      check(
+        'tickets_queue_key',
+        sql.raw('queue_key = coalesce(waiting_since, 4503599627370496 - updated_at)'),
+      ),
+      check('tickets_waiting', sql.raw('settled_at IS NULL OR waiting_since IS NULL')),
+      check(
+        'tickets_settled',
+        sql.raw("(status IN ('resolved', 'closed')) = (settled_at IS NOT NULL)"),
+      ),
+    ]
+  },
+)
+
+/** How many tickets there are of each kind. WITHOUT ROWID in the migration; triggers keep it. */
+export const ticketCounts = sqliteTable(
+  'ticket_counts',
+  {
+    /** Empty for nobody. */
+    assigneeId: text('assignee_id').notNull(),
+    status: text('status', { enum: ticketStatuses }).notNull(),
+    priority: text('priority', { enum: ticketPriorities }).notNull(),
+    category: text('category', { enum: ticketCategories }).notNull(),
+    ticketCount: integer('ticket_count').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.assigneeId, table.status, table.priority, table.category] }),
+  ],
+)
+
+/** WITHOUT ROWID in the migration: the messages of a ticket lie together. */
+export const ticketMessages = sqliteTable(
+  'ticket_messages',
+  {
+    ticketId: text('ticket_id')
+      .notNull()
+      .references(() => tickets.id),
+    /** 1, 2, 3 … within the ticket, in commit order, without gaps. The first one opened it. */
+    seq: integer('seq').notNull(),
+    id: text('id').notNull().unique(),
+    authorId: text('author_id')
+      .notNull()
+      .references(() => users.id),
+    /** Whether it came from the desk. */
+    isAdmin: integer('is_admin', { mode: 'boolean' }).notNull(),
+    body: text('body').notNull(),
+    /** The author's idempotency key. */
+    clientId: text('client_id'),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.ticketId, table.seq] }),
+    uniqueIndex('ticket_messages_client_id')
+      .on(table.authorId, table.clientId)
+      .where(sql.raw('client_id IS NOT NULL')),
+    check('ticket_messages_is_admin', sql.raw('is_admin IN (0, 1)')),
+  ],
+)
+
+/** What admins tell each other about a ticket: apart from its messages, so that no query for its owner meets it. */
+export const ticketNotes = sqliteTable(
+  'ticket_notes',
+  {
+    id: text('id').primaryKey(),
+    ticketId: text('ticket_id')
+      .notNull()
+      .references(() => tickets.id),
+    authorId: text('author_id')
+      .notNull()
+      .references(() => users.id),
+    body: text('body').notNull(),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [index('ticket_notes_ticket').on(table.ticketId, table.id)],
+)
+
+export const ticketHistory = sqliteTable(
+  'ticket_history',
+  {
+    id: text('id').primaryKey(),
+    ticketId: text('ticket_id')
+      .notNull()
+      .references(() => tickets.id),
+    at: time('at').notNull(),
+    /** Null for what happened by itself. */
+    actorId: text('actor_id').references(() => users.id),
+    field: text('field', { enum: ticketFields }).notNull(),
+    from: text('from_value'),
+    to: text('to_value'),
+  },
+  (table) => [
+    index('ticket_history_ticket').on(table.ticketId, table.id),
+    check('ticket_history_field', oneOf('field', ticketFields)),
+  ],
+)
+
+export const cannedReplies = sqliteTable('canned_replies', {
+  id: text('id').primaryKey(),
+  title: text('title').notNull(),
+  body: text('body').notNull(),
+})

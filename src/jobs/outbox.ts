@@ -10,6 +10,7 @@ export type OutboxJobs = {
   password_reset_mail: { user_id: string; email: string }
   password_changed_mail: { user_id: string; email: string }
   broadcast: { broadcast_id: string }
+  support_inbox_mail: { ticket_id: string }
 }
 
 export type JobKind = keyof OutboxJobs

@@ -50,6 +50,8 @@ export type FieldProblemKey =
   | 'websocket_only'
   | 'cursor'
   | 'token'
+  | 'not_an_admin'
+  | 'nothing_to_change'
 
 type ErrorOptions = { details?: FieldProblems; retryAfterSeconds?: number; cause?: unknown }
 

@@ -73,6 +73,11 @@ export const Id = (annotations: Annotations = {}) => stringOf('Id', annotations)
 export const HttpUrl = (maxLength: number) => stringOf('HttpUrl', { format: 'uri', maxLength })
 export const MediaType = (maxLength: number) => stringOf('MediaType', { maxLength })
 
+export const ClientId = Text(
+  { min: 1, max: 64 },
+  { description: 'Idempotency key: sending again with the same one gives the first answer.' },
+)
+
 /** A field that may be left out; null counts as left out, since many clients write absent fields so. */
 export const Maybe = <T extends TSchema>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]))

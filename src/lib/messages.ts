@@ -49,6 +49,8 @@ export const catalogues: Record<Locale, Catalogue> = {
       websocket_only: 'this address only takes WebSocket connections',
       cursor: 'is not a cursor of this list',
       token: 'is not valid, has expired or was already used',
+      not_an_admin: 'must be an admin',
+      nothing_to_change: 'must name something to change',
     },
   },
   de: {
@@ -94,6 +96,8 @@ export const catalogues: Record<Locale, Catalogue> = {
       websocket_only: 'diese Adresse nimmt nur WebSocket-Verbindungen an',
       cursor: 'ist keine Marke dieser Liste',
       token: 'ist ungültig, abgelaufen oder schon benutzt',
+      not_an_admin: 'muss zur Administration gehören',
+      nothing_to_change: 'muss etwas nennen, das sich ändern soll',
     },
   },
   es: {
@@ -138,6 +142,8 @@ export const catalogues: Record<Locale, Catalogue> = {
       websocket_only: 'esta dirección solo acepta conexiones WebSocket',
       cursor: 'no es un cursor de esta lista',
       token: 'no es válido, ha caducado o ya se ha usado',
+      not_an_admin: 'debe ser un administrador',
+      nothing_to_change: 'debe indicar algo que cambiar',
     },
   },
   fr: {
@@ -183,6 +189,8 @@ export const catalogues: Record<Locale, Catalogue> = {
       websocket_only: "cette adresse n'accepte que des connexions WebSocket",
       cursor: "n'est pas un curseur de cette liste",
       token: "n'est pas valide, a expiré ou a déjà été utilisé",
+      not_an_admin: 'doit être un administrateur',
+      nothing_to_change: 'doit indiquer quelque chose à modifier',
     },
   },
   pt: {
@@ -227,6 +235,8 @@ export const catalogues: Record<Locale, Catalogue> = {
       websocket_only: 'este endereço só aceita ligações WebSocket',
       cursor: 'não é um cursor desta lista',
       token: 'não é válido, expirou ou já foi usado',
+      not_an_admin: 'deve ser um administrador',
+      nothing_to_change: 'deve indicar algo a alterar',
     },
   },
 }

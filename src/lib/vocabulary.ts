@@ -20,3 +20,16 @@ export type ServiceScope = (typeof serviceScopes)[number]
 /** In the order of a call's life; the last two are final. */
 export const callStates = ['ringing', 'active', 'ended', 'missed'] as const
 export type CallState = (typeof callStates)[number]
+
+export const ticketStatuses = ['open', 'in_progress', 'resolved', 'closed'] as const
+export type TicketStatus = (typeof ticketStatuses)[number]
+
+export const ticketPriorities = ['low', 'normal', 'high', 'urgent'] as const
+export type TicketPriority = (typeof ticketPriorities)[number]
+
+export const ticketCategories = ['billing', 'technical', 'account', 'other'] as const
+export type TicketCategory = (typeof ticketCategories)[number]
+
+/** What of a ticket has a history. */
+export const ticketFields = ['status', 'priority', 'assignee'] as const
+export type TicketField = (typeof ticketFields)[number]

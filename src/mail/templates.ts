@@ -114,3 +114,25 @@ export function renderMail(kind: MailKind, locale: Locale, link?: string) {
   const html = `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${subject}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330"><p>${lead}</p>${anchor}<p style="color:#555">${note}</p></body></html>`
   return { subject, text, html }
 }
+
+type NewTicketMail = {
+  id: string
+  subject: string
+  body: string
+  category: string
+  priority: string
+  /** The name and the address of who asks. */
+  from: string
+}
+
+/** Tells the operator of a new ticket, in English. Everything in it may come from a stranger. */
+export function renderTicketMail({ id, subject, body, category, priority, from }: NewTicketMail) {
+  const lead = `${from} opened ticket ${id} (${category}, priority ${priority}).`
+  const line = subject.replace(/[\p{Cc}\s]+/gu, ' ')
+  const [safeLead, safeLine, safeBody] = [lead, line, body].map(Bun.escapeHTML)
+  return {
+    subject: `New ticket: ${line}`,
+    text: [lead, line, body].join('\n\n'),
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${safeLine}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330"><p>${safeLead}</p><p><b>${safeLine}</b></p><p style="white-space:pre-wrap">${safeBody}</p></body></html>`,
+  }
+}

@@ -18,6 +18,7 @@ type ProfileServiceOptions = {
   audit: AuditTrail
   write: Write
   clock: Clock
+  /** Takes them out of what the other chapters know, inside the removal's write. */
   forget: (userId: string) => void
   closeUser: (userId: string) => void
   closeSession: (userId: string, sessionId: string) => void

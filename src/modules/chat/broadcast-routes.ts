@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { callerOf, routeBase } from '../../http/exchange.ts'
-import { idempotencyDoc, idempotencyKey, replayedHeader } from '../../http/idempotency.ts'
+import { idempotencyKey, idempotent, replayedHeader } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import {
@@ -22,7 +22,7 @@ export function broadcastRoutes({ broadcasts }: { broadcasts: Broadcasts }) {
         const { userId } = callerOf(exchange)
         const clientId = body.client_id ?? idempotencyKey(request.headers)
         const { broadcast, replayed } = await broadcasts.send(userId, body.body, clientId)
-        if (replayed) set.headers[replayedHeader] = 'true'
+        if (replayed) Object.assign(set.headers, replayedHeader)
         set.status = 201
         return broadcastView(broadcast)
       },
@@ -35,7 +35,7 @@ export function broadcastRoutes({ broadcasts }: { broadcasts: Broadcasts }) {
           summary: 'Send a message to every follower',
           success: { 201: Broadcast },
           errors: ['conflict'],
-          ...idempotencyDoc,
+          ...idempotent,
         }),
       },
     )

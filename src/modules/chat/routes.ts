@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { callerOf, routeBase } from '../../http/exchange.ts'
-import { idempotencyDoc, idempotencyKey, replayedHeader } from '../../http/idempotency.ts'
+import { idempotencyKey, idempotent, replayedHeader } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
 import {
   CursorListOf,
@@ -131,7 +131,7 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
         const draft = draftOf(body, body.type)
         draft.clientId ??= idempotencyKey(request.headers)
         const { message, replayed } = await chat.send(userId, params.id, draft)
-        if (replayed) set.headers[replayedHeader] = 'true'
+        if (replayed) Object.assign(set.headers, replayedHeader)
         set.status = 201
         return messageView(message)
       },
@@ -144,7 +144,7 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
           summary: 'Send a message',
           success: { 201: Message },
           errors: ['forbidden', 'not_found', 'conflict'],
-          ...idempotencyDoc,
+          ...idempotent,
         }),
       },
     )

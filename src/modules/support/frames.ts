@@ -1,0 +1,51 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { DeskItem } from './desk-store.ts'
+import {
+  DeskTicketListItem,
+  deskTicketListItemView,
+  TicketListItem,
+  ticketListItemView,
+} from './model.ts'
+
+/** What the channel tells about tickets, to those who ask for it: decisions 6. */
+
+/** To the owner. */
+export const OwnTicketUpdatedFrame = Type.Object({
+  type: Type.Literal('ticket_updated'),
+  ticket: TicketListItem,
+})
+export type OwnTicketUpdatedFrame = Static<typeof OwnTicketUpdatedFrame>
+
+/** To every admin. */
+export const TicketCreatedFrame = Type.Object(
+  { type: Type.Literal('ticket_created'), ticket: DeskTicketListItem },
+  { description: 'Asked for with `support`, by admins: somebody has opened a ticket.' },
+)
+export type TicketCreatedFrame = Static<typeof TicketCreatedFrame>
+
+/** To every admin. */
+export const TicketUpdatedFrame = Type.Object({
+  type: Type.Literal('ticket_updated'),
+  ticket: DeskTicketListItem,
+})
+export type TicketUpdatedFrame = Static<typeof TicketUpdatedFrame>
+
+/** Every frame of this chapter, by type. */
+export const ticketFrames = {
+  ticket_created: TicketCreatedFrame,
+  ticket_updated: Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame], {
+    description: 'Asked for with `support`: a ticket changed, as its owner or as the desk sees it.',
+  }),
+}
+
+export function ownTicketUpdatedFrame(item: DeskItem): OwnTicketUpdatedFrame {
+  return { type: 'ticket_updated', ticket: ticketListItemView(item) }
+}
+
+export function ticketCreatedFrame(item: DeskItem): TicketCreatedFrame {
+  return { type: 'ticket_created', ticket: deskTicketListItemView(item) }
+}
+
+export function ticketUpdatedFrame(item: DeskItem): TicketUpdatedFrame {
+  return { type: 'ticket_updated', ticket: deskTicketListItemView(item) }
+}

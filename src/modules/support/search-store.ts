@@ -1,0 +1,61 @@
+import { sql } from 'drizzle-orm'
+import type { Orm } from '../../db/client.ts'
+import { parseId } from '../../lib/ids.ts'
+import type { TicketFilter } from './desk-store.ts'
+
+export type SearchStore = ReturnType<typeof createSearchStore>
+
+// In SQLite's tokenizer too: runs of letters and digits, with the marks that belong to them.
+const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
+const hasLetter = /[\p{L}\p{N}\p{Co}]/u
+
+/** SQL over the full-text index, which knows the words of each ticket and what it can be filtered by: both come out of
+ *  one walk along it, newest ticket first, that ends with the page. */
+export function createSearchStore(orm: Orm) {
+  const value = sql.placeholder
+  const page = orm
+    .select({ n: sql<number>`rowid` })
+    .from(sql`ticket_search`)
+    .where(sql`ticket_search MATCH ${value('match')} AND rowid < ${value('before')}`)
+    .orderBy(sql`rowid DESC`)
+    .limit(value('limit'))
+    .prepare()
+
+  return {
+    /** Numbers of tickets, newest first, below `before` or from the start. */
+    list: (match: string, { limit, before }: { limit: number; before?: number | undefined }) =>
+      page.all({ match, limit, before: before ?? Number.MAX_SAFE_INTEGER }).map(({ n }) => n),
+  }
+}
+
+/** What to ask the index for: tickets with every word of `q`, the last one as a beginning, or the one with this id, that
+ *  pass the filter.
+ *  @returns undefined when there is no word in `q` */
+export function matchOf(q: string, filter: TicketFilter): string | undefined {
+  const terms = termsOf(q)
+  if (terms === undefined) return undefined
+  return [terms, ...facetsOf(filter).map((facet) => `facets : "${facet}"`)].join(' AND ')
+}
+
+function termsOf(q: string): string | undefined {
+  const id = parseId(q.trim())
+  if (id !== undefined) return `id : "${id}"`
+  const words = (q.match(word) ?? []).filter((part) => hasLetter.test(part))
+  if (words.length === 0) return undefined
+  // Quoted, a word is never an operator.
+  return `{subject body} : (${words.map((part) => `"${part}"`).join(' AND ')} *)`
+}
+
+/** The words that the index has for what a ticket is. */
+function facetsOf({ status, priority, category, assigneeId, userId }: TicketFilter): string[] {
+  const facets = {
+    status: status?.replace('_', ''),
+    priority,
+    category,
+    assignee: assigneeId === null ? 'none' : assigneeId,
+    user: userId,
+  }
+  return Object.entries(facets).flatMap(([name, value]) =>
+    value === undefined ? [] : [name + value],
+  )
+}

@@ -1,0 +1,802 @@
+import { describe, expect, test } from 'bun:test'
+import { day, desk, openDesk, own } from './support/desk.ts'
+import { startMailServer } from './support/mail.ts'
+
+const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+const iso = (time: number) => new Date(time).toISOString()
+
+describe('opening a ticket', () => {
+  test('answers 201 with the ticket and its first message', async () => {
+    await using d = await openDesk()
+    const body = { subject: ' Refund ', body: '\n Where is it? ', category: 'billing' }
+    const answer = await d.service.call('POST', own, {
+      token: d.ada.token,
+      body: { ...body, priority: 'high', status: 'closed', id: unknownId },
+    })
+    expect(answer.status).toBe(201)
+    expect(answer.body).toEqual({
+      id: ulid,
+      subject: 'Refund',
+      status: 'open',
+      priority: 'high',
+      category: 'billing',
+      created_at: timestamp,
+      updated_at: answer.body.created_at,
+      messages: [
+        { id: ulid, body: 'Where is it?', is_admin: false, created_at: answer.body.created_at },
+      ],
+    })
+    expect(answer.body.id).not.toBe(unknownId)
+  })
+
+  test('has priority normal and category other unless told otherwise', async () => {
+    await using d = await openDesk()
+    expect(await d.open({ category: null })).toMatchObject({
+      priority: 'normal',
+      category: 'other',
+    })
+  })
+
+  test.each([
+    [{}, { subject: 'is required', body: 'is required' }],
+    [
+      { subject: ' ', body: '\n' },
+      { subject: 'must not be empty', body: 'must not be empty' },
+    ],
+    [{ subject: 's'.repeat(201), body: 'b' }, { subject: 'must have at most 200 characters' }],
+    [{ subject: 's', body: 'b'.repeat(10_001) }, { body: 'must have at most 10000 characters' }],
+    [{ subject: 's', body: 'b\0' }, { body: 'must be well-formed Unicode without NUL' }],
+    [{ subject: 5, body: 'b' }, { subject: 'must be a text' }],
+    [
+      { subject: 's', body: 'b', category: 'spam', priority: 'now' },
+      {
+        category: 'must be one of: billing, technical, account, other',
+        priority: 'must be one of: low, normal, high, urgent',
+      },
+    ],
+    [[], { body: 'must be an object' }],
+  ])('refuses %j', async (body, details) => {
+    await using d = await openDesk()
+    const answer = await d.service.call('POST', own, { token: d.ada.token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test('takes as many code points as there may be, besides white space around them', async () => {
+    await using d = await openDesk()
+    const ticket = await d.open({
+      subject: ` ${'🙂'.repeat(200)} `,
+      body: ` ${'🙂'.repeat(10_000)} `,
+    })
+    expect([ticket.subject.length, ticket.messages[0].body.length]).toEqual([400, 20_000])
+  })
+})
+
+describe('sending twice', () => {
+  test('the same key and content opens one ticket, however it was changed meanwhile', async () => {
+    await using d = await openDesk()
+    const call = { token: d.ada.token, body: { subject: 's', body: 'b', client_id: 'k' } }
+    const first = await d.service.call('POST', own, call)
+    await d.answer(first.body.id)
+    await d.update(first.body.id, { priority: 'urgent', status: 'resolved' })
+    const again = await d.service.call('POST', own, call)
+    expect([again.status, again.body]).toEqual([201, first.body])
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect((await d.list()).pagination.total).toBe(1)
+  })
+
+  test('the same key and content writes one message, from either side', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    for (const [path, { token }] of [
+      [`${own}/${id}/messages`, d.ada],
+      [`${desk}/${id}/messages`, d.root],
+    ] as const) {
+      const headers = { 'x-idempotency-key': 'k' }
+      const first = await d.service.call('POST', path, { token, headers, body: { body: 'b' } })
+      const body = { body: ' b ', client_id: 'k' }
+      const again = await d.service.call('POST', path, { token, body })
+      expect([again.status, again.body]).toEqual([201, first.body])
+      expect(again.headers.get('idempotent-replayed')).toBe('true')
+    }
+    expect((await d.show(id)).message_count).toBe(3)
+  })
+
+  test('20 parallel ones with one key open one ticket', async () => {
+    await using d = await openDesk()
+    const opened = await Promise.all(Array.from({ length: 20 }, () => d.open({ client_id: 'k' })))
+    expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
+  })
+
+  test('the same key for something else is a conflict', async () => {
+    await using d = await openDesk()
+    const first = await d.open({ client_id: 'k' })
+    const other = await d.open()
+    const post = async (path: string, body: object) =>
+      (await d.service.call('POST', path, { token: d.ada.token, body })).status
+    const ticket = { subject: 'Refund', body: 'Where is it?', client_id: 'k' }
+    const message = { body: 'm', client_id: 'm' }
+    expect([
+      await post(own, { ...ticket, body: 'else' }),
+      await post(own, { ...ticket, subject: 'else' }),
+      await post(own, { ...ticket, category: 'billing' }),
+      await post(own, { ...ticket, priority: 'low' }),
+      await post(`${own}/${first.id}/messages`, { body: 'Where is it?', client_id: 'k' }),
+      await post(`${own}/${first.id}/messages`, message),
+      await post(`${own}/${other.id}/messages`, message),
+      await post(own, { ...ticket, client_id: 'm' }),
+    ]).toEqual([409, 409, 409, 409, 409, 201, 409, 409])
+  })
+})
+
+describe('the own tickets', () => {
+  test('are listed newest first, without messages and without those of others', async () => {
+    await using d = await openDesk()
+    const bob = await d.service.register('bob')
+    const [first, , second] = [await d.open(), await d.open({}, bob), await d.open()]
+    const { body } = await d.service.call('GET', own, { token: d.ada.token })
+    const items = [second, first].map(({ messages: _, ...item }) => item)
+    const pagination = { page: 1, per_page: 20, total: 2, total_pages: 1 }
+    expect(body).toEqual({ success: true, data: items, pagination })
+  })
+
+  test('are all on some page, and by cursor each is seen once while others arrive', async () => {
+    await using d = await openDesk()
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) ids.unshift((await d.open()).id)
+    const page = async (query: string) =>
+      (await d.service.call('GET', `${own}?${query}`, { token: d.ada.token })).body
+    const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
+    expect(idsOf(await page('per_page=2&page=3'))).toEqual(ids.slice(4))
+    const first = await page('limit=3')
+    await d.open()
+    const second = await page(`limit=3&cursor=${first.pagination.cursor}`)
+    expect([...idsOf(first), ...idsOf(second)]).toEqual(ids)
+    expect(second.pagination).toEqual({ cursor: null, has_more: false, limit: 3 })
+  })
+
+  test('are shown with every message, oldest first', async () => {
+    await using d = await openDesk()
+    const { id, messages } = await d.open()
+    const answered = await d.answer(id)
+    const written = await d.write(id, '  Thanks. ')
+    expect(written).toMatchObject({ status: 201 })
+    expect(written.body).toEqual({
+      id: ulid,
+      body: 'Thanks.',
+      is_admin: false,
+      created_at: timestamp,
+    })
+    const { body } = await d.service.call('GET', `${own}/${id}`, { token: d.ada.token })
+    expect(body.messages).toEqual([...messages, answered.body, written.body])
+    expect(Object.keys(body).sort()).toEqual([
+      'category',
+      'created_at',
+      'id',
+      'messages',
+      'priority',
+      'status',
+      'subject',
+      'updated_at',
+    ])
+  })
+
+  test.each([
+    ['GET', ''],
+    ['POST', '/messages'],
+    ['POST', '/close'],
+  ])(
+    '%s /v1/support/tickets/:id%s: unknown 404, foreign 403, for admins too',
+    async (method, rest) => {
+      await using d = await openDesk()
+      const { id } = await d.open()
+      const body = rest === '/messages' ? { body: 'b' } : undefined
+      const status = async (path: string, token: string) =>
+        (await d.service.call(method, `${own}/${path}${rest}`, { token, body })).status
+      expect([
+        await status(unknownId, d.ada.token),
+        await status('nonsense', d.ada.token),
+        await status(id, d.root.token),
+        await status(id.toLowerCase(), d.ada.token),
+      ]).toEqual([404, 404, 403, method === 'POST' && body ? 201 : 200])
+    },
+  )
+})
+
+describe('closing and opening again', () => {
+  test('closing answers the ticket as it is now, as often as one likes', async () => {
+    await using d = await openDesk()
+    const opened = await d.open()
+    d.clock.advance(1_000)
+    const closed = await d.close(opened.id)
+    const changed = { status: 'closed', updated_at: iso(d.clock.now()) }
+    expect([closed.status, closed.body]).toEqual([200, { ...opened, ...changed }])
+    d.clock.advance(1_000)
+    expect((await d.close(opened.id)).body).toEqual(closed.body)
+    expect((await d.show(opened.id)).history).toHaveLength(1)
+  })
+
+  test.each([
+    ['open', 'open', 0],
+    ['in_progress', 'in_progress', 1],
+    ['resolved', 'open', 2],
+    ['closed', 'open', 2],
+  ] as const)('a message on a ticket that is %s leaves it %s', async (before, after, changes) => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.update(id, { status: before })
+    expect((await d.write(id, 'Still broken')).status).toBe(201)
+    const { status, history } = await d.show(id)
+    expect([status, history.length]).toEqual([after, changes])
+    if (changes < 2) return
+    const actor = { type: 'user', id: d.ada.id, display_name: 'ada' }
+    const entry = { id: ulid, at: timestamp, field: 'status', from: before, to: 'open', actor }
+    expect(history.at(-1)).toEqual(entry)
+  })
+
+  test.each([
+    [14, 14, 201],
+    [14, 15, 409],
+    [0, 0, 409],
+    [30, 29, 201],
+  ])('with a window of %d days, %d days after closing it is %d', async (days, passed, status) => {
+    await using d = await openDesk({ environment: { SUPPORT_REOPEN_DAYS: String(days) } })
+    const { id } = await d.open()
+    await d.close(id)
+    d.clock.advance(passed * day)
+    const again = await d.service.login(d.ada.email)
+    expect((await d.write(id, 'Still broken', again)).status).toBe(status)
+  })
+
+  test('what was sent before is answered as before when the window is over', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    const body = { body: 'b', client_id: 'k' }
+    const path = `${own}/${id}/messages`
+    await d.service.call('POST', path, { token: d.ada.token, body })
+    await d.close(id)
+    d.clock.advance(20 * day)
+    const { token } = await d.service.login(d.ada.email)
+    expect((await d.service.call('POST', path, { token, body })).status).toBe(201)
+    expect((await d.service.call('POST', path, { token, body: { body: 'c' } })).status).toBe(409)
+  })
+})
+
+describe('a resolved ticket', () => {
+  test('closes by itself after the days of silence, which its history tells', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.update(id, { status: 'resolved' })
+    d.clock.advance(6 * day)
+    d.root.token = (await d.service.login(d.root.email)).token
+    expect((await d.show(id)).status).toBe('resolved')
+    d.clock.advance(day)
+    d.root.token = (await d.service.login(d.root.email)).token
+    const { status, history } = await d.show(id)
+    expect([status, history.at(-1)]).toEqual([
+      'closed',
+      {
+        id: ulid,
+        at: iso(d.clock.now()),
+        field: 'status',
+        from: 'resolved',
+        to: 'closed',
+        actor: { type: 'system' },
+      },
+    ])
+  })
+
+  test.each([
+    ['an answer of the desk', '7', 'resolved'],
+    ['an answer of the owner', '7', 'open'],
+    ['nothing, when it never closes,', '0', 'resolved'],
+  ])('after %s stays as it is', async (what, days, expected) => {
+    await using d = await openDesk({ environment: { SUPPORT_AUTOCLOSE_DAYS: days } })
+    const { id } = await d.open()
+    await d.update(id, { status: 'resolved' })
+    d.clock.advance(4 * day)
+    const [ada, root] = [await d.service.login(d.ada.email), await d.service.login(d.root.email)]
+    if (what.includes('desk')) await d.answer(id, {}, root)
+    if (what.includes('owner')) await d.write(id, 'No', ada)
+    d.clock.advance(4 * day)
+    d.root.token = (await d.service.login(d.root.email)).token
+    expect((await d.show(id)).status).toBe(expected)
+  })
+
+  test('an answer of the owner at that moment wins or opens it again: it is not lost', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.update(id, { status: 'resolved' })
+    d.clock.advance(7 * day - 1)
+    const ada = await d.service.login(d.ada.email)
+    const root = await d.service.login(d.root.email)
+    const written = d.write(id, 'Wait', ada)
+    d.clock.advance(600_000)
+    expect((await written).status).toBe(201)
+    const { body } = await d.service.call('GET', `${desk}/${id}`, { token: root.token })
+    expect([body.status, body.waiting_since]).toEqual(['open', timestamp])
+  })
+
+  test('closes with hundreds of others', async () => {
+    await using d = await openDesk()
+    const ids = await Promise.all(Array.from({ length: 90 }, async () => (await d.open()).id))
+    await Promise.all(ids.map((id) => d.update(id, { status: 'resolved' })))
+    d.clock.advance(7 * day)
+    const root = await d.service.login(d.root.email)
+    for (let turn = 0; turn < 10; turn++) await d.open({}, await d.service.login(d.ada.email))
+    expect((await d.list('?status=closed', root)).pagination.total).toBe(90)
+  })
+})
+
+describe('the desk', () => {
+  test('lists who waits longest first, then what changed last', async () => {
+    await using d = await openDesk()
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) {
+      ids.push((await d.open()).id)
+      d.clock.advance(1_000)
+    }
+    const [a = '', b = '', c = '', x = '', y = ''] = ids
+    await d.answer(b)
+    d.clock.advance(1_000)
+    await d.close(a)
+    d.clock.advance(1_000)
+    await d.answer(y)
+    d.clock.advance(1_000)
+    await d.write(y, 'And now?')
+    const { data } = await d.list()
+    expect(data.map(({ id }: { id: string }) => id)).toEqual([c, x, y, a, b])
+  })
+
+  test('shows who asks, who works on it and how long the owner waits', async () => {
+    await using d = await openDesk()
+    const { messages: _, ...opened } = await d.open()
+    const user = { id: d.ada.id, display_name: 'ada', email: 'ada@example.com' }
+    const item = { ...opened, user, assignee: null, message_count: 1, first_response_at: null }
+    expect((await d.list()).data).toEqual([{ ...item, waiting_since: opened.created_at }])
+    d.clock.advance(1_000)
+    const answered = await d.answer(opened.id)
+    expect((await d.list()).data).toEqual([
+      {
+        ...item,
+        updated_at: answered.body.created_at,
+        assignee: { id: d.root.id, display_name: 'root' },
+        message_count: 2,
+        waiting_since: null,
+        first_response_at: answered.body.created_at,
+      },
+    ])
+  })
+
+  test('by cursor shows each waiting ticket once while others arrive', async () => {
+    await using d = await openDesk()
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) {
+      ids.push((await d.open()).id)
+      d.clock.advance(1_000)
+    }
+    const first = await d.list('?limit=2')
+    await d.open()
+    const second = await d.list(`?limit=2&cursor=${first.pagination.cursor}`)
+    const third = await d.list(`?limit=1&cursor=${second.pagination.cursor}`)
+    const seen = [first, second, third].flatMap(({ data }) => data.map((t: { id: string }) => t.id))
+    expect(seen).toEqual(ids)
+  })
+
+  test('filters, alone and together, with totals that are right', async () => {
+    await using d = await openDesk()
+    const bob = await d.service.register('bob')
+    const urgent = await d.open({ priority: 'urgent', category: 'billing' })
+    const mine = await d.open({ category: 'billing' }, bob)
+    await d.answer(mine.id)
+    const closed = await d.open({ category: 'technical' })
+    await d.close(closed.id)
+    const found = async (query: string) => {
+      const { data, pagination } = await d.list(query)
+      return [pagination.total, ...data.map(({ id }: { id: string }) => id)]
+    }
+    expect(await found('?status=open')).toEqual([2, urgent.id, mine.id])
+    expect(await found('?priority=urgent')).toEqual([1, urgent.id])
+    expect(await found('?category=billing&status=open')).toEqual([2, urgent.id, mine.id])
+    expect(await found('?assignee_id=me')).toEqual([1, mine.id])
+    expect(await found(`?assignee_id=${d.root.id}&status=closed`)).toEqual([0])
+    expect(await found('?assignee_id=none')).toEqual([2, urgent.id, closed.id])
+    expect(await found(`?user_id=${bob.id}`)).toEqual([1, mine.id])
+    expect(await found(`?user_id=${d.ada.id}&status=closed`)).toEqual([1, closed.id])
+    expect(await found(`?user_id=${unknownId}`)).toEqual([0])
+    expect(await found('?status=resolved')).toEqual([0])
+  })
+
+  test.each([
+    ['status=late', { status: 'must be one of: open, in_progress, resolved, closed' }],
+    [
+      'priority=x&category=y',
+      {
+        priority: 'must be one of: low, normal, high, urgent',
+        category: 'must be one of: billing, technical, account, other',
+      },
+    ],
+    ['assignee_id=you', { assignee_id: 'must be a valid identifier' }],
+    ['user_id=1', { user_id: 'must be a valid identifier' }],
+    [`q=${'q'.repeat(201)}`, { q: 'must have at most 200 characters' }],
+    ['q=a%00', { q: 'must be well-formed Unicode without NUL' }],
+    ['page=0', { page: 'must be at least 1' }],
+    ['cursor=x', { cursor: 'is not a cursor of this list' }],
+  ])('refuses ?%s', async (query, details) => {
+    await using d = await openDesk()
+    const answer = await d.service.call('GET', `${desk}?${query}`, { token: d.root.token })
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test('shows a deleted person as one, without their address, and not as waiting', async () => {
+    await using d = await openDesk()
+    await d.open()
+    await d.service.call('DELETE', '/v1/users/me', {
+      token: d.ada.token,
+      body: { password: 'correct horse' },
+    })
+    const { user, waiting_since, status } = (await d.list()).data[0]
+    expect([user, waiting_since, status]).toEqual([
+      { id: d.ada.id, display_name: 'Deleted user' },
+      null,
+      'open',
+    ])
+  })
+
+  test('knows no ticket that is not there', async () => {
+    await using d = await openDesk()
+    const statuses = [
+      await d.update(unknownId, { status: 'open' }),
+      await d.answer('nonsense'),
+      await d.service.call('GET', `${desk}/${unknownId}`, { token: d.root.token }),
+      await d.service.call('POST', `${desk}/${unknownId}/notes`, {
+        token: d.root.token,
+        body: { body: 'n' },
+      }),
+    ].map(({ status }) => status)
+    expect(statuses).toEqual([404, 404, 404, 404])
+  })
+})
+
+describe('changing a ticket', () => {
+  test.each([
+    ['open', 'in_progress'],
+    ['in_progress', 'resolved'],
+    ['resolved', 'open'],
+    ['closed', 'in_progress'],
+    ['open', 'closed'],
+    ['closed', 'resolved'],
+  ])('from %s to %s answers 200 with the full ticket', async (from, to) => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.update(id, { status: from })
+    const changed = await d.update(id, { status: to })
+    expect([changed.status, changed.body.status]).toEqual([200, to])
+    expect(changed.body).toEqual(await d.show(id))
+    expect(changed.body.history.at(-1)).toMatchObject({ field: 'status', from, to })
+  })
+
+  test('keeps what was, and by whom it was changed to what', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    d.clock.advance(1_000)
+    const { body } = await d.update(id, {
+      status: 'in_progress',
+      priority: 'high',
+      assigned_to: d.root.id,
+    })
+    const actor = { type: 'user', id: d.root.id, display_name: 'root' }
+    const entry = { id: ulid, at: iso(d.clock.now()), actor }
+    expect(body).toMatchObject({ status: 'in_progress', priority: 'high', updated_at: entry.at })
+    expect(body.history).toEqual([
+      { ...entry, field: 'status', from: 'open', to: 'in_progress' },
+      { ...entry, field: 'priority', from: 'normal', to: 'high' },
+      { ...entry, field: 'assignee', from: null, to: d.root.id },
+    ])
+  })
+
+  test('to what it is already leaves no trace', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    const before = await d.show(id)
+    d.clock.advance(1_000)
+    const same = { status: 'open', priority: 'normal', assignee_id: null }
+    const { status, body } = await d.update(id, same)
+    expect([status, body]).toEqual([200, before])
+  })
+
+  test.each([[{}], [{ subject: 'x' }], [{ status: null, priority: null }]])(
+    'to nothing, %j, is refused',
+    async (body) => {
+      await using d = await openDesk()
+      const answer = await d.update((await d.open()).id, body)
+      expect([answer.status, answer.body.error.details]).toEqual([
+        400,
+        { body: 'must name something to change' },
+      ])
+    },
+  )
+
+  test('gives it to an admin, under either name, and to nobody', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    const { id } = await d.open()
+    const assignee = async (body: object) => (await d.update(id, body)).body.assignee
+    expect(await assignee({ assigned_to: eve.id.toLowerCase() })).toEqual({
+      id: eve.id,
+      display_name: 'eve',
+    })
+    expect(await assignee({ assignee_id: null, assigned_to: eve.id })).toBeNull()
+    expect((await assignee({ assignee_id: eve.id, assigned_to: d.root.id })).id).toBe(eve.id)
+    expect(await assignee({ assigned_to: null })).toBeNull()
+  })
+
+  test('gives it to nobody who is no admin', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    d.service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [eve.id])
+    const { id } = await d.open()
+    const refused = async (body: object) => {
+      const answer = await d.update(id, body)
+      return [answer.status, answer.body.error.details]
+    }
+    const problem = 'must be an admin'
+    expect(await refused({ assignee_id: d.ada.id })).toEqual([400, { assignee_id: problem }])
+    expect(await refused({ assigned_to: eve.id })).toEqual([400, { assigned_to: problem }])
+    expect(await refused({ assigned_to: unknownId })).toEqual([400, { assigned_to: problem }])
+    const malformed = { assignee_id: 'must be a valid identifier' }
+    expect(await refused({ assignee_id: 'root', status: 'open' })).toEqual([400, malformed])
+  })
+
+  test('leaves it with an admin who is none any more until it is given to another', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    const { id } = await d.open()
+    await d.update(id, { assignee_id: eve.id })
+    d.service.sqlite.run("UPDATE users SET role = 'user' WHERE id = ?", [eve.id])
+    const same = await d.update(id, { assignee_id: eve.id, priority: 'low' })
+    expect([same.status, same.body.assignee.id]).toEqual([200, eve.id])
+    expect((await d.update(id, { assignee_id: d.root.id })).body.assignee.id).toBe(d.root.id)
+    expect((await d.update(id, { assignee_id: eve.id })).status).toBe(400)
+  })
+
+  test('by two admins at once keeps both changes, each in the history', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    const { id } = await d.open()
+    await Promise.all([
+      d.update(id, { status: 'in_progress' }),
+      d.update(id, { priority: 'urgent' }, eve),
+      d.update(id, { status: 'in_progress' }, eve),
+    ])
+    const { status, priority, history } = await d.show(id)
+    expect([status, priority, history.length]).toEqual(['in_progress', 'urgent', 2])
+  })
+})
+
+describe('answering', () => {
+  test('answers 201 with the message, ends the waiting and takes the ticket on', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    d.clock.advance(1_000)
+    const { status, body } = await d.answer(id, { body: '  On its way. ' })
+    expect(status).toBe(201)
+    const at = iso(d.clock.now())
+    expect(body).toEqual({ id: ulid, body: 'On its way.', is_admin: true, created_at: at })
+    const shown = await d.show(id)
+    expect(shown).toMatchObject({ waiting_since: null, first_response_at: at, status: 'open' })
+    expect([shown.assignee.id, shown.history]).toEqual([
+      d.root.id,
+      [expect.objectContaining({ field: 'assignee', from: null, to: d.root.id })],
+    ])
+  })
+
+  test('leaves it with whom it is given to, and the first response where it was', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    const { id } = await d.open()
+    const first = await d.answer(id)
+    d.clock.advance(1_000)
+    await d.answer(id, {}, eve)
+    const { assignee, first_response_at } = await d.show(id)
+    expect([assignee.id, first_response_at]).toEqual([d.root.id, first.body.created_at])
+  })
+
+  test('waiting begins with the first message without an answer', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.answer(id)
+    d.clock.advance(1_000)
+    const first = await d.write(id, 'And?')
+    d.clock.advance(1_000)
+    await d.write(id, 'Hello?')
+    expect((await d.show(id)).waiting_since).toBe(first.body.created_at)
+    await d.update(id, { status: 'resolved' })
+    expect((await d.show(id)).waiting_since).toBeNull()
+  })
+
+  test('may change the status in the same request', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    expect((await d.answer(id, { status: 'resolved' })).status).toBe(201)
+    expect((await d.show(id)).status).toBe('resolved')
+    expect((await d.answer(id, { status: 'gone' })).body.error.details).toEqual({
+      status: 'must be one of: open, in_progress, resolved, closed',
+    })
+  })
+
+  test('a closed ticket leaves it closed unless told otherwise, however long it was', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.close(id)
+    d.clock.advance(100 * day)
+    d.root.token = (await d.service.login(d.root.email)).token
+    expect((await d.answer(id)).status).toBe(201)
+    expect((await d.show(id)).status).toBe('closed')
+    await d.answer(id, { status: 'in_progress' })
+    expect((await d.show(id)).status).toBe('in_progress')
+  })
+
+  test('past a message that one has not seen is a conflict, and writes nothing', async () => {
+    await using d = await openDesk()
+    const { id, messages } = await d.open()
+    const seen = { last_message_id: messages[0].id }
+    const { body: newer } = await d.write(id, 'Found it!')
+    expect((await d.answer(id, { ...seen, status: 'closed' })).status).toBe(409)
+    expect(await d.show(id)).toMatchObject({ message_count: 2, status: 'open', assignee: null })
+    expect((await d.answer(id, { last_message_id: newer.id.toLowerCase() })).status).toBe(201)
+    const foreign = await d.answer(id, { last_message_id: unknownId })
+    expect(foreign.body.error.details).toEqual({ last_message_id: 'must be a valid identifier' })
+  })
+
+  test('by two admins who saw the same lets one of them through', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    const { id, messages } = await d.open()
+    const seen = { last_message_id: messages[0].id }
+    const answers = await Promise.all([d.answer(id, seen), d.answer(id, seen, eve)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409])
+  })
+
+  test.each([
+    [{ body: '' }, { body: 'must not be empty' }],
+    [{ body: 'b'.repeat(10_001) }, { body: 'must have at most 10000 characters' }],
+    [{ client_id: 'c'.repeat(65) }, { client_id: 'must have at most 64 characters' }],
+    [{ last_message_id: 5 }, { last_message_id: 'must be a text' }],
+  ])('with %j is refused', async (fields, details) => {
+    await using d = await openDesk()
+    const answer = await d.answer((await d.open()).id, fields)
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+})
+
+describe('notes', () => {
+  test('are for admins, with their author, oldest first; they change nothing else', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    const before = await d.show(id)
+    const note = (body: unknown) =>
+      d.service.call('POST', `${desk}/${id}/notes`, { token: d.root.token, body: { body } })
+    const first = await note(' Careful. ')
+    expect(first.status).toBe(201)
+    const author = { id: d.root.id, display_name: 'root' }
+    expect(first.body).toEqual({ id: ulid, body: 'Careful.', author, created_at: timestamp })
+    const second = await note('Twice.')
+    expect(await d.show(id)).toEqual({ ...before, notes: [first.body, second.body] })
+    expect((await note(' ')).body.error.details).toEqual({ body: 'must not be empty' })
+  })
+})
+
+describe('canned replies', () => {
+  const path = '/v1/admin/support/canned-replies'
+
+  test('are made, listed, changed and removed', async () => {
+    await using d = await openDesk()
+    const { token } = d.root
+    const made = await d.service.call('POST', path, {
+      token,
+      body: { title: ' Hi ', body: ' Hello! ' },
+    })
+    expect([made.status, made.body]).toEqual([201, { id: ulid, title: 'Hi', body: 'Hello!' }])
+    const at = `${path}/${made.body.id}`
+    const changed = await d.service.call('PATCH', at, { token, body: { title: 'Greeting' } })
+    expect([changed.status, changed.body]).toEqual([200, { ...made.body, title: 'Greeting' }])
+    const { body } = await d.service.call('GET', path, { token })
+    const pagination = { page: 1, per_page: 20, total: 1, total_pages: 1 }
+    expect(body).toEqual({ success: true, data: [changed.body], pagination })
+    const removals = [
+      await d.service.call('DELETE', at, { token }),
+      await d.service.call('DELETE', at, { token }),
+    ]
+    expect(removals.map(({ status }) => status)).toEqual([204, 404])
+  })
+
+  test.each([
+    ['POST', '', {}, { title: 'is required', body: 'is required' }],
+    ['POST', '', { title: ' ', body: 'b' }, { title: 'must not be empty' }],
+    ['PATCH', `/${unknownId}`, {}, { body: 'must name something to change' }],
+    ['PATCH', `/${unknownId}`, { title: null }, { body: 'must name something to change' }],
+  ])('%s …/canned-replies%s with %j is refused', async (method, at, body, details) => {
+    await using d = await openDesk()
+    const answer = await d.service.call(method, path + at, { token: d.root.token, body })
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test('that are not there are 404', async () => {
+    await using d = await openDesk()
+    const { token } = d.root
+    const change = { token, body: { title: 't' } }
+    expect((await d.service.call('PATCH', `${path}/${unknownId}`, change)).status).toBe(404)
+    expect((await d.service.call('DELETE', `${path}/nonsense`, { token })).status).toBe(404)
+  })
+})
+
+describe('the operator', () => {
+  test('is told of each new ticket by mail, once, and of nothing else', async () => {
+    await using mail = await startMailServer()
+    const environment = { SMTP_URL: mail.url, SUPPORT_INBOX: 'desk@example.com' }
+    await using d = await openDesk({ environment })
+    const ticket = await d.open({
+      subject: 'A\r\nBcc: x@example.com',
+      body: '<b>Help</b>',
+      client_id: 'k',
+    })
+    await d.open({ subject: 'A\r\nBcc: x@example.com', body: '<b>Help</b>', client_id: 'k' })
+    await d.answer(ticket.id)
+    const toDesk = async () => {
+      for (;;) {
+        d.clock.advance(500)
+        const received = await mail.next()
+        if (received.to === 'desk@example.com') return received
+      }
+    }
+    const { raw, text } = await toDesk()
+    expect(text).toContain(
+      `ada <ada@example.com> opened ticket ${ticket.id} (other, priority normal).`,
+    )
+    expect(text).toContain('&lt;b&gt;Help&lt;/b&gt;')
+    const [head = ''] = raw.split('\r\n\r\n')
+    expect(head).toMatch(/^Subject: New ticket: A Bcc: x@example\.com\r$/m)
+    expect(head).not.toMatch(/^Bcc:/m)
+    const rows = d.service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'support_inbox_mail'")
+    d.clock.advance(1_000)
+    expect(rows.all().length).toBeLessThan(2)
+  })
+
+  test('who wants no mail gets none', async () => {
+    await using d = await openDesk()
+    await d.open()
+    const kinds = d.service.sqlite.query('SELECT DISTINCT kind FROM outbox').all()
+    expect(kinds).toEqual([{ kind: 'verification_mail' }])
+  })
+})
+
+test('the own export has the own tickets with their messages, and nothing of the desk', async () => {
+  await using d = await openDesk()
+  const { id } = await d.open()
+  await d.answer(id)
+  await d.open({}, await d.service.register('bob'))
+  const { body } = await d.service.call('GET', '/v1/users/me/export', { token: d.ada.token })
+  const shown = await d.service.call('GET', `${own}/${id}`, { token: d.ada.token })
+  expect(body.tickets).toEqual([shown.body])
+})
+
+test.each([
+  ['a status', "UPDATE tickets SET status = 'late'"],
+  ['a priority', "UPDATE tickets SET priority = 'now'"],
+  ['a category', "UPDATE tickets SET category = 'spam'"],
+  ['a place in the queue that its times do not give', 'UPDATE tickets SET queue_key = 1'],
+  ['a settled ticket that is open', 'UPDATE tickets SET settled_at = 1'],
+  [
+    'a settled ticket that waits',
+    "UPDATE tickets SET status = 'closed', settled_at = 1, waiting_since = 2, queue_key = 2",
+  ],
+  ['an assignee who is nobody', "UPDATE tickets SET assignee_id = 'nobody'"],
+  ['a message nowhere', "UPDATE ticket_messages SET ticket_id = 'nowhere'"],
+  ['a change of something else', "UPDATE ticket_history SET field = 'subject'"],
+])('the database keeps out %s', async (_, sql) => {
+  await using d = await openDesk()
+  await d.answer((await d.open()).id)
+  expect(() => d.service.sqlite.run(sql)).toThrow(/constraint failed/)
+})

@@ -1,0 +1,255 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { migrate, type Orm } from '../src/db/client.ts'
+import { createDeskStore } from '../src/modules/support/desk-store.ts'
+import { createSearchStore, matchOf } from '../src/modules/support/search-store.ts'
+import { createTicketStore } from '../src/modules/support/store.ts'
+import { openDesk } from './support/desk.ts'
+
+describe('a search', () => {
+  test.each([
+    ['refund', 'a word of the subject', 1],
+    ['zurueck', 'a word of the first message', 1],
+    ['tracking', 'a word of an answer', 1],
+    ['REFUND', 'whatever its case', 1],
+    ['naive cafe', 'without the accents', 1],
+    ['naïve CAFÉ', 'with the accents', 1],
+    ['track', 'the beginning of the last word', 1],
+    ['tracking refund naive', 'words of different messages', 1],
+    ['"refund"', 'with quotation marks', 1],
+    ['ref-und* (', 'with marks of a query language', 0],
+    ['refund NOT tracking', 'with a word of a query language that is not there', 0],
+    ['fund', 'the end of a word', 0],
+    ['track refund', 'the beginning of another word than the last', 0],
+    ['statusopen', 'what the index is told for filters', 0],
+    ['secret', 'a word of a note', 0],
+    ['01', 'the beginning of an id', 0],
+  ])('for %p (%s) finds %d', async (q, _, matches) => {
+    await using d = await openDesk()
+    await d.open({ subject: 'Something', body: 'else' })
+    const { id } = await d.open({ subject: 'Refund', body: 'Zurueck zum Café' })
+    await d.answer(id, { body: 'naïve tracking number' })
+    const path = `/v1/admin/support/tickets/${id}/notes`
+    await d.service.call('POST', path, { token: d.root.token, body: { body: 'secret' } })
+    const { data } = await d.list(`?q=${encodeURIComponent(q)}`)
+    expect(data.map((ticket: { id: string }) => ticket.id)).toEqual(matches === 1 ? [id] : [])
+  })
+
+  test.each(['!!!', '"', '*', '"" ""', '%', '😀', '-', "'; DROP TABLE tickets", '\u0301'])(
+    'for %p is no error and finds nothing',
+    async (q) => {
+      await using d = await openDesk()
+      await d.open()
+      for (const form of ['', '&limit=5']) {
+        const { data } = await d.list(`?q=${encodeURIComponent(q)}${form}`)
+        expect(data).toEqual([])
+      }
+    },
+  )
+
+  test('for nothing is none', async () => {
+    await using d = await openDesk()
+    await d.open()
+    expect((await d.list('?q=')).pagination.total).toBe(1)
+    expect((await d.list('?q=%20')).pagination.total).toBe(1)
+  })
+
+  test('for an id finds its ticket', async () => {
+    await using d = await openDesk()
+    const [{ id }] = [await d.open(), await d.open()]
+    expect((await d.list(`?q=${id.toLowerCase()}`)).data).toMatchObject([{ id }])
+  })
+
+  test('goes together with every filter, also after something changed', async () => {
+    await using d = await openDesk()
+    const bob = await d.service.register('bob')
+    const mine = await d.open({ priority: 'urgent', category: 'billing' })
+    await d.open({}, bob)
+    await d.answer(mine.id, { status: 'in_progress' })
+    const filters = [
+      'status=in_progress',
+      'priority=urgent',
+      'category=billing',
+      'assignee_id=me',
+      `user_id=${d.ada.id}`,
+      `status=in_progress&priority=urgent&category=billing&assignee_id=${d.root.id}`,
+    ]
+    for (const filter of filters) {
+      const { data, pagination } = await d.list(`?q=refund&${filter}`)
+      expect([filter, pagination.total, data[0].id]).toEqual([filter, 1, mine.id])
+    }
+    expect((await d.list('?q=refund&assignee_id=none')).pagination.total).toBe(1)
+    await d.update(mine.id, { status: 'closed', assignee_id: null })
+    expect((await d.list('?q=refund&status=in_progress')).pagination.total).toBe(0)
+    expect((await d.list('?q=refund&assignee_id=none')).pagination.total).toBe(2)
+  })
+
+  test('shows the newest ticket first, page by page and by cursor', async () => {
+    await using d = await openDesk()
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) ids.unshift((await d.open()).id)
+    const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
+    expect(idsOf(await d.list('?q=refund&per_page=2&page=2'))).toEqual(ids.slice(2, 4))
+    const first = await d.list('?q=refund&limit=3')
+    await d.open()
+    const second = await d.list(`?q=refund&limit=3&cursor=${first.pagination.cursor}`)
+    expect([...idsOf(first), ...idsOf(second)]).toEqual(ids)
+  })
+
+  test('finds the opening and the newest of a very long ticket', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open({ body: 'opening' })
+    for (let n = 0; n < 130; n++) await d.write(id, `word${n}`)
+    const found = async (q: string) => (await d.list(`?q=${q}`)).pagination.total
+    expect([await found('opening'), await found('word129'), await found('word40')]).toEqual([
+      1, 1, 1,
+    ])
+  })
+
+  test('counts two hundred matches, where pages by number end; the cursor form goes on', async () => {
+    await using d = await openDesk()
+    addTickets(d.service.sqlite, d.ada.id, 220)
+    const last = await d.list('?q=refund&per_page=100&page=2')
+    expect([last.data.length, last.pagination.total]).toEqual([100, 200])
+    expect((await d.list('?q=refund&per_page=100&page=3')).data).toEqual([])
+    let seen = 0
+    let cursor = ''
+    do {
+      const { data, pagination } = await d.list(`?q=refund&limit=100${cursor}`)
+      seen += data.length
+      cursor = pagination.cursor ? `&cursor=${pagination.cursor}` : ''
+    } while (cursor)
+    expect(seen).toBe(220)
+  })
+})
+
+test('each page of the queue by number is what the cursor shows, from whichever end it is counted', async () => {
+  await using d = await openDesk()
+  addTickets(d.service.sqlite, d.ada.id, 95)
+  const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
+  for (const filter of ['', '&status=open', `&user_id=${d.ada.id}`]) {
+    const all = idsOf(await d.list(`?limit=100${filter}`))
+    const pages: string[] = []
+    for (let page = 1; page <= 11; page++) {
+      pages.push(...idsOf(await d.list(`?per_page=10&page=${page}${filter}`)))
+    }
+    expect(pages).toEqual(all)
+  }
+})
+
+describe('counts', () => {
+  test('are those of the tickets, whatever happened', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    const tickets = [await d.open(), await d.open({ priority: 'low' }), await d.open()]
+    const [a, b, c] = tickets.map(({ id }) => id)
+    await d.answer(a)
+    await d.update(a, { assignee_id: eve.id, priority: 'urgent', status: 'resolved' })
+    await d.update(b, { assignee_id: eve.id })
+    await d.update(b, { assignee_id: null, status: 'closed' })
+    await d.close(c)
+    await d.write(c, 'again')
+    const kinds = "coalesce(assignee_id, '') AS assignee_id, status, priority, category"
+    const real = `SELECT ${kinds}, count(*) AS n FROM tickets GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
+    const kept =
+      'SELECT assignee_id, status, priority, category, ticket_count AS n FROM ticket_counts WHERE ticket_count > 0 ORDER BY 1, 2, 3, 4'
+    const { sqlite } = d.service
+    expect(sqlite.query(kept).all()).toEqual(sqlite.query(real).all())
+  })
+})
+
+describe('no list looks at more than it shows', () => {
+  /** How SQLite goes about each statement that `work` runs. */
+  function plansOf(work: (stores: ReturnType<typeof openStores>) => void) {
+    using sqlite = new Database(':memory:')
+    migrate(sqlite, 'memory')
+    const statements: string[] = []
+    const orm: Orm = drizzle(sqlite, { logger: { logQuery: (text) => statements.push(text) } })
+    work(openStores(orm))
+    return statements.flatMap((text) =>
+      sqlite
+        .query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`)
+        .all()
+        .map(({ detail }) => detail)
+        .filter((detail) => /tickets|search|TEMP|^SCAN(?! page)/.test(detail)),
+    )
+  }
+
+  const openStores = (orm: Orm) => ({
+    desk: createDeskStore(orm),
+    search: createSearchStore(orm),
+    store: createTicketStore(orm),
+  })
+  const page = { limit: 20, offset: 0 }
+  const rows = 'SEARCH tickets USING INTEGER PRIMARY KEY (rowid=?)'
+
+  test.each([
+    [{}, undefined, 'tickets_queue (queue_key>?)'],
+    [{ status: 'open' }, 'status', 'tickets_queue_status (status=? AND queue_key>?)'],
+    [{ priority: 'low' }, 'priority', 'tickets_queue_priority (priority=? AND queue_key>?)'],
+    [{ category: 'other' }, 'category', 'tickets_queue_category (category=? AND queue_key>?)'],
+    [
+      { assigneeId: null, status: 'open' },
+      'assigneeId',
+      'tickets_queue_assignee (assignee_id=? AND queue_key>?)',
+    ],
+    [
+      { userId: 'x', status: 'open', priority: 'low', category: 'other', assigneeId: 'y' },
+      'userId',
+      'tickets_queue_user (user_id=? AND queue_key>?)',
+    ],
+  ] as const)('the queue filtered by %j walks along one index', (filter, first, index) => {
+    for (const reversed of [false, true]) {
+      const plan = plansOf(({ desk }) => desk.list(filter, first, { ...page, reversed }))
+      expect(plan).toEqual([`SEARCH tickets USING COVERING INDEX ${index}`, rows])
+    }
+  })
+
+  test('its totals come from counts', () => {
+    expect(plansOf(({ desk }) => desk.plan({}))).toEqual(['SEARCH tickets'])
+    expect(plansOf(({ desk }) => desk.plan({ status: 'open' }))).toEqual(['SCAN ticket_counts'])
+  })
+
+  test('a search asks the full-text index, which has the order and the filters, then reads its rows', () => {
+    const match = matchOf('refund', { status: 'open', userId: 'x' }) ?? ''
+    expect(plansOf(({ search }) => search.list(match, { limit: 20 }))).toEqual([
+      expect.stringMatching(/^SCAN ticket_search VIRTUAL TABLE INDEX \d+:.*M/),
+    ])
+    expect(plansOf(({ desk }) => desk.listByNumber([1]))).toContain(rows)
+  })
+
+  test('the own list and what closes by itself are ranges', () => {
+    const range =
+      'SEARCH tickets USING INDEX tickets_owner (user_id=? AND user_seq>? AND user_seq<?)'
+    expect(plansOf(({ store }) => store.listOfUser('x', 0, 20))).toEqual([range])
+    expect(plansOf(({ store }) => store.countOfUser('x'))).toEqual([
+      'SEARCH tickets USING COVERING INDEX tickets_owner (user_id=?)',
+    ])
+    expect(plansOf(({ store }) => store.listSilent(0, 20))).toEqual([
+      'SEARCH tickets USING INDEX tickets_settled_at (status=? AND settled_at<?)',
+    ])
+  })
+})
+
+/** Adds tickets without the service, every third of them waiting. */
+function addTickets(sqlite: Database, userId: string, count: number) {
+  sqlite.transaction(() => {
+    for (let n = 1; n <= count; n++) {
+      const id = `01BX5ZZKBK${String(n).padStart(16, '0')}`
+      const waiting = n % 3 === 0 ? n : null
+      sqlite.run(
+        "INSERT INTO tickets (id, user_id, user_seq, subject, status, priority, category, message_count, waiting_since, created_at, updated_at, queue_key) VALUES (?, ?, ?, 'Refund', 'open', 'normal', 'other', 0, ?, ?, ?, ?)",
+        [id, userId, n, waiting, n, n, waiting ?? 2 ** 52 - n],
+      )
+      sqlite.run('INSERT INTO ticket_messages VALUES (?, 1, ?, ?, 0, ?, NULL, ?)', [
+        id,
+        id,
+        userId,
+        'Where is it?',
+        n,
+      ])
+      sqlite.run('UPDATE tickets SET message_count = 1 WHERE id = ?', [id])
+    }
+  })()
+}

@@ -1,0 +1,55 @@
+import type { Substitutes } from '../../src/serve.ts'
+import { createTestClock } from './clock.ts'
+import { type Person, startService } from './service.ts'
+
+type Options = Substitutes & { environment?: Record<string, string>; listen?: boolean }
+
+export const desk = '/v1/admin/support/tickets'
+export const own = '/v1/support/tickets'
+export const day = 86_400_000
+
+/** A service with a person, Ada, and an admin, Root, whose clock moves when told to. */
+export async function openDesk(options: Options = {}) {
+  const clock = createTestClock()
+  const service = await startService({ clock, ...options })
+  const ada = await service.register('ada')
+  const root = await hire('root')
+
+  async function hire(name: string): Promise<Person> {
+    const person = await service.register(name)
+    service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [person.id])
+    return person
+  }
+
+  /** The body of a ticket that somebody opened, Ada unless told otherwise. */
+  async function open(fields: object = {}, by = ada) {
+    const body = { subject: 'Refund', body: 'Where is it?', ...fields }
+    return (await service.call('POST', own, { token: by.token, body })).body
+  }
+
+  return {
+    service,
+    clock,
+    ada,
+    root,
+    hire,
+    open,
+    write: (id: string, body: string, by = ada) =>
+      service.call('POST', `${own}/${id}/messages`, { token: by.token, body: { body } }),
+    answer: (id: string, fields: object = {}, by = root) =>
+      service.call('POST', `${desk}/${id}/messages`, {
+        token: by.token,
+        body: { body: 'On its way.', ...fields },
+      }),
+    update: (id: string, body: object, by = root) =>
+      service.call('PATCH', `${desk}/${id}`, { token: by.token, body }),
+    close: (id: string, by = ada) =>
+      service.call('POST', `${own}/${id}/close`, { token: by.token }),
+    /** Everything that the desk knows of a ticket. */
+    show: async (id: string) =>
+      (await service.call('GET', `${desk}/${id}`, { token: root.token })).body,
+    list: async (query = '', by = root) =>
+      (await service.call('GET', `${desk}${query}`, { token: by.token })).body,
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
