@@ -133,7 +133,31 @@ export function createChatStore(orm: Orm) {
     and(eq(messages.senderId, value('userId')), isNull(messages.broadcastId)),
   )
   const inboxPage = prepareInboxPage(orm)
-  const anchors = createInboxAnchors()
+  const inboxRow = prepareInboxRow(orm)
+  const activity = orm
+    .select({ at: participants.lastActivityAt })
+    .from(participants)
+    .where(
+      and(
+        eq(participants.userId, value('userId')),
+        eq(participants.conversationId, value('conversationId')),
+      ),
+    )
+    .prepare()
+  const anchors = createInboxAnchors(
+    (userId, conversationId) => activity.get({ userId, conversationId })?.at,
+  )
+
+  /** The last row before `offset`, undefined for the start of the list. */
+  function placeAt(userId: string, offset: number): InboxPosition | undefined {
+    if (offset === 0) return undefined
+    const anchor = anchors.find(userId, offset)
+    if (anchor?.offset === offset) return anchor.position
+    const skipped = offset - 1 - (anchor?.offset ?? 0)
+    const place = inboxRow.get({ userId, skipped, ...startOf(anchor?.position) }) ?? endOfInbox
+    if (place !== endOfInbox) anchors.remember(userId, offset, place)
+    return place
+  }
 
   return {
     find: (id: string): ConversationRow | undefined => conversation.get({ id }),
@@ -147,9 +171,9 @@ export function createChatStore(orm: Orm) {
         [row.userA, row.userB],
         [row.userB, row.userA],
       ] as const) {
+        anchors.beforeMove(userId, conversationId)
         insertParticipant.run({ userId, otherUserId, conversationId, lastActivityAt })
         addToInbox.run({ userId })
-        anchors.forget(userId)
       }
     },
     findPerson(id: string) {
@@ -175,17 +199,10 @@ export function createChatStore(orm: Orm) {
     /** A user's conversations with what the list shows, from a place in the list or from the start. */
     listInbox(userId: string, range: RowRange<InboxPosition>) {
       const { limit, offset } = range
-      const anchor = range.before === undefined ? anchors.find(userId, offset) : undefined
-      const before = range.before ?? anchor?.position
-      const rows = inboxPage.all({
-        userId,
-        limit,
-        offset: offset - (anchor?.offset ?? 0),
-        // Later than any activity: the start of the list.
-        lastActivityAt: before?.lastActivityAt ?? Number.MAX_SAFE_INTEGER,
-        conversationId: before?.conversationId ?? '',
-      })
+      const before = range.before ?? placeAt(userId, offset)
+      const rows = inboxPage.all({ userId, limit, ...startOf(before) })
       const last = rows.at(-1)
+      // The next page starts where this one ends.
       if (last && range.before === undefined) anchors.remember(userId, offset + rows.length, last)
       return rows
     },
@@ -194,10 +211,10 @@ export function createChatStore(orm: Orm) {
     /** Appends a message to its conversation and counts it for the other side. */
     insertMessage(row: NewMessageRow, { id, userA, userB }: ConversationRow): MessageRow {
       const { seq } = nextSeq.get({ id })
+      anchors.beforeMove(userA, id)
+      anchors.beforeMove(userB, id)
       insertMessage.run({ ...row, seq })
       touch.run({ now: row.createdAt, senderId: row.senderId, userA, userB, conversationId: id })
-      anchors.forget(userA)
-      anchors.forget(userB)
       return { ...row, seq }
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
@@ -229,6 +246,35 @@ export function createChatStore(orm: Orm) {
   }
 }
 
+// Later than any activity, and earlier.
+const startOfInbox: InboxPosition = { lastActivityAt: Number.MAX_SAFE_INTEGER, conversationId: '' }
+const endOfInbox: InboxPosition = { lastActivityAt: Number.MIN_SAFE_INTEGER, conversationId: '' }
+
+function startOf({ lastActivityAt, conversationId } = startOfInbox): InboxPosition {
+  return { lastActivityAt, conversationId }
+}
+
+const afterPlace = and(
+  eq(participants.userId, value('userId')),
+  sql`(${participants.lastActivityAt}, ${participants.conversationId}) < (${value('lastActivityAt')}, ${value('conversationId')})`,
+)
+const newestFirst = [desc(participants.lastActivityAt), desc(participants.conversationId)]
+
+// One row of a list, some rows after a place: read from the index alone.
+function prepareInboxRow(orm: Orm) {
+  return orm
+    .select({
+      conversationId: participants.conversationId,
+      lastActivityAt: participants.lastActivityAt,
+    })
+    .from(participants)
+    .where(afterPlace)
+    .orderBy(...newestFirst)
+    .limit(1)
+    .offset(value('skipped'))
+    .prepare()
+}
+
 // The page is cut from the index first; only its rows meet the other tables.
 function prepareInboxPage(orm: Orm) {
   const page = orm
@@ -237,15 +283,9 @@ function prepareInboxPage(orm: Orm) {
       lastActivityAt: participants.lastActivityAt,
     })
     .from(participants)
-    .where(
-      and(
-        eq(participants.userId, value('userId')),
-        sql`(${participants.lastActivityAt}, ${participants.conversationId}) < (${value('lastActivityAt')}, ${value('conversationId')})`,
-      ),
-    )
-    .orderBy(desc(participants.lastActivityAt), desc(participants.conversationId))
+    .where(afterPlace)
+    .orderBy(...newestFirst)
     .limit(value('limit'))
-    .offset(value('offset'))
     .as('page')
   return orm
     .select({
