@@ -103,4 +103,5 @@ test.each([
   activity = 1_000
 
   expect(anchors.find('u', 410)).toEqual({ offset, position })
+  expect(anchors.find('u', 390)).toEqual({ offset, position })
 })

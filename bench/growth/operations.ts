@@ -43,6 +43,16 @@ export const operations: readonly Operation[] = [
       ...reading('busy', `${inbox}?page=${inboxDepth(subject)}`),
     }),
   },
+  {
+    name: 'inbox, any page, after the list changed',
+    prepare: (subject) => ({
+      before: (n) => sendAnywhere(subject, n),
+      request(n) {
+        const pages = subject.landmarks.busyConversations.length / inboxPageSize
+        return reading('busy', `${inbox}?page=${1 + ((n * 7_907) % Math.floor(pages))}`).request()
+      },
+    }),
+  },
   { name: 'inbox by cursor, first part', prepare: () => reading('busy', `${inbox}?limit=20`) },
   {
     name: 'inbox by cursor, as deep as page 400',

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { InboxPosition } from './store.ts'
 
 /** The first `offset` rows of a list end with `position`. */
-type Anchor = { offset: number; position: InboxPosition }
+export type Anchor = { offset: number; position: InboxPosition }
 /** `moves`: the conversations that changed their place since the anchors were right, with the activity they had then. */
 type Known = { anchors: Anchor[]; moves: Map<string, number | undefined> }
 
@@ -36,12 +36,13 @@ export function createInboxAnchors(activityOf: ActivityOf) {
   }
 
   return {
-    /** The nearest known place at or before `offset`. */
+    /** The known place that is nearest to `offset`, on either side; undefined when the start of the list is nearer. */
     find(userId: string, offset: number): Anchor | undefined {
       if (offset < nearRows) return undefined
+      const distance = (anchor: Anchor) => Math.abs(anchor.offset - offset)
       let nearest: Anchor | undefined
       for (const anchor of settled(userId)?.anchors ?? []) {
-        if (anchor.offset <= offset && anchor.offset > (nearest?.offset ?? 0)) nearest = anchor
+        if (distance(anchor) < (nearest ? distance(nearest) : offset)) nearest = anchor
       }
       return nearest
     },

@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gt, isNull, lte, max, type SQL, sql } from 'drizzle
 import type { Orm } from '../../db/client.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import { createInboxAnchors } from './inbox-anchors.ts'
+import { type Anchor, createInboxAnchors } from './inbox-anchors.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ConversationRow = typeof conversations.$inferSelect
@@ -133,7 +133,7 @@ export function createChatStore(orm: Orm) {
     and(eq(messages.senderId, value('userId')), isNull(messages.broadcastId)),
   )
   const inboxPage = prepareInboxPage(orm)
-  const inboxRow = prepareInboxRow(orm)
+  const inboxRow = prepareInboxRows(orm)
   const activity = orm
     .select({ at: participants.lastActivityAt })
     .from(participants)
@@ -153,8 +153,7 @@ export function createChatStore(orm: Orm) {
     if (offset === 0) return undefined
     const anchor = anchors.find(userId, offset)
     if (anchor?.offset === offset) return anchor.position
-    const skipped = offset - 1 - (anchor?.offset ?? 0)
-    const place = inboxRow.get({ userId, skipped, ...startOf(anchor?.position) }) ?? endOfInbox
+    const place = inboxRow(userId, offset, anchor) ?? endOfInbox
     if (place !== endOfInbox) anchors.remember(userId, offset, place)
     return place
   }
@@ -254,25 +253,34 @@ function startOf({ lastActivityAt, conversationId } = startOfInbox): InboxPositi
   return { lastActivityAt, conversationId }
 }
 
-const afterPlace = and(
-  eq(participants.userId, value('userId')),
-  sql`(${participants.lastActivityAt}, ${participants.conversationId}) < (${value('lastActivityAt')}, ${value('conversationId')})`,
-)
+const place = sql`(${participants.lastActivityAt}, ${participants.conversationId})`
+const known = sql`(${value('lastActivityAt')}, ${value('conversationId')})`
+const afterPlace = and(eq(participants.userId, value('userId')), sql`${place} < ${known}`)
+const upToPlace = and(eq(participants.userId, value('userId')), sql`${place} >= ${known}`)
 const newestFirst = [desc(participants.lastActivityAt), desc(participants.conversationId)]
+const oldestFirst = [asc(participants.lastActivityAt), asc(participants.conversationId)]
 
-// One row of a list, some rows after a place: read from the index alone.
-function prepareInboxRow(orm: Orm) {
-  return orm
-    .select({
-      conversationId: participants.conversationId,
-      lastActivityAt: participants.lastActivityAt,
-    })
-    .from(participants)
-    .where(afterPlace)
-    .orderBy(...newestFirst)
-    .limit(1)
-    .offset(value('skipped'))
-    .prepare()
+// The row that is the last one before `offset`, counted from a known place on either side: from the index alone.
+function prepareInboxRows(orm: Orm) {
+  const row = (where: SQL | undefined, order: SQL[]) =>
+    orm
+      .select({
+        conversationId: participants.conversationId,
+        lastActivityAt: participants.lastActivityAt,
+      })
+      .from(participants)
+      .where(where)
+      .orderBy(...order)
+      .limit(1)
+      .offset(value('skipped'))
+      .prepare()
+  const down = row(afterPlace, newestFirst)
+  const up = row(upToPlace, oldestFirst)
+  return (userId: string, offset: number, anchor: Anchor | undefined) => {
+    const skipped = offset - 1 - (anchor?.offset ?? 0)
+    const key = { userId, ...startOf(anchor?.position) }
+    return skipped >= 0 ? down.get({ ...key, skipped }) : up.get({ ...key, skipped: -skipped - 1 })
+  }
 }
 
 // The page is cut from the index first; only its rows meet the other tables.
