@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gt, isNull, lte, max, type SQL, sql } from 'drizzle
 import type { Orm } from '../../db/client.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import { createInboxAnchors } from './inbox-anchors.ts'
+import { type Anchor, createInboxAnchors } from './inbox-anchors.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ConversationRow = typeof conversations.$inferSelect
@@ -133,7 +133,30 @@ export function createChatStore(orm: Orm) {
     and(eq(messages.senderId, value('userId')), isNull(messages.broadcastId)),
   )
   const inboxPage = prepareInboxPage(orm)
-  const anchors = createInboxAnchors()
+  const inboxRow = prepareInboxRows(orm)
+  const activity = orm
+    .select({ at: participants.lastActivityAt })
+    .from(participants)
+    .where(
+      and(
+        eq(participants.userId, value('userId')),
+        eq(participants.conversationId, value('conversationId')),
+      ),
+    )
+    .prepare()
+  const anchors = createInboxAnchors(
+    (userId, conversationId) => activity.get({ userId, conversationId })?.at,
+  )
+
+  /** The last row before `offset`, undefined for the start of the list. */
+  function placeAt(userId: string, offset: number): InboxPosition | undefined {
+    if (offset === 0) return undefined
+    const anchor = anchors.find(userId, offset)
+    if (anchor?.offset === offset) return anchor.position
+    const place = inboxRow(userId, offset, anchor) ?? endOfInbox
+    if (place !== endOfInbox) anchors.remember(userId, offset, place)
+    return place
+  }
 
   return {
     find: (id: string): ConversationRow | undefined => conversation.get({ id }),
@@ -147,9 +170,9 @@ export function createChatStore(orm: Orm) {
         [row.userA, row.userB],
         [row.userB, row.userA],
       ] as const) {
+        anchors.beforeMove(userId, conversationId)
         insertParticipant.run({ userId, otherUserId, conversationId, lastActivityAt })
         addToInbox.run({ userId })
-        anchors.forget(userId)
       }
     },
     findPerson(id: string) {
@@ -175,17 +198,10 @@ export function createChatStore(orm: Orm) {
     /** A user's conversations with what the list shows, from a place in the list or from the start. */
     listInbox(userId: string, range: RowRange<InboxPosition>) {
       const { limit, offset } = range
-      const anchor = range.before === undefined ? anchors.find(userId, offset) : undefined
-      const before = range.before ?? anchor?.position
-      const rows = inboxPage.all({
-        userId,
-        limit,
-        offset: offset - (anchor?.offset ?? 0),
-        // Later than any activity: the start of the list.
-        lastActivityAt: before?.lastActivityAt ?? Number.MAX_SAFE_INTEGER,
-        conversationId: before?.conversationId ?? '',
-      })
+      const before = range.before ?? placeAt(userId, offset)
+      const rows = inboxPage.all({ userId, limit, ...startOf(before) })
       const last = rows.at(-1)
+      // The next page starts where this one ends.
       if (last && range.before === undefined) anchors.remember(userId, offset + rows.length, last)
       return rows
     },
@@ -194,10 +210,10 @@ export function createChatStore(orm: Orm) {
     /** Appends a message to its conversation and counts it for the other side. */
     insertMessage(row: NewMessageRow, { id, userA, userB }: ConversationRow): MessageRow {
       const { seq } = nextSeq.get({ id })
+      anchors.beforeMove(userA, id)
+      anchors.beforeMove(userB, id)
       insertMessage.run({ ...row, seq })
       touch.run({ now: row.createdAt, senderId: row.senderId, userA, userB, conversationId: id })
-      anchors.forget(userA)
-      anchors.forget(userB)
       return { ...row, seq }
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
@@ -229,6 +245,44 @@ export function createChatStore(orm: Orm) {
   }
 }
 
+// Later than any activity, and earlier.
+const startOfInbox: InboxPosition = { lastActivityAt: Number.MAX_SAFE_INTEGER, conversationId: '' }
+const endOfInbox: InboxPosition = { lastActivityAt: Number.MIN_SAFE_INTEGER, conversationId: '' }
+
+function startOf({ lastActivityAt, conversationId } = startOfInbox): InboxPosition {
+  return { lastActivityAt, conversationId }
+}
+
+const place = sql`(${participants.lastActivityAt}, ${participants.conversationId})`
+const known = sql`(${value('lastActivityAt')}, ${value('conversationId')})`
+const afterPlace = and(eq(participants.userId, value('userId')), sql`${place} < ${known}`)
+const upToPlace = and(eq(participants.userId, value('userId')), sql`${place} >= ${known}`)
+const newestFirst = [desc(participants.lastActivityAt), desc(participants.conversationId)]
+const oldestFirst = [asc(participants.lastActivityAt), asc(participants.conversationId)]
+
+// The row that is the last one before `offset`, counted from a known place on either side: from the index alone.
+function prepareInboxRows(orm: Orm) {
+  const row = (where: SQL | undefined, order: SQL[]) =>
+    orm
+      .select({
+        conversationId: participants.conversationId,
+        lastActivityAt: participants.lastActivityAt,
+      })
+      .from(participants)
+      .where(where)
+      .orderBy(...order)
+      .limit(1)
+      .offset(value('skipped'))
+      .prepare()
+  const down = row(afterPlace, newestFirst)
+  const up = row(upToPlace, oldestFirst)
+  return (userId: string, offset: number, anchor: Anchor | undefined) => {
+    const skipped = offset - 1 - (anchor?.offset ?? 0)
+    const key = { userId, ...startOf(anchor?.position) }
+    return skipped >= 0 ? down.get({ ...key, skipped }) : up.get({ ...key, skipped: -skipped - 1 })
+  }
+}
+
 // The page is cut from the index first; only its rows meet the other tables.
 function prepareInboxPage(orm: Orm) {
   const page = orm
@@ -237,15 +291,9 @@ function prepareInboxPage(orm: Orm) {
       lastActivityAt: participants.lastActivityAt,
     })
     .from(participants)
-    .where(
-      and(
-        eq(participants.userId, value('userId')),
-        sql`(${participants.lastActivityAt}, ${participants.conversationId}) < (${value('lastActivityAt')}, ${value('conversationId')})`,
-      ),
-    )
-    .orderBy(desc(participants.lastActivityAt), desc(participants.conversationId))
+    .where(afterPlace)
+    .orderBy(...newestFirst)
     .limit(value('limit'))
-    .offset(value('offset'))
     .as('page')
   return orm
     .select({

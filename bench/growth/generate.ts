@@ -1,0 +1,95 @@
+import type { Database } from 'bun:sqlite'
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { monotonicFactory } from 'ulid'
+import { openForServer } from '../../src/db/client.ts'
+import type { Dataset, Landmarks } from './dataset.ts'
+import { fills } from './fills.ts'
+
+const firstDay = Date.UTC(2025, 0, 1)
+const stepMilliseconds = 20_000
+const rowsPerTransaction = 50_000
+
+/** Fills a new data directory and checks what came of it.
+ *  @throws when a rule of a fill is broken */
+export async function generate(directory: string, scale: number): Promise<Landmarks> {
+  const connection = openForServer(directory)
+  const { sqlite, path } = connection
+  try {
+    // Nobody else is here, and what a crash would lose is made again: nothing is journalled, nothing waits.
+    sqlite.run('PRAGMA journal_mode = OFF')
+    sqlite.run('PRAGMA synchronous = OFF')
+    sqlite.run('PRAGMA cache_size = -1000000')
+    const landmarks = {
+      scale,
+      people: [],
+      bigConversation: '',
+      smallConversation: '',
+      busyConversations: [],
+    }
+    const dataset = { ...connection, ...reproducible(), landmarks, repeat: repeatIn(sqlite) }
+    for (const { fill } of fills) await fill(dataset)
+    sqlite.run('PRAGMA journal_mode = WAL')
+    verify(sqlite, landmarks)
+    return landmarks
+  } finally {
+    connection.close()
+    // What comes next must not wait for this to reach the disk.
+    sync(path)
+  }
+}
+
+/** A time that moves with every id, and numbers that look random: both start alike each time. */
+function reproducible(): Pick<Dataset, 'newId' | 'clock' | 'pick'> {
+  let now = firstDay
+  let state = 1
+  const random = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+  const nextId = monotonicFactory(random)
+  return {
+    newId() {
+      now += stepMilliseconds
+      return nextId(now)
+    },
+    clock: { now: () => now, every: () => () => {} },
+    pick: (below) => Math.floor(random() * below),
+  }
+}
+
+function repeatIn(sqlite: Database): Dataset['repeat'] {
+  return (count, work) => {
+    for (let start = 0; start < count; start += rowsPerTransaction) {
+      const end = Math.min(count, start + rowsPerTransaction)
+      sqlite.transaction(() => {
+        for (let n = start; n < end; n++) work(n)
+      })()
+    }
+  }
+}
+
+/** @throws naming the first rule that is broken */
+function verify(sqlite: Database, landmarks: Landmarks) {
+  for (const { name, rules } of fills) {
+    for (const [rule, query] of Object.entries(rules(landmarks))) {
+      const [broken] = sqlite.query<Record<string, number>, []>(query).values()[0] ?? []
+      if (broken !== 0) throw new Error(`${name}: not true that ${rule} (${String(broken)})`)
+    }
+  }
+  const orphan = sqlite.query('PRAGMA foreign_key_check').get()
+  if (orphan) throw new Error(`a foreign key leads nowhere: ${JSON.stringify(orphan)}`)
+}
+
+function sync(path: string) {
+  const file = openSync(path, 'r')
+  fsyncSync(file)
+  closeSync(file)
+}
+
+if (import.meta.main) {
+  const [directory, scale = '1'] = process.argv.slice(2)
+  if (directory === undefined) throw new Error('bun bench/growth/generate.ts DIRECTORY [SCALE]')
+  const startedAt = performance.now()
+  await generate(directory, Number(scale))
+  console.log(`filled in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)
+}

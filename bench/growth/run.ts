@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { generate } from './generate.ts'
+import { type Operation, operations, type Sampling } from './operations.ts'
+import { type Subject, startSubject } from './subject.ts'
+
+/** `bun run bench:growth`: the same requests at 1 %, 10 % and 100 % of the full size. Every sample is taken on the three
+ *  servers in turn, so that whatever else the machine does hits all of them alike. */
+
+const { values } = parseArgs({
+  options: {
+    /** The largest size; 0.5 for a quick look, less has no deep pages. */
+    scale: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '4' },
+    samples: { type: 'string', default: '200' },
+    /** Only operations whose name has this in it. */
+    only: { type: 'string', default: '' },
+  },
+})
+const shares = [0.01, 0.1, 1]
+const rounds = Number(values.rounds)
+const samples = Number(values.samples)
+const largestGrowth = 1.3
+const warmUps = 60
+
+const directory = mkdtempSync(join(tmpdir(), 'hostline-growth-'))
+const subjects: Subject[] = []
+let exitCode = 1
+try {
+  for (const share of shares) subjects.push(await openSubject(share))
+  exitCode = print(await measure(operations.filter(({ name }) => name.includes(values.only))))
+} finally {
+  await Promise.all(subjects.map((subject) => subject.stop()))
+  rmSync(directory, { recursive: true })
+}
+process.exit(exitCode)
+
+async function openSubject(share: number) {
+  const path = join(directory, `${share * 100}`)
+  const startedAt = performance.now()
+  const landmarks = await generate(path, share * Number(values.scale))
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
+  console.log(`filled and checked ${share * 100} % in ${seconds} s`)
+  return startSubject(path, landmarks)
+}
+
+/** An operation on one of the servers. */
+type Lane = { subject: Subject; sampling: Sampling; times: number[] }
+type Measured = { operation: Operation; lanes: Lane[] }
+
+async function measure(chosen: Operation[]): Promise<Measured[]> {
+  for (const subject of subjects) await subject.logIn()
+  const measured: Measured[] = []
+  for (const operation of chosen) {
+    const lanes = subjects.map(async (subject) => {
+      return { subject, sampling: await operation.prepare(subject), times: [] }
+    })
+    measured.push({ operation, lanes: await Promise.all(lanes) })
+  }
+  for (let round = 0; round < rounds; round++) await takeAll(measured, round)
+  // What seems to have grown is looked at for as long again: a busy machine is not growth.
+  const grown = measured.filter((one) => growthOf(one) > largestGrowth)
+  for (let round = rounds; round < 2 * rounds; round++) await takeAll(grown, round)
+  return measured
+}
+
+async function takeAll(measured: Measured[], round: number) {
+  for (const subject of subjects) await subject.logIn()
+  for (const { lanes } of measured) {
+    for (let n = -warmUps; n < samples; n++) {
+      // Each size goes first as often as the others.
+      const first = (n + warmUps) % lanes.length
+      for (const lane of [...lanes.slice(first), ...lanes.slice(0, first)]) {
+        const time = await timed(lane, (n + warmUps) * 2 * rounds + round)
+        if (n >= 0) lane.times.push(time)
+      }
+    }
+  }
+}
+
+async function timed({ subject, sampling }: Lane, n: number): Promise<number> {
+  await sampling.before?.(n)
+  const request = sampling.request(n)
+  const askedAt = performance.now()
+  await subject.ask(request)
+  return performance.now() - askedAt
+}
+
+/** p50 at the largest size for each millisecond at the smallest. */
+function growthOf({ lanes }: Measured): number {
+  return percentile(lanes.at(-1)?.times ?? [], 0.5) / percentile(lanes[0]?.times ?? [], 0.5)
+}
+
+/** @returns the exit code */
+function print(measured: Measured[]): 0 | 1 {
+  const grown: string[] = []
+  const excused: string[] = []
+  const sizes = shares.map((share) => `at ${share * 100} %`)
+  console.log(
+    `\n| p50 / p99 in ms | ${sizes.join(' | ')} | p50, 100 % : 1 % |\n|---|---|---|---|---|`,
+  )
+  for (const one of measured) {
+    const { name, excuse } = one.operation
+    const cells = one.lanes.map(({ times }) =>
+      [0.5, 0.99].map((share) => percentile(times, share).toFixed(2)).join(' / '),
+    )
+    const growth = growthOf(one)
+    console.log(`| ${[name, ...cells, growth.toFixed(2)].join(' | ')} |`)
+    if (growth <= largestGrowth) continue
+    if (excuse === undefined) grown.push(`${name} (${growth.toFixed(2)})`)
+    else excused.push(`${name}: ${excuse}`)
+  }
+  if (excused.length > 0) console.log(`\nnot judged: ${excused.join('; ')}`)
+  if (grown.length === 0) return 0
+  console.log(`\ngrew by more than ${largestGrowth}: ${grown.join(', ')}`)
+  return 1
+}
+
+function percentile(values: number[], share: number) {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
+}

@@ -1,0 +1,45 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { generate } from '../bench/growth/generate.ts'
+import { startSubject } from '../bench/growth/subject.ts'
+import { databaseFile } from '../src/db/client.ts'
+import { temporaryDirectory } from './support/directory.ts'
+
+test('a generated database is what a service serves', async () => {
+  using directory = temporaryDirectory()
+  const landmarks = await generate(directory.path, 0.002)
+  const { bigConversation, people } = landmarks
+  const [ada = '', bob = '', cleo = ''] = people
+  const subject = await startSubject(directory.path, landmarks)
+  using sqlite = new Database(join(directory.path, databaseFile), { readonly: true })
+  const count = (rows: string, ...values: string[]) =>
+    sqlite.query(`SELECT count(*) FROM ${rows}`).values(...values)[0]?.[0] as number
+  try {
+    await subject.logIn()
+
+    const inbox = await subject.read('cleo', '/v1/chat/conversations')
+    expect(inbox.pagination.total).toBe(count('participants WHERE user_id = ?', cleo))
+    for (const { id, unread_count } of inbox.data) {
+      const received = 'messages WHERE conversation_id = ? AND recipient_id = ?'
+      expect(unread_count).toBe(count(received, id, cleo)) // she never read any
+    }
+    const path = `/v1/chat/conversations/${bigConversation}/messages`
+    const page = await subject.read('ada', `${path}?page=2&per_page=30`)
+    expect(page.data).toHaveLength(30)
+    expect(page.pagination.total).toBe(count('messages WHERE conversation_id = ?', bigConversation))
+    expect(count('messages WHERE sender_id IN (?, ?)', ada, bob)).toBeGreaterThan(400)
+  } finally {
+    await subject.stop()
+  }
+})
+
+test('the same scale gives the same rows', async () => {
+  const digest = async () => {
+    using directory = temporaryDirectory()
+    await generate(directory.path, 0.001)
+    using sqlite = new Database(join(directory.path, databaseFile), { readonly: true })
+    return Bun.hash(JSON.stringify(sqlite.query('SELECT * FROM messages').values()))
+  }
+  expect(await digest()).toBe(await digest())
+})
