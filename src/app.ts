@@ -29,6 +29,15 @@ import { chatRoutes } from './modules/chat/routes.ts'
 import { serverFrames } from './modules/chat/server-frames.ts'
 import type { ChatService } from './modules/chat/service.ts'
 import { chatSocketRoute, socketQuery } from './modules/chat/socket.ts'
+import { announcementRoutes } from './modules/notifications/admin-routes.ts'
+import type { Announcements } from './modules/notifications/announcements.ts'
+import { notificationFeedRoutes } from './modules/notifications/feed-routes.ts'
+import { notificationFrames } from './modules/notifications/frames.ts'
+import type { Preferences } from './modules/notifications/preferences.ts'
+import { pushRoutes } from './modules/notifications/push-routes.ts'
+import type { PushTokens } from './modules/notifications/push-tokens.ts'
+import { notificationRoutes } from './modules/notifications/routes.ts'
+import type { NotificationService } from './modules/notifications/service.ts'
 import type { Calls } from './modules/platform/calls.ts'
 import { feedRoutes } from './modules/platform/feed-routes.ts'
 import type { Follows } from './modules/platform/follows.ts'
@@ -63,6 +72,11 @@ export type AppOptions = {
   desk: DeskService
   deskList: DeskList
   cannedReplies: CannedReplies
+  notifications: NotificationService
+  preferences: Preferences
+  pushTokens: PushTokens
+  announcements: Announcements
+  webPushKey: string
   avatarUrl: AvatarUrl
   pipeline: Omit<PipelineOptions, 'findRoute'>
   isReady: () => Promise<boolean>
@@ -81,7 +95,7 @@ const channelDoc = {
     'JSON frames both ways, one object each. The access token comes as `token` in the query, in the Authorization header, or as a subprotocol `bearer.<token>` beside `hostline.v1`.',
   query: { token: Type.String({ description: 'A valid access token.' }), ...socketQuery },
   received: clientFrames,
-  sent: { ...serverFrames, ...ticketFrames },
+  sent: { ...serverFrames, ...notificationFrames, ...ticketFrames },
 }
 
 /** The application over its services: the pipeline in front, then the modules' routes. */
@@ -112,6 +126,10 @@ export function createApp(options: AppOptions) {
     )
     .use(supportRoutes(options))
     .use(deskRoutes(options))
+    .use(notificationRoutes(options))
+    .use(pushRoutes(options))
+    .use(notificationFeedRoutes(options))
+    .use(announcementRoutes(options))
   const findRoute = createRouteFinder(describedRoutes(routes))
 
   return new Elysia({

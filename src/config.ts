@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimits } from './http/pipeline.ts'
@@ -5,6 +6,8 @@ import type { RateLimit } from './http/rate-limit.ts'
 import { type LogFormat, type LogLevel, logLevels } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
 import { normalizeEmail } from './lib/text.ts'
+import { parseServiceAccount, type ServiceAccount } from './push/service-account.ts'
+import { publicPushServices } from './push/subscription.ts'
 
 /** How one entry is read. `parse` gets the text of the environment and throws a reason that completes "NAME must …". */
 type Entry<T> = { fallback: string; shown?: string; parse: (text: string) => T; doc: string }
@@ -101,6 +104,23 @@ export const entries = {
     parse: trueOrFalse,
     doc: 'Whether two people may chat only during a call; broadcasts and admins are exempt.',
   }),
+  FCM_SERVICE_ACCOUNT: entry({
+    fallback: '',
+    parse: optional(serviceAccount),
+    doc: 'Push to apps: the JSON key file of a Firebase service account, or its path.',
+  }),
+  FCM_URL: entry({
+    fallback: '',
+    shown: 'https://fcm.googleapis.com',
+    parse: optional(baseUrl),
+    doc: 'Base address of FCM, before `/v1/projects/…`.',
+  }),
+  WEB_PUSH_HOSTS: entry({
+    fallback: '',
+    shown: publicPushServices.join(','),
+    parse: list(hostSuffix),
+    doc: 'Hosts of browsers’ push services, each with every host below it, comma-separated.',
+  }),
   SUPPORT_REOPEN_DAYS: entry({
     fallback: '14',
     parse: wholeNumber(0, 3_650),
@@ -147,6 +167,8 @@ export type Config = Readonly<{
   tls: Readonly<{ cert: string; key: string }> | undefined
   limits: Readonly<RateLimits & { frames: RateLimit }>
   chatRequiresActiveCall: boolean
+  fcm: Readonly<{ account: ServiceAccount; url: string | undefined }> | undefined
+  webPushHosts: readonly string[]
   support: Readonly<{ reopenDays: number; autocloseDays: number; inbox: string | undefined }>
   logLevel: LogLevel
   logFormat: LogFormat
@@ -197,6 +219,11 @@ function configOf(values: Values, isTerminal: boolean): Config {
       frames: values.RATE_LIMIT_FRAMES,
     }),
     chatRequiresActiveCall: values.CHAT_REQUIRE_ACTIVE_CALL,
+    fcm: values.FCM_SERVICE_ACCOUNT && {
+      account: values.FCM_SERVICE_ACCOUNT,
+      url: values.FCM_URL,
+    },
+    webPushHosts: values.WEB_PUSH_HOSTS.length > 0 ? values.WEB_PUSH_HOSTS : publicPushServices,
     support: Object.freeze({
       reopenDays: values.SUPPORT_REOPEN_DAYS,
       autocloseDays: values.SUPPORT_AUTOCLOSE_DAYS,
@@ -278,6 +305,29 @@ function smtpUrl(text: string): string {
 function emailAddress(text: string): string {
   if (normalizeEmail(text) !== undefined) return text
   throw new Error(`be an e-mail address, not "${text}"`)
+}
+
+function serviceAccount(text: string): ServiceAccount {
+  return parseServiceAccount(text.trimStart().startsWith('{') ? text : readFile(text))
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    throw new Error(`be JSON or the path of a file that can be read, not "${path}"`)
+  }
+}
+
+function baseUrl(text: string): string {
+  const url = httpUrl(text)
+  if (url && !url.search && !url.hash) return text
+  throw new Error(`be an http or https address, not "${text}"`)
+}
+
+function hostSuffix(text: string): string {
+  if (/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text)) return text
+  throw new Error(`list host names in lower case such as push.example.com, not "${text}"`)
 }
 
 function origin(text: string): string {

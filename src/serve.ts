@@ -5,6 +5,7 @@ import { createAuditTrail } from './db/audit-trail.ts'
 import { openForServer } from './db/client.ts'
 import { findNewestId } from './db/newest-id.ts'
 import { openStorage } from './db/storage.ts'
+import { loadVapidKeys } from './db/vapid-keys.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { startMaintenance } from './jobs/maintenance.ts'
@@ -22,8 +23,14 @@ import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChatChannel } from './modules/chat/channel.ts'
 import { openChat } from './modules/chat/chat.ts'
 import { createChatStore } from './modules/chat/store.ts'
+import { openNotifications } from './modules/notifications/notifications.ts'
 import { openPlatform } from './modules/platform/platform.ts'
 import { openSupport } from './modules/support/support.ts'
+import { createFcmDriver } from './push/fcm.ts'
+import { createPusher } from './push/pusher.ts'
+import { isAllowedEndpoint as isPushServiceEndpoint } from './push/subscription.ts'
+import { makeVapidKeys } from './push/vapid.ts'
+import { createWebPushDriver } from './push/web-push.ts'
 import { createHub } from './realtime/hub.ts'
 
 export const { version } = packageJson
@@ -40,6 +47,8 @@ export type Substitutes = {
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
   passwordCost?: Argon2Cost
+  /** In the place of the rule that endpoints are at a push service, over https. */
+  isAllowedPushEndpoint?: (endpoint: string) => boolean
 }
 
 export type Service = Awaited<ReturnType<typeof openService>>
@@ -87,11 +96,42 @@ export async function openService(
     mailer,
     publicUrl: config.publicUrl,
   }
-  const platform = openPlatform(common)
+  const isAllowedEndpoint =
+    substitutes.isAllowedPushEndpoint ??
+    ((endpoint: string) => isPushServiceEndpoint(endpoint, config.webPushHosts))
+  const vapidKeys = loadVapidKeys(orm, makeVapidKeys)
+  const notificationChapter = openNotifications({
+    ...common,
+    pusher: createPusher({
+      fcm:
+        config.fcm &&
+        createFcmDriver({
+          clock,
+          account: config.fcm.account,
+          ...(config.fcm.url && { baseUrl: config.fcm.url }),
+        }),
+      webPush: createWebPushDriver({
+        keys: vapidKeys,
+        subject: contactOf(config),
+        clock,
+        isAllowed: isAllowedEndpoint,
+      }),
+    }),
+    isAllowedEndpoint,
+    findUnreadMessage: chatStore.findUnread,
+  })
+  const { notify } = notificationChapter
+  const platform = openPlatform({ ...common, notify })
   const supportChapter = openSupport({
     ...common,
     ...config.support,
-    notifySupportReply: () => () => {},
+    notifySupportReply: ({ userId, ticketId, messageId, body }) =>
+      notify(userId, {
+        type: 'support_reply',
+        body,
+        data: { ticket_id: ticketId, message_id: messageId },
+        dedupeKey: `support_reply:${messageId}`,
+      }),
   })
   const accountChapter = await openAccounts({
     ...common,
@@ -101,6 +141,7 @@ export async function openService(
     forget(userId) {
       platform.follows.forget(userId)
       supportChapter.forget(userId)
+      notificationChapter.forget(userId)
     },
     onForeignCommit: platform.serviceKeys.reload,
     passwordCost: substitutes.passwordCost,
@@ -111,6 +152,7 @@ export async function openService(
   const chatChapter = openChat({
     ...common,
     store: chatStore,
+    pushMessage: notificationChapter.pushMessage,
     areInCall: config.chatRequiresActiveCall ? calls.areInCall : undefined,
     audience: { count: follows.countFollowers, listAfter: follows.listFollowers },
   })
@@ -126,7 +168,12 @@ export async function openService(
 
   const runner = startRunner({
     outbox,
-    handlers: { ...accountChapter.jobs, ...chatChapter.jobs, ...supportChapter.jobs },
+    handlers: {
+      ...accountChapter.jobs,
+      ...chatChapter.jobs,
+      ...supportChapter.jobs,
+      ...notificationChapter.jobs,
+    },
     write,
     clock,
     log,
@@ -139,12 +186,15 @@ export async function openService(
     ...platform,
     ...chatChapter,
     ...supportChapter,
+    ...notificationChapter,
+    webPushKey: vapidKeys.publicKey,
     audit,
     chatChannel,
     exports: {
       messages: chat.exportMessages,
       broadcasts: chatChapter.broadcasts.exportOwn,
       tickets: supportChapter.exportTickets,
+      notifications: notificationChapter.notifications.exportNotifications,
     },
     avatarUrl,
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
@@ -183,6 +233,11 @@ export async function openService(
       await storage.close()
     },
   }
+}
+
+/** How push services reach the operator: they refuse addresses that nobody but us can open. */
+function contactOf({ publicUrl, issuer }: Config) {
+  return publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`
 }
 
 /** Serves until `stop` is called.

@@ -49,6 +49,8 @@ test('it has every frame, and each reference leads somewhere', async () => {
     'server_conversation_read',
     'server_error',
     'server_new_message',
+    'server_notification',
+    'server_notifications_read',
     'server_pong',
     'server_read_receipt',
     'server_ticket_created',

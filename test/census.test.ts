@@ -50,6 +50,7 @@ test('nothing is open that is not meant to be', () => {
     '/v1/auth/set-up',
     '/v1/auth/verify-email',
     '/v1/avatars/:hue/:file',
+    '/v1/notifications/web-push-key',
     '/v1/openapi.json',
     '/verify-email',
   ])

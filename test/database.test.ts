@@ -87,7 +87,15 @@ describe('migrations', () => {
         "SELECT name FROM pragma_table_list WHERE wr = 1 AND type = 'table' ORDER BY name",
       )
       .all()
-    const names = ['follows', 'messages', 'participants', 'ticket_counts', 'ticket_messages']
+    const names = [
+      'follows',
+      'messages',
+      'notification_preferences',
+      'notifications',
+      'participants',
+      'ticket_counts',
+      'ticket_messages',
+    ]
     expect(clustered.map(({ name }) => name)).toEqual(names)
   })
 })

@@ -38,6 +38,11 @@ function startJobs(handle: (jobId: string) => Promise<void>) {
     password_reset_mail: nothing,
     password_changed_mail: nothing,
     support_inbox_mail: nothing,
+    announcement: nothing,
+    notification: nothing,
+    notification_mail: nothing,
+    notification_push: nothing,
+    message_push: nothing,
   }
   const start = () =>
     startRunner({ outbox, handlers, write, clock, log: silent, random: () => 0.5 })
@@ -123,7 +128,9 @@ describe('a job', () => {
     const seen: string[] = []
     await using jobs = startJobs(async (id) => void seen.push(id))
     await jobs.add()
-    const [held] = await jobs.write(() => jobs.outbox.claim(1, 3_600_000, new Set()))
+    const [held] = await jobs.write(() =>
+      jobs.outbox.claim(jobs.outbox.listDue('verification_mail', 1), 3_600_000),
+    )
     jobs.restart()
     await jobs.turn()
     expect(seen).toEqual([held?.id ?? ''])

@@ -12,9 +12,12 @@ import {
 import { locales } from '../lib/messages.ts'
 import {
   actorTypes,
+  audienceKinds,
   callStates,
   keyStates,
   messageTypes,
+  notificationTypes,
+  pushPlatforms,
   roles,
   type ServiceScope,
   ticketCategories,
@@ -57,6 +60,9 @@ export const users = sqliteTable(
     index('users_access_changed_at')
       .on(table.accessChangedAt)
       .where(sql.raw('access_changed_at IS NOT NULL')),
+    // Whom an announcement reaches, in the order in which it does.
+    index('users_present').on(table.id).where(sql.raw('deleted_at IS NULL')),
+    index('users_present_role').on(table.role, table.id).where(sql.raw('deleted_at IS NULL')),
   ],
 )
 
@@ -174,7 +180,7 @@ export const outbox = sqliteTable(
     lastError: text('last_error'),
   },
   (table) => [
-    index('outbox_due').on(table.runAt, table.id).where(sql.raw('dead_at IS NULL')),
+    index('outbox_due').on(table.kind, table.runAt, table.id).where(sql.raw('dead_at IS NULL')),
     index('outbox_dead').on(table.deadAt).where(sql.raw('dead_at IS NOT NULL')),
   ],
 )
@@ -513,3 +519,130 @@ export const cannedReplies = sqliteTable('canned_replies', {
   title: text('title').notNull(),
   body: text('body').notNull(),
 })
+// Notifications
+
+/** WITHOUT ROWID in the migration: the notifications of a user lie together. */
+export const notifications = sqliteTable(
+  'notifications',
+  {
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    id: text('id').notNull(),
+    type: text('type', { enum: notificationTypes }).notNull(),
+    title: text('title').notNull(),
+    body: text('body').notNull(),
+    data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
+    /** The same event again is the same notification. */
+    dedupeKey: text('dedupe_key'),
+    readAt: time('read_at'),
+    mailedAt: time('mailed_at'),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.userId, table.id] }),
+    index('notifications_unread').on(table.userId, table.id).where(sql.raw('read_at IS NULL')),
+    uniqueIndex('notifications_dedupe')
+      .on(table.userId, table.dedupeKey)
+      .where(sql.raw('dedupe_key IS NOT NULL')),
+    index('notifications_read_age').on(table.createdAt).where(sql.raw('read_at IS NOT NULL')),
+    index('notifications_age').on(table.createdAt),
+    check('notifications_type', oneOf('type', notificationTypes)),
+  ],
+)
+
+/** Totals of the notification list. Triggers in the migration keep them. */
+export const notificationCounts = sqliteTable(
+  'notification_counts',
+  {
+    userId: text('user_id')
+      .primaryKey()
+      .references(() => users.id),
+    totalCount: integer('total_count').notNull(),
+    unreadCount: integer('unread_count').notNull(),
+  },
+  () => [check('notification_counts_unread', sql.raw('unread_count BETWEEN 0 AND total_count'))],
+)
+
+/** What a user has switched off or on; what is not here is as usual. WITHOUT ROWID in the migration. */
+export const notificationPreferences = sqliteTable(
+  'notification_preferences',
+  {
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    type: text('type', { enum: notificationTypes }).notNull(),
+    inApp: integer('in_app', { mode: 'boolean' }).notNull(),
+    push: integer('push', { mode: 'boolean' }).notNull(),
+    email: integer('email', { mode: 'boolean' }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.userId, table.type] })],
+)
+
+/** Devices that can be reached. A token ends with the session in which it was registered. */
+export const pushTokens = sqliteTable(
+  'push_tokens',
+  {
+    id: text('id').primaryKey(),
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    sessionId: text('session_id')
+      .notNull()
+      .references(() => sessions.id, { onDelete: 'cascade' }),
+    /** What the device got from its push service; long, so that its hash is what is unique. */
+    token: text('token').notNull(),
+    tokenHash: text('token_hash').notNull().unique(),
+    platform: text('platform', { enum: pushPlatforms }).notNull(),
+    createdAt: time('created_at').notNull(),
+    registeredAt: time('registered_at').notNull(),
+  },
+  (table) => [
+    index('push_tokens_user').on(table.userId, table.registeredAt),
+    index('push_tokens_session').on(table.sessionId),
+    check('push_tokens_platform', oneOf('platform', pushPlatforms)),
+  ],
+)
+
+/** The one key pair that browsers bind their subscriptions to. */
+export const vapidKeys = sqliteTable(
+  'vapid_keys',
+  {
+    id: integer('id').primaryKey(),
+    privateKey: text('private_key').notNull(),
+    publicKey: text('public_key').notNull(),
+  },
+  () => [check('vapid_keys_one', sql.raw('id = 1'))],
+)
+
+/** What an admin tells many, and how far it has come. */
+export const announcements = sqliteTable(
+  'announcements',
+  {
+    id: text('id').primaryKey(),
+    audience: text('audience', { enum: audienceKinds }).notNull(),
+    role: text('role', { enum: roles }),
+    /** For an audience of single users, in the order of their ids. */
+    userIds: text('user_ids', { mode: 'json' }).$type<readonly string[]>(),
+    title: text('title').notNull(),
+    body: text('body').notNull(),
+    data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
+    /** The admin's idempotency key. */
+    clientId: text('client_id'),
+    senderId: text('sender_id')
+      .notNull()
+      .references(() => users.id),
+    recipientsCount: integer('recipients_count').notNull(),
+    deliveredCount: integer('delivered_count').notNull().default(0),
+    /** Everybody up to this id has it. */
+    lastUserId: text('last_user_id').notNull().default(''),
+    createdAt: time('created_at').notNull(),
+    completedAt: time('completed_at'),
+  },
+  (table) => [
+    uniqueIndex('announcements_client_id')
+      .on(table.senderId, table.clientId)
+      .where(sql.raw('client_id IS NOT NULL')),
+    check('announcements_audience', oneOf('audience', audienceKinds)),
+  ],
+)

@@ -46,9 +46,11 @@ export async function describeApi(routes: AnyElysia, version: string, publicUrl:
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl }],
-    tags: ['Accounts', 'Chat', 'Support', 'Feed', 'Administration', 'Service'].map((name) => ({
-      name,
-    })),
+    tags: ['Accounts', 'Chat', 'Support', 'Notifications', 'Feed', 'Administration', 'Service'].map(
+      (name) => ({
+        name,
+      }),
+    ),
     paths,
     components: components.all(),
   }

@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { ErrorKind } from '../lib/errors.ts'
 
 export type OperationDoc = {
-  tag: 'Accounts' | 'Chat' | 'Support' | 'Feed' | 'Administration' | 'Service'
+  tag: 'Accounts' | 'Chat' | 'Support' | 'Notifications' | 'Feed' | 'Administration' | 'Service'
   summary: string
   description?: string
   /** Schema of the success answer by status; null for an answer without a JSON body. */

@@ -3,6 +3,7 @@ import type { Orm } from '../db/client.ts'
 import { outbox } from '../db/schema.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import type { NotificationType } from '../lib/vocabulary.ts'
 
 /** What can be due later, by kind. Payloads name things and hold no secrets: tokens are made when a job runs. */
 export type OutboxJobs = {
@@ -11,6 +12,17 @@ export type OutboxJobs = {
   password_changed_mail: { user_id: string; email: string }
   broadcast: { broadcast_id: string }
   support_inbox_mail: { ticket_id: string }
+  announcement: { announcement_id: string }
+  notification: {
+    user_id: string
+    type: NotificationType
+    title?: string
+    body?: string
+    data: Record<string, string>
+  }
+  notification_mail: { user_id: string; notification_id: string }
+  notification_push: { user_id: string; push_token_id: string; notification_id: string }
+  message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
 }
 
 export type JobKind = keyof OutboxJobs
@@ -30,7 +42,7 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
       kind: sql.placeholder('kind'),
       payload: sql.placeholder('payload'),
       createdAt: sql.placeholder('now'),
-      runAt: sql.placeholder('now'),
+      runAt: sql.placeholder('runAt'),
     })
     .prepare()
   const due = orm
@@ -38,6 +50,7 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     .from(outbox)
     .where(
       and(
+        eq(outbox.kind, sql.placeholder('kind')),
         isNull(outbox.deadAt),
         lte(outbox.runAt, sql.placeholder('now')),
         or(isNull(outbox.leasedUntil), lt(outbox.leasedUntil, sql.placeholder('now'))),
@@ -48,20 +61,17 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     .prepare()
 
   return {
-    /** Notes a job. */
-    add<K extends JobKind>(kind: K, payload: OutboxJobs[K]): void {
-      insert.run({ id: newId(), kind, payload, now: clock.now() })
-    },
-    /** Whether a job is due: cheap, for polling. */
-    hasDue: (): boolean => due.get({ now: clock.now(), limit: 1 }) !== undefined,
-    /** Takes due jobs, except those that are `running` here, for `leaseMilliseconds`; each take is an attempt. */
-    claim(limit: number, leaseMilliseconds: number, running: ReadonlySet<string>): Job[] {
+    /** Notes a job, for now or for later. */
+    add<K extends JobKind>(kind: K, payload: OutboxJobs[K], delayMilliseconds = 0): void {
       const now = clock.now()
-      const ids = due
-        .all({ now, limit: limit + running.size })
-        .flatMap(({ id }) => (running.has(id) ? [] : [id]))
-        .slice(0, limit)
-      if (ids.length === 0) return []
+      insert.run({ id: newId(), kind, payload, now, runAt: now + delayMilliseconds })
+    },
+    /** Ids of due jobs of a kind, the longest due first; cheap, for polling. */
+    listDue: (kind: JobKind, limit: number): string[] =>
+      due.all({ kind, now: clock.now(), limit }).map(({ id }) => id),
+    /** Takes jobs for `leaseMilliseconds`; each take is an attempt. */
+    claim(ids: string[], leaseMilliseconds: number): Job[] {
+      const now = clock.now()
       return orm
         .update(outbox)
         .set({ leasedUntil: now + leaseMilliseconds, attempts: sql`${outbox.attempts} + 1` })
@@ -73,9 +83,9 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     finish(id: string): void {
       orm.delete(outbox).where(eq(outbox.id, id)).run()
     },
-    /** The job has done its share for now and stands last in the queue; what it has survived no longer counts. */
-    requeue(id: string): void {
-      const changes = { runAt: clock.now(), leasedUntil: null, attempts: 0 }
+    /** The job is not done and is due again after a while; what it has survived no longer counts. */
+    requeue(id: string, delayMilliseconds: number): void {
+      const changes = { runAt: clock.now() + delayMilliseconds, leasedUntil: null, attempts: 0 }
       orm.update(outbox).set(changes).where(eq(outbox.id, id)).run()
     },
     /** The job failed and is due again at `runAt`. */

@@ -5,15 +5,26 @@ import type { Job, JobKind, Outbox, OutboxJobs } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
  *  A job may run again after a crash: `id` is the same then, for whoever can tell doubles apart by it.
- *  A long one does a share, sooner when `isStopping`, and answers 'again' while there is more to do. */
+ *  One that is not done, a long one after a share of its work or as soon as it `isStopping`, answers after how long to
+ *  go on; that is no failure. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: { id: string; isStopping: () => boolean },
-) => Promise<'again' | undefined>
+) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
 /** A failure that trying again cannot mend. */
 export class PermanentFailure extends Error {}
+
+/** A failure of somebody who has said how long to leave them alone. */
+export class RetryLater extends Error {
+  readonly afterMilliseconds: number
+
+  constructor(message: string, afterMilliseconds: number, options?: ErrorOptions) {
+    super(message, options)
+    this.afterMilliseconds = afterMilliseconds
+  }
+}
 
 type RunnerOptions = {
   outbox: Outbox
@@ -26,7 +37,9 @@ type RunnerOptions = {
 }
 
 const pollMilliseconds = 500
-const atOnce = 4
+/** Jobs of one kind that run at the same time: no kind waits for another. */
+const atOnce: Partial<Record<JobKind, number>> = { notification_push: 32, message_push: 32 }
+const usuallyAtOnce = 4
 const leaseMilliseconds = 120_000
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
@@ -35,17 +48,16 @@ const longestDelayMilliseconds = 3_600_000
 /** Works the outbox off: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
  *  runner on a database, so what was leased when it starts belonged to a process that died. */
 export function startRunner({ outbox, handlers, write, clock, log, random }: RunnerOptions) {
-  const running = new Map<string, Promise<void>>()
+  const running = new Map<string, { kind: string; work: Promise<void> }>()
+  const kinds = Object.keys(handlers) as JobKind[]
   let isClaiming = false
   let isAskedAgain = false
   let isStopped = false
   let isReleased = false
 
-  const ids = () => new Set(running.keys())
-
   async function look() {
     isAskedAgain = isClaiming
-    if (isStopped || isClaiming || running.size >= atOnce) return
+    if (isStopped || isClaiming) return
     isClaiming = true
     await claim().catch((error: unknown) => log.warn('jobs could not be claimed', { error }))
     isClaiming = false
@@ -56,9 +68,20 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
   async function claim() {
     if (!isReleased) await write(() => outbox.releaseAll())
     isReleased = true
-    if (!outbox.hasDue()) return
-    const jobs = await write(() => outbox.claim(atOnce - running.size, leaseMilliseconds, ids()))
+    if (kinds.every((kind) => next(kind).length === 0)) return
+    const jobs = await write(() => outbox.claim(kinds.flatMap(next), leaseMilliseconds))
     for (const job of jobs) start(job)
+  }
+
+  /** Due jobs of a kind that do not run yet, as many as may. */
+  function next(kind: JobKind): string[] {
+    const others = [...running.values()].filter((job) => job.kind === kind).length
+    const free = (atOnce[kind] ?? usuallyAtOnce) - others
+    if (free <= 0) return []
+    return outbox
+      .listDue(kind, free + others)
+      .filter((id) => !running.has(id))
+      .slice(0, free)
   }
 
   function start(job: Job) {
@@ -68,18 +91,21 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
         running.delete(job.id)
         void look()
       })
-    running.set(job.id, work)
+    running.set(job.id, { kind: job.kind, work })
   }
 
   async function run(job: Job) {
+    let outcome: Awaited<ReturnType<JobHandler<JobKind>>>
     try {
       const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
       const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
-      const outcome = await handle(payload, { id: job.id, isStopping: () => isStopped })
-      await write(() => (outcome === 'again' ? outbox.requeue(job.id) : outbox.finish(job.id)))
+      outcome = await handle(payload, { id: job.id, isStopping: () => isStopped })
     } catch (error) {
       await write(() => fail(job, error))
+      return
     }
+    const again = outcome?.againAfterMilliseconds
+    await write(() => (again === undefined ? outbox.finish(job.id) : outbox.requeue(job.id, again)))
   }
 
   function fail({ id, kind, attempts }: Job, error: unknown) {
@@ -90,7 +116,8 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
       return
     }
     log.warn('a job failed and is tried again', { job: id, kind, attempts, reason })
-    outbox.postpone(id, clock.now() + delay(attempts), reason)
+    const asked = error instanceof RetryLater ? error.afterMilliseconds : 0
+    outbox.postpone(id, clock.now() + Math.max(asked, delay(attempts)), reason)
   }
 
   // Doubling, with a spread of a fifth either way so that what failed together does not come back together.
@@ -106,7 +133,7 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
     async stop() {
       isStopped = true
       stopPolling()
-      await Promise.all(running.values())
+      await Promise.all([...running.values()].map(({ work }) => work))
     },
   }
 }

@@ -17,6 +17,22 @@ export type TokenPurpose = (typeof tokenPurposes)[number]
 export const serviceScopes = ['notifications', 'follows', 'calls', 'users'] as const
 export type ServiceScope = (typeof serviceScopes)[number]
 
+export const notificationTypes = [
+  'call_incoming',
+  'call_missed',
+  'payment_captured',
+  'payout_completed',
+  'payout_failed',
+  'follow_new',
+  'support_reply',
+  'broadcast',
+] as const
+export type NotificationType = (typeof notificationTypes)[number]
+
+export const pushPlatforms = ['ios', 'android', 'web'] as const
+
+export const audienceKinds = ['all', 'role', 'users'] as const
+
 /** In the order of a call's life; the last two are final. */
 export const callStates = ['ringing', 'active', 'ended', 'missed'] as const
 export type CallState = (typeof callStates)[number]

@@ -115,6 +115,32 @@ export function renderMail(kind: MailKind, locale: Locale, link?: string) {
   return { subject, text, html }
 }
 
+/** What surrounds notifications that were not read. */
+export const digestTexts: Record<Locale, { note: string }> = {
+  en: { note: 'You get this mail because you have not read it in the app.' },
+  de: { note: 'Sie erhalten diese Mail, weil Sie es in der App nicht gelesen haben.' },
+  es: { note: 'Recibe este mensaje porque no lo ha leído en la aplicación.' },
+  fr: { note: 'Vous recevez ce message car vous ne l’avez pas lu dans l’application.' },
+  pt: { note: 'Recebe esta mensagem porque não a leu na aplicação.' },
+}
+
+/** One mail for several notifications, oldest first. What they say may come from anybody. */
+export function renderDigest(locale: Locale, items: readonly { title: string; body: string }[]) {
+  const { note } = digestTexts[locale]
+  const [first] = items
+  const line = (first?.title ?? '').replace(/[\p{Cc}\s]+/gu, ' ')
+  const subject = items.length > 1 ? `${line} (${items.length})` : line
+  const parts = items.map(({ title, body }) => [title, body].map(Bun.escapeHTML))
+  const html = parts.map(
+    ([title, body]) => `<p><b>${title}</b></p><p style="white-space:pre-wrap">${body}</p>`,
+  )
+  return {
+    subject,
+    text: [...items.map(({ title, body }) => `${title}\n\n${body}`), note].join('\n\n'),
+    html: `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${Bun.escapeHTML(subject)}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330">${html.join('')}<p style="color:#555">${note}</p></body></html>`,
+  }
+}
+
 type NewTicketMail = {
   id: string
   subject: string

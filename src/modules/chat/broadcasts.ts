@@ -27,6 +27,8 @@ type BroadcastsOptions = {
   hub: Hub
   newId: NewId
   clock: Clock
+  /** Notes, inside the `write`, that the recipient's devices are to be told. */
+  pushMessage: (message: MessageRow) => void
 }
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
@@ -42,7 +44,7 @@ const shareMilliseconds = 1_000
 /** What a host says to all followers (spec 4.2, rule 4). Followers are visited in the order of their ids, and how far
  *  it has come is kept in the commit that delivers: each gets exactly one message, whenever the process dies. */
 export function createBroadcasts(options: BroadcastsOptions) {
-  const { store, conversations, audience, outbox, write, hub, newId, clock } = options
+  const { store, conversations, audience, outbox, write, hub, newId, clock, pushMessage } = options
 
   /** For inside a `write`. Who follows or leaves meanwhile is met or missed as it comes. */
   function deliverPart(broadcast: BroadcastRow, size: number) {
@@ -74,7 +76,9 @@ export function createBroadcasts(options: BroadcastsOptions) {
       clientId: null,
       broadcastId,
     } as const
-    return conversations.append(content, conversation)
+    const message = conversations.append(content, conversation)
+    if (!hub.isOnline(recipientId)) pushMessage(message)
+    return message
   }
 
   // The host's own sockets hear nothing of the copies.
@@ -110,7 +114,7 @@ export function createBroadcasts(options: BroadcastsOptions) {
       if (isComplete) return undefined
       await Bun.sleep(pauseMilliseconds)
     }
-    return 'again'
+    return { againAfterMilliseconds: 0 }
   }
 
   return {

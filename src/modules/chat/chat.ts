@@ -8,7 +8,7 @@ import { createBroadcastStore } from './broadcast-store.ts'
 import { type Audience, createBroadcasts } from './broadcasts.ts'
 import { createConversations } from './conversations.ts'
 import { type AreInCall, createChatService } from './service.ts'
-import type { ChatStore } from './store.ts'
+import type { ChatStore, MessageRow } from './store.ts'
 
 type ChatOptions = {
   orm: Orm
@@ -18,6 +18,7 @@ type ChatOptions = {
   hub: Hub
   newId: NewId
   clock: Clock
+  pushMessage: (message: MessageRow) => void
   areInCall: AreInCall | undefined
   audience: Audience
 }

@@ -34,6 +34,8 @@ type ChatServiceOptions = {
   hub: Hub
   clock: Clock
   conversations: Conversations
+  /** Notes, inside the `write`, that the recipient's devices are to be told. */
+  pushMessage: (message: MessageRow) => void
   /** Undefined when nobody has to be in a call. */
   areInCall: AreInCall | undefined
 }
@@ -46,7 +48,7 @@ const replayPart = 100
 const inboxPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer(), Type.String()]))
 
 export function createChatService(options: ChatServiceOptions) {
-  const { store, write, hub, clock, conversations, areInCall } = options
+  const { store, write, hub, clock, conversations, pushMessage, areInCall } = options
   const mayType = createTypingThrottle(clock)
 
   /** @throws not_found · forbidden (not a participant) */
@@ -71,7 +73,9 @@ export function createChatService(options: ChatServiceOptions) {
     const first = draft.clientId && store.findByClientId(senderId, draft.clientId)
     if (!first) {
       mustBeInCall(senderId, conversation)
-      return { message: conversations.append(content, conversation), replayed: false }
+      const message = conversations.append(content, conversation)
+      if (!hub.isOnline(message.recipientId)) pushMessage(message)
+      return { message, replayed: false }
     }
     if (!saysTheSame(content, first)) throw new AppError('conflict')
     return { message: first, replayed: true }

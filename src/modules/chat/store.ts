@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNull, lte, max, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, lt, lte, max, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
@@ -219,6 +219,33 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all({ conversationId, after, until }),
+    /** A message that its recipient has not read, with what a push tells of it. */
+    findUnread(userId: string, conversationId: string, seq: number) {
+      return orm
+        .select({
+          senderName: users.displayName,
+          text: sql<string>`CASE ${messages.type} WHEN 'file' THEN coalesce(${messages.fileName}, ${messages.body}) ELSE ${messages.body} END`,
+          createdAt: messages.createdAt,
+        })
+        .from(messages)
+        .innerJoin(users, eq(users.id, messages.senderId))
+        .innerJoin(
+          participants,
+          and(
+            eq(participants.userId, userId),
+            eq(participants.conversationId, messages.conversationId),
+            lt(participants.lastReadSeq, messages.seq),
+          ),
+        )
+        .where(
+          and(
+            eq(messages.conversationId, conversationId),
+            eq(messages.seq, seq),
+            eq(messages.recipientId, userId),
+          ),
+        )
+        .get()
+    },
     /** What a user got and sent after an id, oldest first. */
     listAfter(userId: string, after: string, limit: number): MessageRow[] {
       const key = { userId, after, limit }

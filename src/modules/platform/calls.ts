@@ -10,6 +10,22 @@ export type CallReport = { state: CallState; hostId: string; guestId: string }
 
 export type Calls = ReturnType<typeof createCalls>
 
+/** Notes, inside a `write`, that a user is to hear of something.
+ *  @returns what to call after the commit */
+export type Notify = (
+  userId: string,
+  event: {
+    type: 'call_incoming' | 'call_missed' | 'follow_new'
+    data: Record<string, string>
+    dedupeKey: string
+  },
+) => () => void
+
+const notificationOf: Partial<Record<CallState, 'call_incoming' | 'call_missed'>> = {
+  ringing: 'call_incoming',
+  missed: 'call_missed',
+}
+
 const lapseMilliseconds = 4 * 3_600_000
 const maxIdLength = 128
 
@@ -21,10 +37,12 @@ export function createCalls({
   store,
   write,
   clock,
+  notify,
 }: {
   store: CallStore
   write: Write
   clock: Clock
+  notify: Notify
 }) {
   function partiesOf({ hostId: hostText, guestId: guestText }: CallReport) {
     const [hostId, guestId] = [knownUser(hostText), knownUser(guestText)]
@@ -44,24 +62,32 @@ export function createCalls({
     return id !== undefined && store.hasUser(id) ? id : undefined
   }
 
+  function tellHost({ id, hostId, guestId, state }: CallRow) {
+    const type = notificationOf[state]
+    const data = { call_session_id: id, guest_id: guestId }
+    return type && notify(hostId, { type, data, dedupeKey: `${type}:${id}` })
+  }
+
   return {
-    /** Takes a report of a call's state; one that is out of order or repeated changes nothing.
+    /** Takes a report of a call's state, and tells the host of one that rings or was missed; a report that is out of order or repeated changes nothing.
      *  @returns the call as it stands
      *  @throws not_found (no such id can be) · validation_error (unknown users) · conflict (other users than before) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (id.length > maxIdLength) throw new AppError('not_found')
       const parties = partiesOf(report)
       const { state } = report
-      return write(() => {
+      const { call, tell } = await write(() => {
         const before = store.find(id)
         if (before && !isSamePair(before, parties)) throw new AppError('conflict')
-        if (before && rank[state] <= rank[before.state]) return before
+        if (before && rank[state] <= rank[before.state]) return { call: before, tell: undefined }
         const now = clock.now()
         const activeAt = state === 'active' ? now : (before?.activeAt ?? null)
         const call = { id, ...parties, state, activeAt, updatedAt: now }
         store.upsert(call)
-        return call
+        return { call, tell: tellHost(call) }
       })
+      tell?.()
+      return call
     },
 
     /** Whether two users are in a call that has not lapsed, whoever of them is the host. */

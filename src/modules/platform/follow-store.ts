@@ -30,7 +30,7 @@ export function createFollowStore(orm: Orm) {
     .limit(value('limit'))
     .prepare()
   const user = orm
-    .select({ deletedAt: users.deletedAt })
+    .select({ displayName: users.displayName, deletedAt: users.deletedAt })
     .from(users)
     .where(eq(users.id, value('id')))
     .prepare()

@@ -2,6 +2,7 @@ import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
+import type { Notify } from './calls.ts'
 import type { FollowStore } from './follow-store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
@@ -17,10 +18,12 @@ export function createFollows({
   store,
   write,
   clock,
+  notify,
 }: {
   store: FollowStore
   write: Write
   clock: Clock
+  notify: Notify
 }) {
   const isPresent = (id: string | undefined): id is string =>
     id !== undefined && store.findUser(id)?.deletedAt === null
@@ -46,13 +49,24 @@ export function createFollows({
     else result.already++
   }
 
+  // Who leaves and comes back is the same event.
+  function tellHost(hostId: string, followerId: string) {
+    const follower_name = store.findUser(followerId)?.displayName ?? ''
+    const data = { follower_id: followerId, follower_name }
+    return notify(hostId, { type: 'follow_new', data, dedupeKey: `follow_new:${followerId}` })
+  }
+
   return {
-    /** Again changes nothing.
+    /** Tells the host of a new follower; again changes nothing.
      *  @throws not_found · validation_error (oneself) */
     async follow(hostText: string, followerText: string): Promise<void> {
       const [hostId, followerId] = [present(hostText), present(followerText)]
       if (hostId === followerId) throw invalidField('follower_id', 'oneself')
-      await write(() => store.insert(hostId, followerId, clock.now()))
+      const tell = await write(() => {
+        const isNew = store.insert(hostId, followerId, clock.now())
+        return isNew ? tellHost(hostId, followerId) : undefined
+      })
+      tell?.()
     },
 
     /** Again changes nothing.

@@ -4,7 +4,7 @@ import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { NewId } from '../../lib/ids.ts'
 import { createCallStore } from './call-store.ts'
-import { createCalls } from './calls.ts'
+import { createCalls, type Notify } from './calls.ts'
 import { createFollowStore } from './follow-store.ts'
 import { createFollows } from './follows.ts'
 import { createServiceKeyStore } from './service-key-store.ts'
@@ -16,6 +16,7 @@ type PlatformOptions = {
   audit: AuditTrail
   newId: NewId
   clock: Clock
+  notify: Notify
 }
 
 /** Builds the chapter on the rest of the platform: its keys, and what it tells us. */

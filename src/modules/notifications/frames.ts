@@ -1,0 +1,39 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Notification, notificationView } from './model.ts'
+import type { NotificationRow } from './store.ts'
+
+/** What the channel tells about notifications, to those who ask for it: decisions 6. */
+
+export const NotificationFrame = Type.Object(
+  {
+    type: Type.Literal('notification'),
+    notification: Notification,
+    unread_count: Type.Integer(),
+  },
+  { description: 'Asked for with `notification`: there is a new one.' },
+)
+export type NotificationFrame = Static<typeof NotificationFrame>
+
+export const NotificationsReadFrame = Type.Object(
+  { type: Type.Literal('notifications_read'), unread_count: Type.Integer() },
+  { description: 'Asked for with `notification`: one or all were read.' },
+)
+export type NotificationsReadFrame = Static<typeof NotificationsReadFrame>
+
+/** Every frame of this chapter, by type. */
+export const notificationFrames = {
+  notification: NotificationFrame,
+  notifications_read: NotificationsReadFrame,
+}
+
+export function notificationFrame(row: NotificationRow, unreadCount: number): NotificationFrame {
+  return {
+    type: 'notification',
+    notification: notificationView(row),
+    unread_count: unreadCount,
+  }
+}
+
+export function notificationsReadFrame(unreadCount: number): NotificationsReadFrame {
+  return { type: 'notifications_read', unread_count: unreadCount }
+}

@@ -1,0 +1,106 @@
+import type { Outbox } from '../../jobs/outbox.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { NewId } from '../../lib/ids.ts'
+import type { NotificationType } from '../../lib/vocabulary.ts'
+import type { Hub } from '../../realtime/hub.ts'
+import type { NotificationData } from './data-rules.ts'
+import { notificationFrame } from './frames.ts'
+import type { Preferences } from './preferences.ts'
+import type { PushTokens } from './push-tokens.ts'
+import type { NotificationRow, NotificationStore } from './store.ts'
+import { textOf } from './texts.ts'
+
+/** Something that a user is to hear of. Texts that are absent are told in the user's language. */
+export type NotificationEvent = {
+  type: NotificationType
+  title?: string | undefined
+  body?: string | undefined
+  data: NotificationData
+  /** The same event again is the same notification. */
+  dedupeKey?: string | undefined
+}
+
+export type Outcome =
+  | { kind: 'created'; row: NotificationRow; unreadCount: number }
+  | { kind: 'duplicate'; row: NotificationRow }
+  | { kind: 'muted' }
+  | { kind: 'nobody' }
+
+type NotifierOptions = {
+  store: NotificationStore
+  preferences: Preferences
+  pushTokens: PushTokens
+  outbox: Outbox
+  hub: Hub
+  newId: NewId
+  clock: Clock
+}
+
+type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
+
+export type Notifier = ReturnType<typeof createNotifier>
+
+const mostPerUser = 1_000
+const mailDelayMilliseconds = 3 * 60_000
+
+/** Makes notifications, with everything that becomes due through them. */
+export function createNotifier(options: NotifierOptions) {
+  const { store, preferences, pushTokens, outbox, hub, newId, clock } = options
+
+  /** For inside a `write`: the notification, its pushes and its mail are one transaction. */
+  function create(userId: string, event: NotificationEvent): Outcome {
+    const person = store.findPerson(userId)
+    if (!person) return { kind: 'nobody' }
+    const { type, dedupeKey } = event
+    const first = dedupeKey === undefined ? undefined : store.findByDedupeKey(userId, dedupeKey)
+    if (first) return { kind: 'duplicate', row: first }
+    const ways = preferences.waysOf(userId, type)
+    if (!ways.inApp) return { kind: 'muted' }
+    const row = insert(person, event)
+    forgetOldest(userId)
+    if (ways.push) pushTo(row)
+    if (ways.email) {
+      const mail = { user_id: userId, notification_id: row.id }
+      outbox.add('notification_mail', mail, mailDelayMilliseconds)
+    }
+    return { kind: 'created', row, unreadCount: store.count(userId).unread }
+  }
+
+  function insert({ id: userId, locale }: Person, event: NotificationEvent) {
+    const { type, data, dedupeKey = null } = event
+    const usual = textOf(locale, type, data)
+    const { title = usual.title, body = usual.body } = event
+    const id = newId()
+    return store.insert({ userId, id, type, title, body, data, dedupeKey, createdAt: clock.now() })
+  }
+
+  function forgetOldest(userId: string) {
+    const { total } = store.count(userId)
+    if (total > mostPerUser) store.deleteOldest(userId, total - mostPerUser)
+  }
+
+  function pushTo({ userId, id }: NotificationRow) {
+    for (const tokenId of pushTokens.listIds(userId)) {
+      const push = { user_id: userId, push_token_id: tokenId, notification_id: id }
+      outbox.add('notification_push', push)
+    }
+  }
+
+  /** For after the commit: tells the user's sockets. */
+  function tell(outcome: Outcome) {
+    if (outcome.kind !== 'created') return
+    const { row, unreadCount } = outcome
+    hub.send([row.userId], notificationFrame(row, unreadCount))
+  }
+
+  return {
+    create,
+    tell,
+    /** For the other chapters: creates inside their `write`.
+     *  @returns what to call after the commit */
+    notify(userId: string, event: NotificationEvent): () => void {
+      const outcome = create(userId, event)
+      return () => tell(outcome)
+    },
+  }
+}
