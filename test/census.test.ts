@@ -115,6 +115,7 @@ test('no answer and no frame for its owner holds a note', async () => {
   const shown = answers.filter((text) => text.includes('On its way.'))
   expect(new Set(shown.map((text) => text.split(' {')[0]))).toEqual(
     new Set([
+      'GET /v1/notifications 200',
       'GET /v1/support/tickets/:id 200',
       'POST /v1/support/tickets/:id/close 200',
       'GET /v1/users/me/export 200',
