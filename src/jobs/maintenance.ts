@@ -1,7 +1,7 @@
-import { inArray, lt } from 'drizzle-orm'
+import { inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../db/client.ts'
-import { calls, oneTimeTokens, refreshTokens, sessions } from '../db/schema.ts'
+import { calls, notifications, oneTimeTokens, refreshTokens, sessions } from '../db/schema.ts'
 import type { Write } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -11,6 +11,8 @@ const hour = 3_600_000
 const sessionMilliseconds = 31 * 24 * hour
 /** Longer than any report about a call can be late. */
 const callMilliseconds = 30 * 24 * hour
+const readMilliseconds = 90 * 24 * hour
+const unreadMilliseconds = 180 * 24 * hour
 /** Rows in one transaction: short enough for the loop. */
 const part = 500
 
@@ -30,10 +32,19 @@ export function startMaintenance({ orm, write, clock, log }: MaintenanceOptions)
       const old = orm.select({ key }).from(table).where(isOver).limit(part)
       return orm.delete(table).where(inArray(key, old)).returning({ key }).all().length
     }
+  // The same for notifications, whose key is two columns.
+  const notificationDeletion = (lifetimeMilliseconds: number, which: SQL) => () => {
+    const old = sql`SELECT user_id, id FROM ${notifications}
+      WHERE created_at < ${clock.now() - lifetimeMilliseconds} AND ${which} LIMIT ${part}`
+    const own = sql`(${notifications.userId}, ${notifications.id}) IN (${old})`
+    return orm.delete(notifications).where(own).returning({ id: notifications.id }).all().length
+  }
   const deletions = [
     deletion(refreshTokens.hash, refreshTokens.expiresAt),
     deletion(oneTimeTokens.hash, oneTimeTokens.expiresAt),
     deletion(sessions.id, sessions.lastUsedAt, sessionMilliseconds),
+    notificationDeletion(readMilliseconds, sql`read_at IS NOT NULL`),
+    notificationDeletion(unreadMilliseconds, sql`TRUE`),
     deletion(calls.id, calls.updatedAt, callMilliseconds),
   ]
 

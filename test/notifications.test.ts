@@ -1,0 +1,548 @@
+import { describe, expect, test } from 'bun:test'
+import type { Notification } from '../src/modules/notifications/model.ts'
+import { notificationTexts, textOf } from '../src/modules/notifications/texts.ts'
+import { createTestClock } from './support/clock.ts'
+import { createRandom } from './support/random.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+const day = 24 * 3_600_000
+const types = [
+  'call_incoming',
+  'call_missed',
+  'payment_captured',
+  'payout_completed',
+  'payout_failed',
+  'follow_new',
+  'support_reply',
+  'broadcast',
+] as const
+
+async function startFed(options: Parameters<typeof startService>[0] = {}) {
+  const service = await startService(options)
+  const { token: key } = await service.issueKey()
+  const ada = await service.register('ada')
+  return {
+    service,
+    key,
+    ada,
+    notify: (body: object) =>
+      service.call('POST', '/v1/service/notifications', {
+        token: key,
+        body: { user_id: ada.id, type: 'broadcast', ...body },
+      }),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+const listOf = async (service: TestService, { token }: Person, query = '') =>
+  (await service.call('GET', `/v1/notifications${query}`, { token })).body
+const countOf = async (service: TestService, { token }: Person) =>
+  (await service.call('GET', '/v1/notifications/unread-count', { token })).body.count
+const readOne = (service: TestService, { token }: Person, id: string) =>
+  service.call('PUT', `/v1/notifications/${id}/read`, { token })
+const readAll = (service: TestService, { token }: Person) =>
+  service.call('PUT', '/v1/notifications/read-all', { token })
+
+describe('the list', () => {
+  test('shows the newest first, with every field, in pages', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    const data = { call_session_id: 'c-1' }
+    await notify({ type: 'call_missed', title: ' First ', body: 'one', data })
+    await notify({ title: 'Second', body: 'two' })
+    expect(await listOf(service, ada)).toEqual({
+      success: true,
+      data: [
+        expect.objectContaining({ title: 'Second', data: {} }),
+        {
+          id: expect.any(String),
+          type: 'call_missed',
+          title: 'First',
+          body: 'one',
+          data,
+          read: false,
+          created_at: expect.any(String),
+        },
+      ],
+      pagination: { page: 1, per_page: 20, total: 2, total_pages: 1 },
+    })
+  })
+
+  test('shows the unread ones alone when asked, with their own total', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    for (const title of ['a', 'b', 'c']) await notify({ title })
+    const { data } = await listOf(service, ada)
+    await readOne(service, ada, data[1].id)
+    const unread = await listOf(service, ada, '?unread=true')
+    expect(unread.data.map(({ title }: Notification) => title)).toEqual(['c', 'a'])
+    expect(unread.pagination.total).toBe(2)
+    expect((await listOf(service, ada, '?unread=false')).pagination.total).toBe(3)
+    const refused = await service.call('GET', '/v1/notifications?unread=maybe', ada)
+    expect([refused.status, Object.keys(refused.body.error.details)]).toEqual([400, ['unread']])
+  })
+
+  test('by cursor shows each once while others arrive', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    for (const title of ['a', 'b', 'c']) await notify({ title })
+    const first = await listOf(service, ada, '?limit=2')
+    await notify({ title: 'd' })
+    const rest = await listOf(service, ada, `?limit=2&cursor=${first.pagination.cursor}`)
+    const titles = [...first.data, ...rest.data].map(({ title }: Notification) => title)
+    expect([titles, rest.pagination.has_more]).toEqual([['c', 'b', 'a'], false])
+  })
+
+  test('is one’s own, and so is marking as read', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    const mallory = await service.register('mallory')
+    const { body } = await notify({ title: 'for ada' })
+    const [{ id }] = body.data
+    expect((await listOf(service, mallory)).data).toEqual([])
+    for (const wrong of [id, unknownId, 'nonsense']) {
+      const { status, body: refusal } = await readOne(service, mallory, wrong)
+      expect([status, refusal.error.code]).toEqual([404, 'not_found'])
+    }
+    expect(await countOf(service, ada)).toBe(1)
+  })
+})
+
+test('reading one, again, and all keeps the count true', async () => {
+  await using fed = await startFed()
+  const { service, ada, notify } = fed
+  for (const title of ['a', 'b', 'c']) await notify({ title })
+  const [{ id }] = (await listOf(service, ada)).data
+  expect([(await readOne(service, ada, id)).status, await countOf(service, ada)]).toEqual([204, 2])
+  expect([(await readOne(service, ada, id)).status, await countOf(service, ada)]).toEqual([204, 2])
+  expect([(await readAll(service, ada)).status, await countOf(service, ada)]).toEqual([204, 0])
+  expect((await listOf(service, ada)).data.every(({ read }: Notification) => read)).toBe(true)
+})
+
+describe('the feed', () => {
+  test('notifies several, and says whom it did not', async () => {
+    await using fed = await startFed()
+    const { service, ada, key } = fed
+    const bob = await service.register('bob')
+    await service.call('PUT', '/v1/notifications/preferences', {
+      token: bob.token,
+      body: { follow_new: { in_app: false } },
+    })
+    const body = { user_ids: [ada.id, bob.id, ada.id], type: 'follow_new', dedupe_key: 'f1' }
+    const send = () => service.call('POST', '/v1/service/notifications', { token: key, body })
+    const first = await send()
+    expect([first.status, first.body]).toEqual([
+      201,
+      { data: [expect.objectContaining({ type: 'follow_new' })], duplicates: 0, muted: 1 },
+    ])
+    expect((await send()).body).toEqual({ ...first.body, duplicates: 1 })
+    expect([await countOf(service, ada), await countOf(service, bob)]).toEqual([1, 0])
+  })
+
+  test('makes one of many parallel reports with one key, and one for each user', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    const bob = await service.register('bob')
+    const reports = Array.from({ length: 10 }, () => notify({ dedupe_key: 'once' }))
+    const ids = (await Promise.all(reports)).map(({ body }) => body.data[0].id)
+    expect(new Set(ids).size).toBe(1)
+    await notify({ user_id: bob.id, dedupe_key: 'once' })
+    expect([await countOf(service, ada), await countOf(service, bob)]).toEqual([1, 1])
+  })
+
+  test('takes all of a list or nothing', async () => {
+    await using fed = await startFed()
+    const { service, ada, key } = fed
+    const body = { user_ids: [ada.id, unknownId], type: 'broadcast' }
+    const answer = await service.call('POST', '/v1/service/notifications', { token: key, body })
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['user_ids']])
+    expect(await countOf(service, ada)).toBe(0)
+  })
+
+  test.each([
+    [{ user_id: unknownId }, 'user_id'],
+    [{ user_id: 'x' }, 'user_id'],
+    [{ user_id: null }, 'user_id'],
+    [{ user_ids: [] }, 'user_ids'],
+    [{ user_ids: Array(101).fill(unknownId) }, 'user_ids'],
+    [{ type: 'newsletter' }, 'type'],
+    [{ title: ' ' }, 'title'],
+    [{ title: 'x'.repeat(201) }, 'title'],
+    [{ body: '' }, 'body'],
+    [{ dedupe_key: '' }, 'dedupe_key'],
+    [{ data: 'text' }, 'data'],
+    [{ data: ['a'] }, 'data'],
+    [{ data: { amount: 12 } }, 'data'],
+    [{ data: { nested: {} } }, 'data'],
+    [{ data: { amount: '12,50' } }, 'data'],
+    [{ data: { currency: 'euro' } }, 'data'],
+    [{ data: { follower_id: 'nobody' } }, 'data'],
+    [{ data: { call_session_id: '' } }, 'data'],
+    [{ data: { google_key: 'x' } }, 'data'],
+    [{ data: { from: 'x' } }, 'data'],
+    [{ data: { 'Not-A-Key': 'x' } }, 'data'],
+    [{ data: { long: 'x'.repeat(2_048) } }, 'data'],
+  ])('refuses %j', async (wrong, field) => {
+    await using fed = await startFed()
+    const { status, body } = await fed.notify(wrong)
+    expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
+    expect(await countOf(fed.service, fed.ada)).toBe(0)
+  })
+
+  test.each(types)('knows the type %s and tells it in the language of the user', async (type) => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    const body = { locale: 'de' }
+    await service.call('PATCH', '/v1/users/me', { token: ada.token, body })
+    const data = { amount: '12.50', currency: 'EUR', follower_name: 'Bob' }
+    await notify({ type, data })
+    const [shown] = (await listOf(service, ada)).data
+    expect(shown).toMatchObject({ type, data, ...textOf('de', type, data) })
+    expect(shown.title).not.toBe(notificationTexts.en[type].title)
+  })
+
+  test('says nothing of an amount that it was not told', () => {
+    expect(textOf('en', 'payment_captured', { amount: '5', currency: 'EUR' }).body).toBe(
+      'You received 5 EUR.',
+    )
+    expect(textOf('en', 'payment_captured', { amount: '5' }).body).toBe('A payment was received.')
+  })
+})
+
+describe('who creates what', () => {
+  test('a call that rings, and one that was missed, tell the host once', async () => {
+    await using fed = await startFed()
+    const { service, key, ada } = fed
+    const guest = await service.register('guest')
+    const parties = { host_id: ada.id, guest_id: guest.id }
+    for (const [id, state] of [
+      ['c1', 'ringing'],
+      ['c1', 'ringing'],
+      ['c1', 'missed'],
+      ['c1', 'missed'],
+      ['c1', 'ringing'],
+      ['c2', 'active'],
+      ['c2', 'ringing'],
+    ]) {
+      const body = { state, ...parties }
+      await service.call('PUT', `/v1/service/calls/${id}`, { token: key, body })
+    }
+    const told = (await listOf(service, ada)).data.map(({ type, data }: Notification) => [
+      type,
+      data,
+    ])
+    const data = { call_session_id: 'c1', guest_id: guest.id }
+    expect(told).toEqual([
+      ['call_missed', data],
+      ['call_incoming', data],
+    ])
+    expect(await countOf(service, guest)).toBe(0)
+  })
+
+  test('the first follow tells the host, an import does not', async () => {
+    await using fed = await startFed()
+    const { service, key, ada } = fed
+    const [bob, cid] = [await service.register('bob'), await service.register('cid')]
+    const path = `/v1/service/follows/${ada.id}`
+    for (const method of ['PUT', 'PUT', 'DELETE', 'PUT']) {
+      await service.call(method, `${path}/${bob.id}`, { token: key })
+    }
+    await service.call('PUT', path, { token: key, body: { follower_ids: [cid.id] } })
+    const { data } = await listOf(service, ada)
+    expect(data.map(({ type, data }: Notification) => [type, data])).toEqual([
+      ['follow_new', { follower_id: bob.id, follower_name: 'bob' }],
+    ])
+  })
+
+  test('an answer of the support tells the owner', async () => {
+    await using fed = await startFed()
+    const { service, ada } = fed
+    const admin = await service.registerAs('admin')
+    const ticket = { subject: 'Help', body: 'It is broken.' }
+    const opened = await service.call('POST', '/v1/support/tickets', {
+      token: ada.token,
+      body: ticket,
+    })
+    const path = `/v1/admin/support/tickets/${opened.body.id}/messages`
+    const answer = { token: admin.token, body: { body: 'Try again.', client_id: 'r1' } }
+    const replied = await service.call('POST', path, answer)
+    await service.call('POST', path, answer) // sent again
+    const { data } = await listOf(service, ada)
+    expect(data).toEqual([
+      expect.objectContaining({
+        type: 'support_reply',
+        title: notificationTexts.en.support_reply.title,
+        body: 'Try again.',
+        data: { ticket_id: opened.body.id, message_id: replied.body.id },
+      }),
+    ])
+  })
+})
+
+describe('frames', () => {
+  test('tell what is new and what was read to those who asked', async () => {
+    await using fed = await startFed({ listen: true })
+    const { service, ada, notify } = fed
+    const [asked, silent] = [
+      await service.connect(ada, '&events=notification'),
+      await service.connect(ada),
+    ]
+    const { body } = await notify({ title: 'hello' })
+    const [notification] = body.data
+    const frame = { type: 'notification', notification, unread_count: 1 }
+    expect(await asked.next('notification')).toEqual(frame)
+    await notify({ title: 'again' })
+    expect((await asked.next('notification')).unread_count).toBe(2)
+    await readOne(service, ada, notification.id)
+    const read = { type: 'notifications_read', unread_count: 1 }
+    expect(await asked.next('notifications_read')).toEqual(read)
+    await readAll(service, ada)
+    expect((await asked.next('notifications_read')).unread_count).toBe(0)
+    await silent.settled()
+    expect(silent.frames).toEqual([])
+  })
+})
+
+describe('preferences', () => {
+  const preferences = '/v1/notifications/preferences'
+  const all = { in_app: true, push: true, email: false }
+
+  test('are as usual until changed, and a change leaves the rest', async () => {
+    await using fed = await startFed()
+    const { service, ada } = fed
+    const { token } = ada
+    const usual = Object.fromEntries(
+      types.map((type) => [type, { ...all, email: type === 'support_reply' }]),
+    )
+    expect((await service.call('GET', preferences, { token })).body).toEqual(usual)
+    const body = { follow_new: { push: false }, broadcast: { in_app: false, email: true } }
+    const changed = await service.call('PUT', preferences, { token, body })
+    const expected = {
+      ...usual,
+      follow_new: { in_app: true, push: false, email: false },
+      broadcast: { in_app: false, push: true, email: true },
+    }
+    expect([changed.status, changed.body]).toEqual([200, expected])
+    await service.call('PUT', preferences, { token, body: { follow_new: { email: true } } })
+    const { follow_new } = (await service.call('GET', preferences, { token })).body
+    expect(follow_new).toEqual({ in_app: true, push: false, email: true })
+  })
+
+  test.each(['call_incoming', 'payout_failed', 'support_reply'])(
+    '%s cannot be switched off in the app',
+    async (type) => {
+      await using fed = await startFed()
+      const { service, ada } = fed
+      const body = { [type]: { in_app: false }, broadcast: { in_app: false } }
+      const answer = await service.call('PUT', preferences, { token: ada.token, body })
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [type]])
+      const { broadcast } = (await service.call('GET', preferences, ada)).body
+      expect(broadcast).toEqual(all)
+    },
+  )
+
+  test.each([{ broadcast: true }, { broadcast: { push: 'no' } }])('%j is refused', async (body) => {
+    await using fed = await startFed()
+    const { token } = fed.ada
+    const answer = await fed.service.call('PUT', preferences, { token, body })
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['broadcast']])
+  })
+})
+
+describe('what is kept', () => {
+  test('a thousand for each user, the oldest go', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    for (let n = 0; n < 1_005; n++) await notify({ title: `n${n}` })
+    const { data, pagination } = await listOf(service, ada, '?page=50&per_page=20')
+    expect([pagination.total, data.at(-1).title]).toEqual([1_000, 'n5'])
+    expect(await countOf(service, ada)).toBe(1_000)
+  })
+
+  test('read ones for 90 days, unread ones for 180', async () => {
+    const clock = createTestClock()
+    await using fed = await startFed({ clock })
+    const { service, ada, notify } = fed
+    const { body } = await notify({ title: 'read' })
+    await notify({ title: 'unread' })
+    await readOne(service, ada, body.data[0].id)
+    const titlesAfter = async (days: number) => {
+      clock.advance(days * day)
+      await Bun.sleep(20)
+      const person = await service.login(ada.email)
+      return (await listOf(service, person)).data.map(({ title }: Notification) => title)
+    }
+    expect(await titlesAfter(89)).toEqual(['unread', 'read'])
+    expect(await titlesAfter(2)).toEqual(['unread'])
+    expect(await titlesAfter(88)).toEqual(['unread'])
+    expect(await titlesAfter(2)).toEqual([])
+  })
+
+  test('is in the export, and goes with the account', async () => {
+    await using fed = await startFed()
+    const { service, ada, notify } = fed
+    const { body } = await notify({ title: 'mine' })
+    const exported = await service.call('GET', '/v1/users/me/export', ada)
+    expect(exported.body.notifications).toEqual(body.data)
+    const leave = { token: ada.token, body: { password: 'correct horse' } }
+    await service.call('DELETE', '/v1/users/me', leave)
+    expect(service.sqlite.query('SELECT count(*) AS n FROM notifications').get()).toEqual({ n: 0 })
+    expect((await notify({ title: 'too late' })).status).toBe(400)
+  })
+})
+
+describe('an announcement of an admin', () => {
+  async function startAdmin(fans = 0) {
+    const fed = await startFed()
+    const admin = await fed.service.registerAs('admin', 'root')
+    const people: Person[] = []
+    for (let n = 0; n < fans; n++) people.push(await fed.service.register())
+    return {
+      ...fed,
+      admin,
+      people,
+      announce: (body: object) =>
+        fed.service.call('POST', '/v1/admin/notifications', {
+          token: admin.token,
+          body: { audience: 'all', title: 'News', body: 'There is news.', ...body },
+        }),
+      async completed(id: string) {
+        const path = `/v1/admin/notifications/${id}`
+        for (;;) {
+          const { body } = await fed.service.call('GET', path, { token: admin.token })
+          if (body.status === 'completed') return body
+          await Bun.sleep(5)
+        }
+      },
+    }
+  }
+
+  test('reaches everybody once, the few before the answer', async () => {
+    await using started = await startAdmin(3)
+    const { service, ada, announce } = started
+    const { status, body } = await announce({ data: { link: 'x' }, client_id: 'a1' })
+    expect([status, body]).toEqual([
+      201,
+      { broadcast_id: expect.any(String), recipients_count: 6, status: 'completed' },
+    ])
+    const again = await announce({ data: { link: 'x' }, client_id: 'a1' })
+    expect([again.body, again.headers.get('idempotent-replayed')]).toEqual([body, 'true'])
+    expect((await announce({ title: 'Else', client_id: 'a1' })).status).toBe(409)
+    const { data } = await listOf(service, ada)
+    expect(data).toEqual([
+      expect.objectContaining({
+        type: 'broadcast',
+        title: 'News',
+        data: { link: 'x', broadcast_id: body.broadcast_id },
+      }),
+    ])
+  })
+
+  test('to many goes on as a job, without those who are gone or do not want it', async () => {
+    await using started = await startAdmin(70)
+    const { service, people, announce, completed } = started
+    const [gone, muted] = people as [Person, Person]
+    const leave = { token: gone.token, body: { password: 'correct horse' } }
+    await service.call('DELETE', '/v1/users/me', leave)
+    const body = { broadcast: { in_app: false } }
+    await service.call('PUT', '/v1/notifications/preferences', { token: muted.token, body })
+    const { body: begun } = await announce({})
+    expect(begun).toMatchObject({ recipients_count: 72, status: 'processing' })
+    const done = await completed(begun.broadcast_id)
+    expect(done).toEqual({
+      ...begun,
+      status: 'completed',
+      delivered_count: 71,
+      audience: 'all',
+      title: 'News',
+      body: 'There is news.',
+      created_at: expect.any(String),
+    })
+    const counts = 'SELECT count(*) AS n, count(DISTINCT user_id) AS people FROM notifications'
+    expect(service.sqlite.query(counts).get()).toEqual({ n: 71, people: 71 })
+  })
+
+  test('to a role or to single users reaches those alone', async () => {
+    await using started = await startAdmin(2)
+    const { service, ada, admin, people, announce } = started
+    const host = await service.registerAs('host', 'host')
+    expect((await announce({ audience: 'role', role: 'host' })).body.recipients_count).toBe(1)
+    const [one] = people as [Person]
+    const user_ids = [one.id, one.id.toLowerCase(), ada.id]
+    expect((await announce({ audience: 'users', user_ids })).body.recipients_count).toBe(2)
+    const counts = []
+    for (const person of [host, one, ada, admin]) counts.push(await countOf(service, person))
+    expect(counts).toEqual([1, 1, 1, 0])
+  })
+
+  test.each([
+    [{ audience: 'some' }, 'audience'],
+    [{ audience: 'role' }, 'role'],
+    [{ audience: 'users' }, 'user_ids'],
+    [{ audience: 'users', user_ids: [unknownId] }, 'user_ids'],
+    [{ title: '' }, 'title'],
+    [{ body: 'x'.repeat(2_001) }, 'body'],
+    [{ data: { a: 1 } }, 'data'],
+  ])('is refused with %j', async (wrong, field) => {
+    await using started = await startAdmin()
+    const { status, body } = await started.announce(wrong)
+    expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
+  })
+})
+
+test.each([21, 22, 23])(
+  'the unread count is exact under random operations (seed %i)',
+  async (seed) => {
+    await using fed = await startFed()
+    const { service, key } = fed
+    const random = createRandom(seed)
+    const people = [fed.ada, await service.register(), await service.register()]
+    const admin = await service.registerAs('admin', 'root')
+    // What the lists must say, kept in the plainest way: newest first.
+    const model = new Map(people.map(({ id }) => [id, [] as { id: string; read: boolean }[]]))
+    const of = (person: Person) => model.get(person.id) ?? []
+    const seenKeys = new Map<string, string>()
+    const operations = [
+      async (person: Person) => {
+        const dedupe_key = random.next() < 0.5 ? `k${random.below(6)}` : undefined
+        const body = { user_id: person.id, type: 'broadcast', dedupe_key }
+        const made = await service.call('POST', '/v1/service/notifications', { token: key, body })
+        const [{ id }] = made.body.data
+        const known = dedupe_key && seenKeys.get(`${person.id} ${dedupe_key}`)
+        if (known) expect(id).toBe(known)
+        else of(person).unshift({ id, read: false })
+        if (dedupe_key) seenKeys.set(`${person.id} ${dedupe_key}`, id)
+      },
+      async (person: Person) => {
+        const own = of(person)
+        if (own.length === 0) return
+        const chosen = random.pick(own)
+        await readOne(service, person, chosen.id)
+        chosen.read = true
+      },
+      async (person: Person) => {
+        if (random.next() < 0.7) return
+        await readAll(service, person)
+        for (const one of of(person)) one.read = true
+      },
+      async (person: Person) => {
+        if (random.next() < 0.5) return
+        const body = { audience: 'users', user_ids: [person.id], title: 't', body: 'b' }
+        await service.call('POST', '/v1/admin/notifications', { token: admin.token, body })
+        const [{ id }] = (await listOf(service, person)).data
+        of(person).unshift({ id, read: false })
+      },
+    ]
+    for (let step = 0; step < 250; step++) {
+      await random.pick(operations)(random.pick(people))
+      const looked = random.pick(people)
+      const own = of(looked)
+      expect(await countOf(service, looked)).toBe(own.filter(({ read }) => !read).length)
+      const { data, pagination } = await listOf(service, looked, '?per_page=100')
+      expect(pagination.total).toBe(own.length)
+      const shown = data.map(({ id, read }: Notification) => ({ id, read }))
+      expect(shown).toEqual(own.slice(0, 100))
+    }
+  },
+)
