@@ -1,26 +1,16 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from '../src/cli/run.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { hostline as run } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { startGoogle } from './support/push-services.ts'
 import { startService } from './support/service.ts'
 
+const hostline = (line: string, dataDir: string, options: Parameters<typeof run>[2] = {}) =>
+  run(line.split(' '), dataDir, options)
 const empty = temporaryDirectory()
 afterAll(() => empty[Symbol.dispose]())
-
-/** Runs a command as main.ts would. */
-async function hostline(line: string, dataDir: string, { stdin = '', environment = {} } = {}) {
-  const out: string[] = []
-  const err: string[] = []
-  const exitCode = await run(line.split(' '), {
-    environment: { DATA_DIR: dataDir, ...environment },
-    isInteractive: false,
-    out: (text) => out.push(text),
-    err: (text) => err.push(text),
-    readStdin: async () => stdin,
-  })
-  return { exitCode, out: out.join('\n'), err: err.join('\n') }
-}
 
 describe('usage', () => {
   test.each(['help', '--help', '-h'])('%s tells every command', async (line) => {
@@ -58,6 +48,9 @@ describe('usage', () => {
     ['service-key', 'service-key create, list or revoke'],
     ['service-key create', 'service-key create needs --name'],
     ['service-key create --name a --scope money', 'the scope must be one of'],
+    ['notify', 'notify needs --email'],
+    ['notify --email a@b.co --type news', 'the type must be one of'],
+    ['notify --email a@b.co --type broadcast --data {', '--data must be a JSON object'],
     ['serve now', 'unexpected "now"'],
   ])('%s is wrong usage: exit 2 and one line', async (line, reason) => {
     const { exitCode, err, out } = await hostline(line, empty.path)
@@ -260,11 +253,37 @@ test('openapi prints the description that the server serves', async () => {
   expect(JSON.parse(out)).toEqual((await service.call('GET', '/v1/openapi.json')).body)
 })
 
+describe('notify', () => {
+  test('beside a running server makes the notification within two seconds, frame included', async () => {
+    await using service = await startService({ listen: true })
+    const ada = await service.register('ada')
+    const socket = await service.connect(ada, '&events=notification')
+    const line = 'notify --email ada@example.com --type payment_captured --data'
+    const args = [...line.split(' '), '{"amount":"5","currency":"EUR"}', '--title', 'Well done']
+    expect(await run(args, service.directory)).toEqual({ exitCode: 0, out: '', err: '' })
+    const { notification } = await socket.next('notification')
+    expect(notification).toMatchObject({ title: 'Well done', body: 'You received 5 EUR.' })
+  })
+
+  test('holds to the rules of the feed, and needs somebody', async () => {
+    await using service = await startService()
+    await service.register('ada')
+    const line = 'notify --email ada@example.com --type broadcast --data {"amount":"much"}'
+    const refused = await hostline(line, service.directory)
+    expect([refused.exitCode, refused.err.includes('--data is not valid at: amount')]).toEqual([
+      2,
+      true,
+    ])
+    const nobody = await hostline('notify --email b@b.co --type broadcast', service.directory)
+    expect([nobody.exitCode, nobody.err]).toEqual([1, 'hostline: there is no account b@b.co'])
+  })
+})
+
 describe('check', () => {
   test('says that all is well, beside a running server', async () => {
     await using service = await startService()
     const { exitCode, out } = await hostline('check', service.directory)
-    expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual(Array(7).fill('ok    '))
+    expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual(Array(8).fill('ok    '))
     expect(exitCode).toBe(0)
   })
 
@@ -291,6 +310,21 @@ describe('check', () => {
     expect(exitCode).toBe(1)
     expect(out).toContain('FAILED outbox: 1 jobs were given up')
     expect(out).toContain('FAILED mail: ')
+  })
+
+  test('tries the service account of push', async () => {
+    using directory = temporaryDirectory()
+    await using google = startGoogle(systemClock)
+    const environment = { FCM_SERVICE_ACCOUNT: google.keyFile }
+    const push = async () => {
+      const { out } = await hostline('check', directory.path, { environment })
+      return out.split('\n').find((line) => line.includes('push to apps'))
+    }
+    expect(await push()).toBe('ok     push to apps: demo-project')
+    google.tellGrant({ status: 401 })
+    expect(await push()).toMatch(
+      /^FAILED push to apps: 127.0.0.1:\d+ granted no access token \(401\)$/,
+    )
   })
 
   test('finds rows that refer to missing ones', async () => {

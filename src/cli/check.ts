@@ -7,6 +7,7 @@ import { createOutbox } from '../jobs/outbox.ts'
 import { systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/start-error.ts'
 import { trySmtp } from '../mail/smtp.ts'
+import { tryServiceAccount } from '../push/service-account.ts'
 import type { Terminal } from './terminal.ts'
 import { refuseArguments } from './usage.ts'
 
@@ -22,6 +23,7 @@ export async function check(args: string[], terminal: Terminal): Promise<void> {
     { subject: 'configuration', detail: config.publicUrl },
     checkTls(config),
     await checkMail(config),
+    await checkPush(config),
     ...checkData(config.dataDir),
   ]
   for (const { subject, problem, detail } of findings) {
@@ -45,6 +47,13 @@ async function checkMail({ smtpUrl }: Config): Promise<Finding> {
   if (smtpUrl === undefined) return { subject: 'mail', detail: 'off: mails are logged' }
   const reason = await trySmtp(smtpUrl)
   return { subject: 'mail', detail: new URL(smtpUrl).host, problem: reason }
+}
+
+async function checkPush({ fcm }: Config): Promise<Finding> {
+  if (!fcm) return { subject: 'push to apps', detail: 'off: no FCM_SERVICE_ACCOUNT' }
+  const { account } = fcm
+  const reason = await tryServiceAccount(account, systemClock)
+  return { subject: 'push to apps', detail: account.projectId, problem: reason }
 }
 
 function checkOutbox({ orm }: Connection): Finding {

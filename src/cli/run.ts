@@ -3,6 +3,7 @@ import { StartError } from '../lib/start-error.ts'
 import { version } from '../serve.ts'
 import { check } from './check.ts'
 import { keys } from './keys.ts'
+import { notify } from './notify.ts'
 import { openapi } from './openapi.ts'
 import { serveUntilSignal } from './serve.ts'
 import { serviceKey } from './service-key.ts'
@@ -27,7 +28,9 @@ usage: hostline [command]
                                             scopes: notifications, follows, calls, users (default: all)
   service-key list
   service-key revoke ID
-  check                                     configuration, database, disk
+  notify --email E --type T                 notify somebody; the type is one of those of the API
+         [--title … --body … --data JSON]
+  check                                     configuration, database, disk, mail, push
   openapi                                   print the API description
   version, help
 
@@ -39,6 +42,7 @@ const commands: Record<string, (args: string[], terminal: Terminal) => Promise<v
   user,
   keys,
   'service-key': serviceKey,
+  notify,
   check,
   openapi,
   version: async (_args, { out }) => out(version),

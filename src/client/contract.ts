@@ -25,6 +25,13 @@ import type {
   ReadReceiptFrame,
   TypingFrame,
 } from '../modules/chat/server-frames.ts'
+import type { NotificationFrame, NotificationsReadFrame } from '../modules/notifications/frames.ts'
+import type { Notification } from '../modules/notifications/model.ts'
+import type {
+  OwnTicketUpdatedFrame,
+  TicketCreatedFrame,
+  TicketUpdatedFrame,
+} from '../modules/support/frames.ts'
 
 /** What goes over the wire, as the service's own schemas say it. Types alone: nothing of the service is in the client. */
 
@@ -40,7 +47,13 @@ export type {
   Message,
   NewMessage,
   NewMessageFrame,
+  Notification,
+  NotificationFrame,
+  NotificationsReadFrame,
+  OwnTicketUpdatedFrame,
   ReadReceiptFrame,
+  TicketCreatedFrame,
+  TicketUpdatedFrame,
   TokenSet,
   TypingFrame,
   User,
@@ -58,28 +71,6 @@ export type CursorPage<T> = Omit<Exclude<List, { success: true }>, 'data'> & { d
 /** A message without its idempotency key, which the outbox gives. */
 export type Draft = Omit<NewMessage, 'client_id'>
 
-/** Spec 2.7. */
-export type Notification = {
-  id: string
-  type: string
-  title: string
-  body: string
-  data: Record<string, unknown>
-  read: boolean
-  created_at: string
-}
-
-/** Spec 2.6, without the messages. */
-export type Ticket = {
-  id: string
-  subject: string
-  status: 'open' | 'in_progress' | 'resolved' | 'closed'
-  priority: 'low' | 'normal' | 'high' | 'urgent'
-  category: 'billing' | 'technical' | 'account' | 'other' | null
-  created_at: string
-  updated_at: string
-}
-
 export type ServerFrame =
   | NewMessageFrame
   | TypingFrame
@@ -87,7 +78,8 @@ export type ServerFrame =
   | ErrorFrame
   | AckFrame
   | ConversationReadFrame
-  | { type: 'notification'; notification: Notification; unread_count: number }
-  | { type: 'notifications_read'; unread_count: number }
-  | { type: 'ticket_created'; ticket: Ticket }
-  | { type: 'ticket_updated'; ticket: Ticket }
+  | NotificationFrame
+  | NotificationsReadFrame
+  | OwnTicketUpdatedFrame
+  | TicketCreatedFrame
+  | TicketUpdatedFrame

@@ -47,6 +47,7 @@ function readPrivateKey(pem: string) {
 }
 
 const scope = 'https://www.googleapis.com/auth/firebase.messaging'
+const tryMilliseconds = 5_000
 const assertionSeconds = 3_600
 /** A token is replaced this long before it expires. */
 const spareMilliseconds = 60_000
@@ -105,6 +106,16 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
       return current()
     },
   }
+}
+
+/** Whether Google takes us for who we say we are.
+ *  @returns why not; undefined when all is well */
+export async function tryServiceAccount(account: ServiceAccount, clock: Clock) {
+  const tokens = createAccessTokens({ account, clock, timeoutMilliseconds: tryMilliseconds })
+  return tokens.current().then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
 }
 
 function signAssertion({ clientEmail, privateKey, tokenUri }: ServiceAccount, clock: Clock) {

@@ -1,0 +1,467 @@
+import { describe, expect, test } from 'bun:test'
+import { systemClock } from '../src/lib/clock.ts'
+import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startMailServer } from './support/mail.ts'
+import { call, meet, startServer } from './support/process.ts'
+import { startGoogle, startPushService } from './support/push-services.ts'
+import { startService, type TestService } from './support/service.ts'
+
+const tokens = '/v1/notifications/push-tokens'
+const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
+
+const registerDevice = (
+  service: TestService,
+  { token: bearer }: { token: string },
+  token: string,
+  platform = 'android',
+) => service.call('POST', tokens, { token: bearer, body: { token, platform } })
+
+const devicesOf = async (service: TestService, { token }: { token: string }) =>
+  (await service.call('GET', tokens, { token })).body.data
+
+describe('push tokens', () => {
+  test('are registered, listed and removed', async () => {
+    await using service = await startService()
+    const ada = await service.register()
+    const made = await registerDevice(service, ada, 'device-1', 'ios')
+    const device = {
+      id: expect.any(String),
+      token: 'device-1',
+      platform: 'ios',
+      created_at: expect.any(String),
+    }
+    expect([made.status, made.body]).toEqual([201, device])
+    const list = await service.call('GET', tokens, ada)
+    expect(list.body).toEqual({
+      success: true,
+      data: [made.body],
+      pagination: { page: 1, per_page: 20, total: 1, total_pages: 1 },
+    })
+    const remove = () => service.call('DELETE', `${tokens}/${made.body.id}`, ada)
+    expect([(await remove()).status, (await remove()).status]).toEqual([204, 404])
+    expect(await devicesOf(service, ada)).toEqual([])
+  })
+
+  test('keep their id when the same user registers them again, also at once', async () => {
+    await using service = await startService()
+    const ada = await service.register()
+    const again = () => registerDevice(service, ada, 'device-1')
+    const answers = await Promise.all([again(), again(), again()])
+    const later = await registerDevice(service, ada, 'device-1', 'web')
+    expect(new Set([...answers, later].map(({ body }) => body.id)).size).toBe(1)
+    expect(await devicesOf(service, ada)).toEqual([later.body])
+    expect(later.body.platform).toBe('web')
+  })
+
+  test('move with a new id to another user who registers them', async () => {
+    await using service = await startService()
+    const [ada, bob] = [await service.register(), await service.register()]
+    const first = await registerDevice(service, ada, 'device-1')
+    const second = await registerDevice(service, bob, 'device-1')
+    expect(second.body.id).not.toBe(first.body.id)
+    expect(await devicesOf(service, ada)).toEqual([])
+    expect(await devicesOf(service, bob)).toEqual([second.body])
+    for (const id of [second.body.id, unknownId, 'x']) {
+      expect((await service.call('DELETE', `${tokens}/${id}`, ada)).status).toBe(404)
+    }
+  })
+
+  test('are 25 at most; the least recently registered goes', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const ada = await service.register()
+    for (let n = 0; n < 25; n++) {
+      await registerDevice(service, ada, `device-${n}`)
+      clock.advance(1_000)
+    }
+    await registerDevice(service, ada, 'device-0')
+    await registerDevice(service, ada, 'device-25')
+    const list = await service.call('GET', `${tokens}?per_page=100`, ada)
+    const kept = list.body.data.map(({ token }: { token: string }) => token)
+    expect(kept).toHaveLength(25)
+    expect([kept.includes('device-0'), kept.includes('device-1')]).toEqual([true, false])
+  })
+
+  test('end with the session that registered them, and with no other', async () => {
+    await using service = await startService()
+    const phone = await service.register()
+    const laptop = await service.login(phone.email)
+    await registerDevice(service, phone, 'phone')
+    const kept = await registerDevice(service, laptop, 'laptop')
+    const body = { refresh_token: phone.refreshToken }
+    await service.call('POST', '/v1/auth/logout', { token: phone.token, body })
+    expect(await devicesOf(service, laptop)).toEqual([kept.body])
+  })
+
+  test.each([
+    [{ platform: 'ios' }, 'token'],
+    [{ token: '', platform: 'ios' }, 'token'],
+    [{ token: 'x'.repeat(4_097), platform: 'ios' }, 'token'],
+    [{ token: 'x' }, 'platform'],
+    [{ token: 'x', platform: 'tv' }, 'platform'],
+    [{ token: '{"endpoint":"https://fcm.googleapis.com/x"}', platform: 'web' }, 'token'],
+    [{ token: '{', platform: 'web' }, 'token'],
+  ])('are refused as %j', async (body, field) => {
+    await using service = await startService()
+    const { token } = await service.register()
+    const answer = await service.call('POST', tokens, { token, body })
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])
+  })
+
+  test('of browsers must lead to a push service', async () => {
+    await using service = await startService()
+    const ada = await service.register()
+    const push = startPushService(await webPushKey(service), createTestClock())
+    const subscription = await push.subscribe()
+    const at = (endpoint: string) =>
+      registerDevice(service, ada, JSON.stringify({ ...subscription, endpoint }), 'web')
+    expect((await at('https://fcm.googleapis.com/fcm/send/abc')).status).toBe(201)
+    for (const endpoint of [
+      subscription.endpoint,
+      'http://fcm.googleapis.com/fcm/send/abc',
+      'https://evilfcm.googleapis.com.example.com/x',
+      'https://169.254.169.254/latest/meta-data',
+    ]) {
+      const { status, body } = await at(endpoint)
+      expect([endpoint, status, Object.keys(body.error.details)]).toEqual([
+        endpoint,
+        400,
+        ['token'],
+      ])
+    }
+    await push[Symbol.asyncDispose]()
+  })
+})
+
+const webPushKey = async (service: TestService) =>
+  (await service.call('GET', '/v1/notifications/web-push-key')).body.public_key as string
+
+describe('the key of Web Push', () => {
+  test('needs no token, is a point on P-256, and stays', async () => {
+    await using service = await startService()
+    const [first, second] = [await webPushKey(service), await webPushKey(service)]
+    expect(Buffer.from(first, 'base64url')).toHaveLength(65)
+    expect(second).toBe(first)
+  })
+})
+
+/** A service with FCM and a push service that stand in for the real ones, and somebody with devices. */
+async function startPushing(options: Parameters<typeof startService>[0] = {}) {
+  const clock = createTestClock()
+  const google = startGoogle(clock)
+  const service = await startService({
+    clock,
+    isAllowedPushEndpoint: (endpoint) => endpoint.startsWith('http://127.0.0.1'),
+    ...options,
+    environment: {
+      FCM_SERVICE_ACCOUNT: google.keyFile,
+      FCM_URL: google.url,
+      ...options.environment,
+    },
+  })
+  const push = startPushService(await webPushKey(service), clock)
+  const { token: key } = await service.issueKey()
+  const ada = await service.register('ada')
+  return {
+    clock,
+    google,
+    push,
+    service,
+    ada,
+    notify: (body: object) =>
+      service.call('POST', '/v1/service/notifications', {
+        token: key,
+        body: { user_id: ada.id, type: 'payment_captured', ...body },
+      }),
+    /** Lets time pass until something holds. */
+    async until(holds: () => boolean, stepMilliseconds = 500) {
+      const deadline = Date.now() + 8_000
+      while (!holds()) {
+        if (Date.now() > deadline) throw new Error('it never came')
+        clock.advance(stepMilliseconds)
+        await Bun.sleep(5)
+      }
+    },
+    /** Lets the queue run empty, as far as it is due. */
+    async settle() {
+      for (let n = 0; n < 20; n++) {
+        clock.advance(500)
+        await Bun.sleep(5)
+      }
+    },
+    waiting: () =>
+      service.sqlite.query("SELECT count(*) AS n FROM outbox WHERE kind LIKE '%push'").get(),
+    async [Symbol.asyncDispose]() {
+      await push[Symbol.asyncDispose]()
+      await google[Symbol.asyncDispose]()
+      await service[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('a notification', () => {
+  test('is pushed to every device, by the way of its kind', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, push, notify, until } = all
+    await registerDevice(service, ada, 'phone', 'ios')
+    await registerDevice(service, ada, 'tablet', 'android')
+    await registerDevice(service, ada, JSON.stringify(await push.subscribe()), 'web')
+    const data = { amount: '12.50', currency: 'EUR' }
+    const { body } = await notify({ data })
+    const [{ id }] = body.data
+    await until(() => google.sends.length === 2 && push.pushed.length === 1)
+    const told = {
+      notification: { title: 'Payment received', body: 'You received 12.50 EUR.' },
+      data: { ...data, notification_id: id, type: 'payment_captured' },
+    }
+    const messages = google.sends.map(({ message }) => message) as { token: string }[]
+    expect(messages.sort((a, b) => (a.token < b.token ? -1 : 1))).toEqual([
+      expect.objectContaining({ token: 'phone', ...told }),
+      expect.objectContaining({ token: 'tablet', ...told }),
+    ])
+    const [pushed] = push.pushed
+    expect(pushed?.payload).toEqual({ ...told.notification, data: told.data, badge: 1 })
+    await until(() => (all.waiting() as { n: number }).n === 0)
+    expect(google.grants).toHaveLength(1)
+  })
+
+  test.each([
+    ['call_incoming', '45s', 'HIGH'],
+    ['call_missed', '86400s', 'NORMAL'],
+    ['payment_captured', '259200s', 'NORMAL'],
+    ['support_reply', '604800s', 'HIGH'],
+  ])('of type %s is kept for %s and is of priority %s', async (type, ttl, priority) => {
+    await using all = await startPushing()
+    const { service, ada, google, clock, notify, until } = all
+    await registerDevice(service, ada, 'tablet')
+    const { body } = await notify({ type })
+    clock.advance(500)
+    await until(() => google.sends.length === 1, 0)
+    const collapse_key = body.data[0].id
+    expect(google.sends[0]?.message).toMatchObject({ android: { ttl, priority, collapse_key } })
+  })
+
+  test('is not pushed where that is switched off, or once it was read', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, notify, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const off = { token: ada.token, body: { payment_captured: { push: false } } }
+    await service.call('PUT', '/v1/notifications/preferences', off)
+    await notify({})
+    await notify({ type: 'broadcast' })
+    await service.call('PUT', '/v1/notifications/read-all', ada)
+    await settle()
+    expect([google.sends, all.waiting()]).toEqual([[], { n: 0 }])
+  })
+
+  test('is tried again after a failure, not before the service wants it', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, clock, notify, until } = all
+    await registerDevice(service, ada, 'tablet')
+    google.tellFcm({ status: 503, headers: { 'retry-after': '120' } })
+    await notify({})
+    await until(() => google.sends.length === 1, 100)
+    const failedAt = clock.now()
+    await until(() => google.sends.length === 2, 2_000)
+    expect(clock.now() - failedAt).toBeGreaterThanOrEqual(119_000)
+    await until(() => (all.waiting() as { n: number }).n === 0)
+  })
+
+  test('takes a token away that the service does not know, and no other', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, push, notify, until, settle } = all
+    await registerDevice(service, ada, 'phone', 'ios')
+    const fcmError = (errorCode: string) => ({
+      error: {
+        status: 'NOT_FOUND',
+        details: [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode }],
+      },
+    })
+    google.tellFcm({ status: 400, body: fcmError('INVALID_ARGUMENT') })
+    await notify({})
+    await until(() => google.sends.length === 1)
+    await settle()
+    expect(await devicesOf(service, ada)).toHaveLength(1)
+    google.tellFcm({ status: 404, body: fcmError('UNREGISTERED') })
+    await registerDevice(service, ada, JSON.stringify(await push.subscribe()), 'web')
+    push.tell({ status: 410 })
+    await notify({})
+    await until(() => google.sends.length === 2 && push.pushed.length === 1)
+    await settle()
+    expect(await devicesOf(service, ada)).toEqual([])
+  })
+
+  test('that came too late for its type is not pushed any more', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, clock, notify, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    google.tellFcm({ status: 503, headers: { 'retry-after': '60' } })
+    await notify({ type: 'call_incoming' })
+    await settle()
+    clock.advance(60_000)
+    await settle()
+    expect([google.sends.length, all.waiting()]).toEqual([1, { n: 0 }])
+  })
+
+  test('for a service that hangs holds up no other', async () => {
+    await using mails = await startMailServer()
+    await using all = await startPushing({ environment: { SMTP_URL: mails.url } })
+    const { service, ada, google, push, notify, until } = all
+    for (let n = 0; n < 20; n++) {
+      await registerDevice(service, ada, JSON.stringify(await push.subscribe()), 'web')
+    }
+    push.tell(...Array(20).fill('hang'))
+    await registerDevice(service, ada, 'tablet')
+    const before = mails.mails.length
+    await notify({})
+    await until(() => google.sends.length === 1 && push.pushed.length === 8)
+    await service.register('newcomer') // whose mail goes out at once
+    await until(() => mails.mails.length > before)
+    expect(push.pushed).toHaveLength(8)
+  })
+})
+
+describe('a restart in the middle of pushing', () => {
+  type Sent = { token: string; android: { collapse_key: string } }
+
+  /** Twenty devices are told of one notification; the server is ended when some have been, and starts again. */
+  async function restartWith(signal: 'SIGKILL' | 'SIGTERM') {
+    using directory = temporaryDirectory()
+    await using google = startGoogle(systemClock)
+    const environment = { FCM_SERVICE_ACCOUNT: google.keyFile, FCM_URL: google.url }
+    const options = { dataDir: directory.path, environment }
+    const first = await startServer(options)
+    const { a: ada } = await meet(first.base)
+    for (let n = 0; n < 20; n++) {
+      const body = { token: `device-${n}`, platform: 'android' }
+      await call(first.base, 'POST', tokens, { token: ada.token, body })
+    }
+    const command = ['notify', '--email', ada.email, '--type', 'payment_captured']
+    google.tellFcm({ status: 503 }, { status: 503 })
+    if (signal === 'SIGKILL') google.tellFcm('hang', 'hang')
+    await runCommand(command, directory.path)
+    while (google.sends.length < 6) await Bun.sleep(1)
+    await first.kill(signal)
+    await using _second = await startServer(options)
+    const sent = () => google.sends.map(({ message }) => message as Sent)
+    const devices = () => new Set(sent().map(({ token }) => token)).size
+    while (devices() < 20) await Bun.sleep(20)
+    return { sent: sent() }
+  }
+
+  async function runCommand(args: string[], dataDir: string) {
+    const { exitCode, err } = await hostline(args, dataDir)
+    expect([exitCode, err]).toEqual([0, ''])
+  }
+
+  test.each(['SIGKILL', 'SIGTERM'] as const)(
+    'by %s: every device is told, and nothing shows twice',
+    async (signal) => {
+      const { sent } = await restartWith(signal)
+      expect(new Set(sent.map(({ token }) => token)).size).toBe(20)
+      // What a device gets again replaces what it has.
+      expect(new Set(sent.map(({ android }) => android.collapse_key)).size).toBe(1)
+      // At most what was on its way, or failed, when the process died.
+      expect(sent.length).toBeLessThanOrEqual(signal === 'SIGKILL' ? 30 : 22)
+    },
+    20_000,
+  )
+})
+
+describe('a chat message', () => {
+  const say = async (all: Awaited<ReturnType<typeof startPushing>>, text: string) => {
+    const bob = await all.service.register('bob')
+    const conversationId = await all.service.openConversation(bob, all.ada)
+    await all.service.say(bob, conversationId, text)
+    return conversationId
+  }
+
+  test('to somebody without a socket is pushed, shortened, under its conversation', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, until } = all
+    await registerDevice(service, ada, 'tablet')
+    const conversation_id = await say(all, 'x'.repeat(500))
+    await until(() => google.sends.length === 1)
+    expect(google.sends[0]?.message).toMatchObject({
+      token: 'tablet',
+      notification: { title: 'bob', body: `${'x'.repeat(239)}…` },
+      data: { conversation_id, type: 'chat_message' },
+      android: { collapse_key: conversation_id, priority: 'HIGH' },
+    })
+  })
+
+  test('is not pushed to somebody who is online, or who has read it meanwhile', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const conversationId = await say(all, 'hello')
+    const read = `/v1/chat/conversations/${conversationId}/read`
+    await service.call('PUT', read, { token: ada.token })
+    const socket = await service.connect(ada)
+    const cid = await service.register('cid')
+    await service.say(cid, await service.openConversation(cid, ada), 'are you there?')
+    socket.close()
+    await settle()
+    expect(google.sends).toEqual([])
+  })
+})
+
+describe('mail about answers of the support', () => {
+  async function startDesk(environment: Record<string, string> = {}) {
+    const mails = await startMailServer()
+    const all = await startPushing({ environment: { SMTP_URL: mails.url, ...environment } })
+    const { service, ada, until } = all
+    await until(() => mails.mails.length === 1) // the verification of ada's address
+    mails.mails.length = 0
+    const admin = await service.registerAs('admin', 'root')
+    const body = { subject: 'Help', body: 'It is broken.' }
+    const ticket = await service.call('POST', '/v1/support/tickets', { token: ada.token, body })
+    const path = `/v1/admin/support/tickets/${ticket.body.id}/messages`
+    return {
+      ...all,
+      mails,
+      answer: (text: string) =>
+        service.call('POST', path, { token: admin.token, body: { body: text } }),
+      async [Symbol.asyncDispose]() {
+        await all[Symbol.asyncDispose]()
+        await mails[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  test('comes after three minutes, one for several answers', async () => {
+    await using desk = await startDesk()
+    const { clock, mails, answer, settle, until } = desk
+    await answer('Try <b>again</b>.')
+    clock.advance(100_000)
+    await answer('Or wait.')
+    await settle()
+    expect(mails.mails).toEqual([])
+    clock.advance(80_000)
+    await until(() => mails.mails.length === 1)
+    clock.advance(600_000)
+    await settle()
+    expect(mails.mails).toHaveLength(1)
+    const [mail] = mails.mails
+    expect(mail?.to).toBe('ada@example.com')
+    expect(mail?.raw).toContain('Subject: Support has answered (2)')
+    expect(mail?.text).toContain('Try <b>again</b>.')
+    expect(mail?.text).toContain('&lt;b&gt;again')
+    expect(mail?.text).toContain('Or wait.')
+  })
+
+  test('does not come to who has read it, or does not want it', async () => {
+    await using desk = await startDesk()
+    const { service, ada, clock, mails, answer, settle } = desk
+    await answer('Read at once.')
+    await service.call('PUT', '/v1/notifications/read-all', ada)
+    const off = { token: ada.token, body: { support_reply: { email: false } } }
+    await service.call('PUT', '/v1/notifications/preferences', off)
+    await answer('Not wanted.')
+    clock.advance(200_000)
+    await settle()
+    expect(mails.mails).toEqual([])
+  })
+})
