@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { InboxPosition } from './store.ts'
+import type { InboxPosition } from './inbox-store.ts'
 
 /** The first `offset` rows of a list end with `position`. */
 export type Anchor = { offset: number; position: InboxPosition }

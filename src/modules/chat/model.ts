@@ -4,7 +4,8 @@ import { type FieldProblems, problem } from '../../lib/errors.ts'
 import { ClientId, HttpUrl, Id, Maybe, MediaType, Refined, Text } from '../../lib/fields.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
 import type { BroadcastRow } from './broadcast-store.ts'
-import type { InboxRow, MessageRow } from './store.ts'
+import type { InboxRow } from './inbox-store.ts'
+import type { MessageRow } from './store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
 const nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(

@@ -14,6 +14,7 @@ import {
 } from '../../lib/list-range.ts'
 import type { Hub, Peer } from '../../realtime/hub.ts'
 import { type Content, type Conversations, otherOf } from './conversations.ts'
+import type { InboxRow } from './inbox-store.ts'
 import { type Draft, messageView } from './model.ts'
 import {
   conversationReadFrame,
@@ -21,7 +22,7 @@ import {
   readReceiptFrame,
   typingFrame,
 } from './server-frames.ts'
-import type { ChatStore, ConversationRow, InboxRow, MessageRow } from './store.ts'
+import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 import { createTypingThrottle } from './typing-throttle.ts'
 
 export type SentMessage = { message: MessageRow; replayed: boolean }

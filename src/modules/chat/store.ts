@@ -1,15 +1,11 @@
 import { and, asc, desc, eq, gt, isNull, lt, lte, max, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
-import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
-import type { RowRange } from '../../lib/list-range.ts'
-import { type Anchor, createInboxAnchors } from './inbox-anchors.ts'
+import { conversations, messages, participants, users } from '../../db/schema.ts'
+import { createInboxStore } from './inbox-store.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ConversationRow = typeof conversations.$inferSelect
 export type NewMessageRow = Omit<MessageRow, 'seq'>
-/** A place in the conversation list, which is ordered by last activity, then id, newest first. */
-export type InboxPosition = { lastActivityAt: number; conversationId: string }
-export type InboxRow = ReturnType<ChatStore['listInbox']>[number]
 
 export type ChatStore = ReturnType<typeof createChatStore>
 
@@ -88,14 +84,6 @@ export function createChatStore(orm: Orm) {
       ),
     )
     .prepare()
-  const addToInbox = orm
-    .insert(inboxes)
-    .values({ userId: value('userId'), conversationCount: 1 })
-    .onConflictDoUpdate({
-      target: inboxes.userId,
-      set: { conversationCount: sql`${inboxes.conversationCount} + 1` },
-    })
-    .prepare()
   const byPair = orm
     .select()
     .from(conversations)
@@ -132,31 +120,7 @@ export function createChatStore(orm: Orm) {
   const sentAfter = messagesAfter(
     and(eq(messages.senderId, value('userId')), isNull(messages.broadcastId)),
   )
-  const inboxPage = prepareInboxPage(orm)
-  const inboxRow = prepareInboxRows(orm)
-  const activity = orm
-    .select({ at: participants.lastActivityAt })
-    .from(participants)
-    .where(
-      and(
-        eq(participants.userId, value('userId')),
-        eq(participants.conversationId, value('conversationId')),
-      ),
-    )
-    .prepare()
-  const anchors = createInboxAnchors(
-    (userId, conversationId) => activity.get({ userId, conversationId })?.at,
-  )
-
-  /** The last row before `offset`, undefined for the start of the list. */
-  function placeAt(userId: string, offset: number): InboxPosition | undefined {
-    if (offset === 0) return undefined
-    const anchor = anchors.find(userId, offset)
-    if (anchor?.offset === offset) return anchor.position
-    const place = inboxRow(userId, offset, anchor) ?? endOfInbox
-    if (place !== endOfInbox) anchors.remember(userId, offset, place)
-    return place
-  }
+  const inbox = createInboxStore(orm)
 
   return {
     find: (id: string): ConversationRow | undefined => conversation.get({ id }),
@@ -170,9 +134,9 @@ export function createChatStore(orm: Orm) {
         [row.userA, row.userB],
         [row.userB, row.userA],
       ] as const) {
-        anchors.beforeMove(userId, conversationId)
+        inbox.beforeMove(userId, conversationId)
         insertParticipant.run({ userId, otherUserId, conversationId, lastActivityAt })
-        addToInbox.run({ userId })
+        inbox.countOneMore(userId)
       }
     },
     findPerson(id: string) {
@@ -190,28 +154,15 @@ export function createChatStore(orm: Orm) {
       )
       return orm.select({ unreadCount }).from(participants).where(own).get()?.unreadCount ?? 0
     },
-    countConversations(userId: string): number {
-      const { conversationCount } = inboxes
-      const own = eq(inboxes.userId, userId)
-      return orm.select({ n: conversationCount }).from(inboxes).where(own).get()?.n ?? 0
-    },
-    /** A user's conversations with what the list shows, from a place in the list or from the start. */
-    listInbox(userId: string, range: RowRange<InboxPosition>) {
-      const { limit, offset } = range
-      const before = range.before ?? placeAt(userId, offset)
-      const rows = inboxPage.all({ userId, limit, ...startOf(before) })
-      const last = rows.at(-1)
-      // The next page starts where this one ends.
-      if (last && range.before === undefined) anchors.remember(userId, offset + rows.length, last)
-      return rows
-    },
+    countConversations: inbox.count,
+    listInbox: inbox.list,
     findByClientId: (senderId: string, clientId: string): MessageRow | undefined =>
       byClientId.get({ senderId, clientId }),
     /** Appends a message to its conversation and counts it for the other side. */
     insertMessage(row: NewMessageRow, { id, userA, userB }: ConversationRow): MessageRow {
       const { seq } = nextSeq.get({ id })
-      anchors.beforeMove(userA, id)
-      anchors.beforeMove(userB, id)
+      inbox.beforeMove(userA, id)
+      inbox.beforeMove(userB, id)
       insertMessage.run({ ...row, seq })
       touch.run({ now: row.createdAt, senderId: row.senderId, userA, userB, conversationId: id })
       return { ...row, seq }
@@ -270,83 +221,4 @@ export function createChatStore(orm: Orm) {
       read.run({ userId, conversationId, seq })
     },
   }
-}
-
-// Later than any activity, and earlier.
-const startOfInbox: InboxPosition = { lastActivityAt: Number.MAX_SAFE_INTEGER, conversationId: '' }
-const endOfInbox: InboxPosition = { lastActivityAt: Number.MIN_SAFE_INTEGER, conversationId: '' }
-
-function startOf({ lastActivityAt, conversationId } = startOfInbox): InboxPosition {
-  return { lastActivityAt, conversationId }
-}
-
-const place = sql`(${participants.lastActivityAt}, ${participants.conversationId})`
-const known = sql`(${value('lastActivityAt')}, ${value('conversationId')})`
-const afterPlace = and(eq(participants.userId, value('userId')), sql`${place} < ${known}`)
-const upToPlace = and(eq(participants.userId, value('userId')), sql`${place} >= ${known}`)
-const newestFirst = [desc(participants.lastActivityAt), desc(participants.conversationId)]
-const oldestFirst = [asc(participants.lastActivityAt), asc(participants.conversationId)]
-
-// The row that is the last one before `offset`, counted from a known place on either side: from the index alone.
-function prepareInboxRows(orm: Orm) {
-  const row = (where: SQL | undefined, order: SQL[]) =>
-    orm
-      .select({
-        conversationId: participants.conversationId,
-        lastActivityAt: participants.lastActivityAt,
-      })
-      .from(participants)
-      .where(where)
-      .orderBy(...order)
-      .limit(1)
-      .offset(value('skipped'))
-      .prepare()
-  const down = row(afterPlace, newestFirst)
-  const up = row(upToPlace, oldestFirst)
-  return (userId: string, offset: number, anchor: Anchor | undefined) => {
-    const skipped = offset - 1 - (anchor?.offset ?? 0)
-    const key = { userId, ...startOf(anchor?.position) }
-    return skipped >= 0 ? down.get({ ...key, skipped }) : up.get({ ...key, skipped: -skipped - 1 })
-  }
-}
-
-// The page is cut from the index first; only its rows meet the other tables.
-function prepareInboxPage(orm: Orm) {
-  const page = orm
-    .select({
-      conversationId: participants.conversationId,
-      lastActivityAt: participants.lastActivityAt,
-    })
-    .from(participants)
-    .where(afterPlace)
-    .orderBy(...newestFirst)
-    .limit(value('limit'))
-    .as('page')
-  return orm
-    .select({
-      conversationId: participants.conversationId,
-      lastActivityAt: participants.lastActivityAt,
-      unreadCount: participants.unreadCount,
-      other: { id: users.id, displayName: users.displayName, avatarUrl: users.avatarUrl },
-      lastMessage: { body: messages.body, type: messages.type, createdAt: messages.createdAt },
-    })
-    .from(page)
-    .innerJoin(
-      participants,
-      and(
-        eq(participants.userId, value('userId')),
-        eq(participants.conversationId, page.conversationId),
-      ),
-    )
-    .innerJoin(users, eq(users.id, participants.otherUserId))
-    .innerJoin(conversations, eq(conversations.id, page.conversationId))
-    .leftJoin(
-      messages,
-      and(
-        eq(messages.conversationId, page.conversationId),
-        eq(messages.seq, conversations.lastSeq),
-      ),
-    )
-    .orderBy(desc(page.lastActivityAt), desc(page.conversationId))
-    .prepare()
 }

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs'
+import { type Network, parseNetwork } from './http/client-ip.ts'
+import type { RateLimit } from './http/rate-limit.ts'
+import { normalizeEmail } from './lib/text.ts'
+import { parseServiceAccount, type ServiceAccount } from './push/service-account.ts'
+
+/** How texts of the environment become values. Each parser throws a reason that completes "NAME must …". */
+
+export function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new Error('not be empty')
+  return text
+}
+
+export function wholeNumber(min: number, max: number) {
+  return (text: string): number => {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (number >= min && number <= max) return number
+    throw new Error(`be a whole number from ${min} to ${max}, not "${text}"`)
+  }
+}
+
+export function oneOf<const T extends string>(choices: readonly T[]) {
+  return (text: string): T => {
+    const choice = choices.find((known) => known === text)
+    if (choice !== undefined) return choice
+    throw new Error(`be one of ${choices.join(', ')}, not "${text}"`)
+  }
+}
+
+export function trueOrFalse(text: string): boolean {
+  return oneOf(['true', 'false'] as const)(text) === 'true'
+}
+
+export function optional<T>(parse: (text: string) => T) {
+  return (text: string): T | undefined => (text === '' ? undefined : parse(text))
+}
+
+export function list<T>(parse: (text: string) => T) {
+  return (text: string): readonly T[] =>
+    Object.freeze(
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+        .map(parse),
+    )
+}
+
+export function network(text: string): Network {
+  try {
+    return parseNetwork(text)
+  } catch {
+    throw new Error(`list CIDR blocks or addresses, not "${text}"`)
+  }
+}
+
+function httpUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined
+}
+
+export function smtpUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if ((url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname) return text
+  throw new Error('be an address such as smtp://user:password@mail.example.com:587')
+}
+
+export function emailAddress(text: string): string {
+  if (normalizeEmail(text) !== undefined) return text
+  throw new Error(`be an e-mail address, not "${text}"`)
+}
+
+export function serviceAccount(text: string): ServiceAccount {
+  return parseServiceAccount(text.trimStart().startsWith('{') ? text : readFile(text))
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    throw new Error(`be JSON or the path of a file that can be read, not "${path}"`)
+  }
+}
+
+export function baseUrl(text: string): string {
+  const url = httpUrl(text)
+  if (url && !url.search && !url.hash) return text
+  throw new Error(`be an http or https address, not "${text}"`)
+}
+
+export function hostSuffix(text: string): string {
+  if (/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text)) return text
+  throw new Error(`list host names in lower case such as push.example.com, not "${text}"`)
+}
+
+export function origin(text: string): string {
+  if (httpUrl(text)?.origin === text) return text
+  throw new Error(`list origins such as https://app.example.com, not "${text}"`)
+}
+
+export function publicUrl(text: string): string {
+  const url = httpUrl(text)
+  if (url && url.pathname === '/' && !url.search && !url.hash && !url.username) return url.origin
+  throw new Error(`be an http or https address without a path, not "${text}"`)
+}
+
+const unitMilliseconds: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000 }
+
+export function rateLimit(text: string): RateLimit {
+  if (text === 'off') return 'off'
+  const [, count, length, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,3})([smh])$/.exec(text) ?? []
+  const milliseconds = unitMilliseconds[unit]
+  if (milliseconds === undefined)
+    throw new Error(`be N/window such as 100/1m, or off, not "${text}"`)
+  return { count: Number(count), windowMilliseconds: Number(length) * milliseconds }
+}
