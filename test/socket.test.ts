@@ -134,6 +134,27 @@ describe('messages', () => {
     expect(bob.socket.frames).toEqual([])
   })
 
+  test('sent at once over REST and two sockets with one key are one message', async () => {
+    await using chat = await startPair()
+    const { service, ada, bob, conversationId } = chat
+    const other = await service.connect(ada, '&events=ack')
+    const about = { conversation_id: conversationId, body: 'once', client_id: 'k' }
+    for (let n = 0; n < 5; n++) {
+      ada.socket.send({ type: 'message', ...about })
+      other.send({ type: 'message', ...about })
+    }
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const body = { body: 'once', client_id: 'k' }
+    const sends = Array.from({ length: 5 }, () => service.call('POST', path, { ...ada, body }))
+    const ids = (await Promise.all(sends)).map((answer) => answer.body.id)
+    for (let n = 0; n < 5; n++) ids.push((await other.next('ack')).message.id)
+    await ada.socket.settled()
+    await bob.socket.settled()
+    expect(new Set(ids).size).toBe(1)
+    const told = bob.socket.frames.filter(({ type }) => type === 'new_message')
+    expect(told.map(({ message }) => message.id)).toEqual([ids[0]])
+  })
+
   test('of one connection keep their order', async () => {
     await using chat = await startPair({ environment: framesOff })
     const { ada, bob, conversationId } = chat
