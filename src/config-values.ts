@@ -70,6 +70,12 @@ export function emailAddress(text: string): string {
   throw new Error(`be an e-mail address, not "${text}"`)
 }
 
+export function sender(text: string): string {
+  const [, address = text] = /^[^<>]*<([^<>]+)>$/.exec(text) ?? []
+  if (normalizeEmail(address) !== undefined) return text
+  throw new Error(`be an address such as Example <noreply@example.com>, not "${text}"`)
+}
+
 export function serviceAccount(text: string): ServiceAccount {
   return parseServiceAccount(text.trimStart().startsWith('{') ? text : readFile(text))
 }

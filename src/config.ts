@@ -11,6 +11,7 @@ import {
   origin,
   publicUrl,
   rateLimit,
+  sender,
   serviceAccount,
   smtpUrl,
   trueOrFalse,
@@ -56,7 +57,7 @@ export const entries = {
   MAIL_FROM: entry({
     fallback: '',
     shown: 'hostline@ the host of `PUBLIC_URL`',
-    parse: optional(nonEmpty),
+    parse: optional(sender),
     doc: 'Sender of mails, such as `Example <noreply@example.com>`.',
   }),
   TRUSTED_PROXIES: entry({

@@ -1,6 +1,9 @@
 import './production.ts'
 import { run } from './cli/run.ts'
 
+// Whoever reads the output may have had enough: `hostline check | head -1`.
+process.stdout.on('error', () => process.exit(0))
+
 const exitCode = await run(process.argv.slice(2), {
   environment: process.env,
   isInteractive: process.stdout.isTTY === true,

@@ -125,10 +125,11 @@ export async function openService(
   const supportChapter = openSupport({
     ...common,
     ...config.support,
-    notifySupportReply: ({ userId, ticketId, messageId, body }) =>
+    notifySupportReply: ({ userId, ticketId, messageId, subject, body }) =>
       notify(userId, {
         type: 'support_reply',
         body,
+        named: { subject },
         data: { ticket_id: ticketId, message_id: messageId },
         dedupeKey: `support_reply:${messageId}`,
       }),
@@ -213,6 +214,7 @@ export async function openService(
       verifyToken: accounts.verifyToken,
       loadCaller: accounts.findAccount,
       findServiceKey: platform.serviceKeys.find,
+      loadServiceKey: (key) => platform.serviceKeys.findFresh(key),
     },
   })
 

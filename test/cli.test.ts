@@ -225,7 +225,7 @@ describe('service keys', () => {
       while ((await status()) !== wanted) await Bun.sleep(20)
       return performance.now() - startedAt
     }
-    expect(await turned(200)).toBeLessThan(2_000)
+    expect(await status()).toBe(200) // the first use, at once
     expect((await hostline(`service-key revoke ${keyId}`, service.directory)).exitCode).toBe(0)
     expect(await turned(401)).toBeLessThan(2_000)
     const { out } = await hostline('service-key list', service.directory)
@@ -260,7 +260,7 @@ describe('notify', () => {
     const socket = await service.connect(ada, '&events=notification')
     const line = 'notify --email ada@example.com --type payment_captured --data'
     const args = [...line.split(' '), '{"amount":"5","currency":"EUR"}', '--title', 'Well done']
-    expect(await run(args, service.directory)).toEqual({ exitCode: 0, out: '', err: '' })
+    expect(await run(args, service.directory)).toMatchObject({ exitCode: 0, err: '' })
     const { notification } = await socket.next('notification')
     expect(notification).toMatchObject({ title: 'Well done', body: 'You received 5 EUR.' })
   })

@@ -272,7 +272,7 @@ describe('who creates what', () => {
     expect(data).toEqual([
       expect.objectContaining({
         type: 'support_reply',
-        title: notificationTexts.en.support_reply.title,
+        title: 'Support has answered: Help',
         body: 'Try again.',
         data: { ticket_id: opened.body.id, message_id: replied.body.id },
       }),

@@ -252,7 +252,7 @@ describe('typing and reading', () => {
 
 describe('errors', () => {
   test.each([
-    ['{bad json', { body: 'must be an object' }, {}],
+    ['{bad json', { body: 'must be valid JSON' }, {}],
     ['42', { body: 'must be an object' }, {}],
     ['null', { body: 'must be an object' }, {}],
     ['[]', { body: 'must be an object' }, {}],

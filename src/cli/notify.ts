@@ -30,6 +30,7 @@ export async function notify(args: string[], terminal: Terminal): Promise<void> 
     mustBeValid({ user_id: user.id, type, title, body, data })
     const texts = { ...(title !== undefined && { title }), ...(body !== undefined && { body }) }
     await write(() => outbox.add('notification', { user_id: user.id, type, ...texts, data }))
+    terminal.out(`noted for ${email}: the server makes it at once, or at its next start`)
   })
 }
 

@@ -31,8 +31,10 @@ export type PipelineOptions = {
   verifyToken: (token: string) => Promise<Claims | undefined>
   /** The person, unless they are gone or disabled or the session is revoked. */
   loadCaller: (claims: Claims) => Caller | undefined
-  /** The live service key of that text; does not touch the database. */
+  /** The live service key of that text: the first does not touch the database, the second knows one that was made just
+   *  now. */
   findServiceKey: (key: string) => ServiceKey | undefined
+  loadServiceKey: (key: string) => ServiceKey | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
 }
 
@@ -138,7 +140,7 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   function admitService(text: string | undefined, scope: ServiceScope | undefined): ServiceKey {
-    const key = text === undefined ? undefined : options.findServiceKey(text)
+    const key = text === undefined ? undefined : options.loadServiceKey(text)
     if (!key) throw new AppError('unauthorized')
     if (!scope || !key.scopes.includes(scope)) throw new AppError('forbidden')
     return key

@@ -28,6 +28,8 @@ export type FieldProblemKey =
   | 'not_a_string'
   | 'not_an_integer'
   | 'not_an_object'
+  | 'not_a_list'
+  | 'not_a_boolean'
   | 'invalid'
   | 'one_of'
   | 'too_short'

@@ -10,7 +10,7 @@ import {
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { ValueError } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
-import { type FieldProblem, type FieldProblems, problem } from './errors.ts'
+import { type FieldProblem, type FieldProblemKey, type FieldProblems, problem } from './errors.ts'
 import { parseId } from './ids.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from './text.ts'
 
@@ -140,9 +140,18 @@ function problemOf({ schema: union, value }: ValueError): FieldProblem {
   if (Number.isInteger(value) && Number(value) > schema['maximum']) {
     return problem('too_big', schema['maximum'])
   }
-  if (schema['type'] === 'string') return problem('not_a_string')
-  if (schema['type'] === 'integer') return problem('not_an_integer')
-  return problem('invalid')
+  // An object or a list of which a part is wrong is one all the same.
+  const isContainer =
+    typeof value === 'object' && Array.isArray(value) === (schema['type'] === 'array')
+  return problem((!isContainer && wrongType[schema['type']]) || 'invalid')
+}
+
+const wrongType: Record<string, FieldProblemKey> = {
+  string: 'not_a_string',
+  integer: 'not_an_integer',
+  boolean: 'not_a_boolean',
+  array: 'not_a_list',
+  object: 'not_an_object',
 }
 
 function withoutNull(schema: TSchema): TSchema {

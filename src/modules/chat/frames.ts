@@ -57,11 +57,16 @@ const knownTypes = [...compiled.keys()].join(', ')
 export function decodeFrame(value: unknown): ClientFrame {
   const type = frameField(value, 'type')
   const known = type === undefined ? undefined : compiled.get(type)
-  if (!known) throw isObject(value) ? invalidType(value) : invalidField('body', 'not_an_object')
+  if (!known) throw isObject(value) ? invalidType(value) : noObject(value)
   if (!known.check.Check(value)) {
     throw new AppError('validation_error', { details: fieldProblems(known.schema, value) })
   }
   return value as ClientFrame // checked against the schema of its type
+}
+
+// Undefined is what was no JSON, or no text.
+function noObject(value: unknown) {
+  return invalidField('body', value === undefined ? 'malformed_json' : 'not_an_object')
 }
 
 function invalidType(value: object) {

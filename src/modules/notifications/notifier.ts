@@ -16,6 +16,8 @@ export type NotificationEvent = {
   title?: string | undefined
   body?: string | undefined
   data: NotificationData
+  /** Values besides `data` that the texts name. */
+  named?: Record<string, string>
   /** The same event again is the same notification. */
   dedupeKey?: string | undefined
 }
@@ -67,8 +69,8 @@ export function createNotifier(options: NotifierOptions) {
   }
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent) {
-    const { type, data, dedupeKey = null } = event
-    const usual = textOf(locale, type, data)
+    const { type, data, named, dedupeKey = null } = event
+    const usual = textOf(locale, type, { ...data, ...named })
     const { title = usual.title, body = usual.body } = event
     const id = newId()
     return store.insert({ userId, id, type, title, body, data, dedupeKey, createdAt: clock.now() })

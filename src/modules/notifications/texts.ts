@@ -1,8 +1,8 @@
 import type { Locale } from '../../lib/messages.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 
-/** `body` names values of `data` in braces; `bare` is for when one of them is missing. */
-type Texts = { title: string; body: string; bare?: string }
+/** A text may name values in braces; when one of them is missing, what is `bare` takes its place. */
+type Texts = { title: string; bareTitle?: string; body: string; bare?: string }
 
 /** What a notification says when whoever makes it gives no text of their own. */
 export const notificationTexts: Record<Locale, Record<NotificationType, Texts>> = {
@@ -29,7 +29,11 @@ export const notificationTexts: Record<Locale, Record<NotificationType, Texts>> 
       body: '{follower_name} follows you now.',
       bare: 'Somebody follows you now.',
     },
-    support_reply: { title: 'Support has answered', body: 'There is an answer to your request.' },
+    support_reply: {
+      title: 'Support has answered: {subject}',
+      bareTitle: 'Support has answered',
+      body: 'There is an answer to your request.',
+    },
     broadcast: { title: 'News', body: 'There is news for you.' },
   },
   de: {
@@ -56,7 +60,8 @@ export const notificationTexts: Record<Locale, Record<NotificationType, Texts>> 
       bare: 'Jemand folgt Ihnen jetzt.',
     },
     support_reply: {
-      title: 'Der Support hat geantwortet',
+      title: 'Der Support hat geantwortet: {subject}',
+      bareTitle: 'Der Support hat geantwortet',
       body: 'Es gibt eine Antwort auf Ihre Anfrage.',
     },
     broadcast: { title: 'Neuigkeiten', body: 'Es gibt Neuigkeiten für Sie.' },
@@ -85,7 +90,8 @@ export const notificationTexts: Record<Locale, Record<NotificationType, Texts>> 
       bare: 'Alguien ahora le sigue.',
     },
     support_reply: {
-      title: 'Soporte ha respondido',
+      title: 'Soporte ha respondido: {subject}',
+      bareTitle: 'Soporte ha respondido',
       body: 'Hay una respuesta a su solicitud.',
     },
     broadcast: { title: 'Novedades', body: 'Hay novedades para usted.' },
@@ -114,7 +120,8 @@ export const notificationTexts: Record<Locale, Record<NotificationType, Texts>> 
       bare: 'Quelqu’un vous suit désormais.',
     },
     support_reply: {
-      title: 'Le support a répondu',
+      title: 'Le support a répondu : {subject}',
+      bareTitle: 'Le support a répondu',
       body: 'Une réponse à votre demande est arrivée.',
     },
     broadcast: { title: 'Nouvelles', body: 'Il y a du nouveau pour vous.' },
@@ -143,17 +150,22 @@ export const notificationTexts: Record<Locale, Record<NotificationType, Texts>> 
       bare: 'Alguém agora segue-o.',
     },
     support_reply: {
-      title: 'O suporte respondeu',
+      title: 'O suporte respondeu: {subject}',
+      bareTitle: 'O suporte respondeu',
       body: 'Há uma resposta ao seu pedido.',
     },
     broadcast: { title: 'Novidades', body: 'Há novidades para si.' },
   },
 }
 
-/** Title and body of a type in a language, with the values of `data` that they name. */
-export function textOf(locale: Locale, type: NotificationType, data: Record<string, string>) {
-  const { title, body, bare = body } = notificationTexts[locale][type]
-  const named = [...body.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
-  const template = named.every((name) => data[name]) ? body : bare
-  return { title, body: template.replace(/\{(\w+)\}/g, (_, name: string) => data[name] ?? '') }
+/** Title and body of a type in a language, with the values that they name. */
+export function textOf(locale: Locale, type: NotificationType, values: Record<string, string>) {
+  const { title, bareTitle = title, body, bare = body } = notificationTexts[locale][type]
+  return { title: filled(title, values) ?? bareTitle, body: filled(body, values) ?? bare }
+}
+
+function filled(text: string, values: Record<string, string>): string | undefined {
+  const names = [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  if (!names.every((name) => values[name])) return undefined
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
 }

@@ -1,4 +1,4 @@
-import { count, desc, eq, isNull, lt } from 'drizzle-orm'
+import { and, count, desc, eq, isNull, lt } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { serviceKeys } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
@@ -14,6 +14,12 @@ export function createServiceKeyStore(orm: Orm) {
       orm.insert(serviceKeys).values(row).returning().get(),
     find: (id: string): ServiceKeyRow | undefined =>
       orm.select().from(serviceKeys).where(eq(serviceKeys.id, id)).get(),
+    findLiveByHash: (hash: string): ServiceKeyRow | undefined =>
+      orm
+        .select()
+        .from(serviceKeys)
+        .where(and(eq(serviceKeys.hash, hash), isNull(serviceKeys.revokedAt)))
+        .get(),
     listLive: (): ServiceKeyRow[] =>
       orm.select().from(serviceKeys).where(isNull(serviceKeys.revokedAt)).all(),
     /** Revoked ones too, newest first. */

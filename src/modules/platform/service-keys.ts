@@ -92,6 +92,12 @@ export function createServiceKeys(options: ServiceKeysOptions) {
       return key
     },
 
+    /** The same for a key that a command may have made a moment ago. */
+    findFresh(text: string): LiveKey | undefined {
+      if (!live.has(hashOf(text)) && store.findLiveByHash(hashOf(text))) reload()
+      return this.find(text)
+    },
+
     /** Newest first, revoked ones too. */
     listAll: () => store.list({ limit: -1, offset: 0 }),
     list: (range: ListRange): Listing<ServiceKeyRow> => listById(range, store.list, store.count),

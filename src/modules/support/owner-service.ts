@@ -69,7 +69,8 @@ export function createOwnerService(options: OwnerServiceOptions) {
     if (!isSame || ticket.category !== category || before !== priority) {
       throw new AppError('conflict')
     }
-    const opened = { ...ticket, priority, status: 'open', updatedAt: ticket.createdAt } as const
+    const updatedAt = first.createdAt
+    const opened = { ...ticket, priority, status: 'open', updatedAt } as const
     return { ticket: opened, messages: [first] }
   }
 
