@@ -79,6 +79,24 @@ describe('each mistake is one clear line', () => {
     ['SUPPORT_REOPEN_DAYS', '-1', 'be a whole number from 0 to 3650, not "-1"'],
     ['SUPPORT_AUTOCLOSE_DAYS', '1.5', 'be a whole number from 0 to 3650, not "1.5"'],
     ['SUPPORT_INBOX', 'desk', 'be an e-mail address, not "desk"'],
+    ['MAIL_FROM', 'x', 'be an address such as Example <noreply@example.com>, not "x"'],
+    ['CHAT_REQUIRE_ACTIVE_CALL', 'yes', 'be one of true, false, not "yes"'],
+    ['FCM_URL', 'fcm', 'be an http or https address, not "fcm"'],
+    [
+      'FCM_SERVICE_ACCOUNT',
+      '/nowhere.json',
+      'be JSON or the path of a file that can be read, not "/nowhere.json"',
+    ],
+    [
+      'FCM_SERVICE_ACCOUNT',
+      '{}',
+      'be the JSON key file of a service account, with project_id, client_email, private_key, token_uri',
+    ],
+    [
+      'WEB_PUSH_HOSTS',
+      'push.example.com,https://x',
+      'list host names in lower case such as push.example.com, not "https://x"',
+    ],
     ['LOG_LEVEL', 'loud', 'be one of debug, info, warn, error, not "loud"'],
     ['LOG_FORMAT', 'xml', 'be one of pretty, json, not "xml"'],
   ])('%s=%s', (name, value, reason) => {
