@@ -334,4 +334,15 @@ describe.skipIf(!promtool)('promtool (of the package prometheus)', () => {
     const { body } = await service.call('GET', '/metrics')
     expect(await check(['metrics'], body)).toEqual({ exitCode: 0, output: '' })
   })
+
+  test('finds no fault with the example alerts, which name metrics that there are', async () => {
+    const rules = join(import.meta.dir, '../docs/alerts.yml')
+    expect(await check(['rules', rules])).toMatchObject({ exitCode: 0 })
+    await using service = await startService(listening)
+    await service.call('GET', '/healthz')
+    const { body } = await service.call('GET', '/metrics')
+    const named = (await Bun.file(rules).text()).match(/\b(hostline|process)_\w+/g) ?? []
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter((name) => !body.includes(name))).toEqual([])
+  })
 })
