@@ -5,11 +5,11 @@ import { describeChannel } from './http/asyncapi.ts'
 import { readJson } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { routeBase } from './http/exchange.ts'
-import type { Metrics } from './http/metrics.ts'
 import { describeApi } from './http/openapi.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { createRouteFinder, describedRoutes } from './http/route-table.ts'
 import type { Log } from './lib/log.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import { accountAdminRoutes } from './modules/accounts/admin-routes.ts'
 import type { Keyring } from './modules/accounts/keys.ts'
 import type { People } from './modules/accounts/people.ts'
@@ -78,7 +78,7 @@ export type AppOptions = {
   announcements: Announcements
   webPushKey: string
   avatarUrl: AvatarUrl
-  pipeline: Omit<PipelineOptions, 'findRoute'>
+  pipeline: Omit<PipelineOptions, 'findRoute' | 'noteRoute'>
   isReady: () => Promise<boolean>
   metrics: Metrics
   metricsToken: string | undefined
@@ -101,6 +101,7 @@ const channelDoc = {
 /** The application over its services: the pipeline in front, then the modules' routes. */
 export function createApp(options: AppOptions) {
   const { version, publicUrl, log } = options
+  const { count, noteRoute } = options.metrics.requests
   const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
     .use(webRoutes(options))
     .use(accountRoutes(options))
@@ -132,18 +133,22 @@ export function createApp(options: AppOptions) {
     .use(announcementRoutes(options))
   const findRoute = createRouteFinder(describedRoutes(routes))
 
-  return new Elysia({
-    systemRouter: false, // one router, so that in-process tests and the server see the same paths
-    strictPath: true,
-    // The router looks for the path from a fixed place on: after `http://`, so that short hosts are hosts too, or
-    // further right, which `https://` needs.
-    handler: { standardHostname: options.isTls },
-    normalize: false,
-    serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
-  })
-    .use(routeBase)
-    .onError({ as: 'global' }, createErrorAnswer(log))
-    .onRequest(createPipeline({ ...options.pipeline, findRoute }))
-    .onParse(({ request, exchange }) => readJson(request, exchange.earlyBody, exchange.readmit))
-    .use(routes)
+  return (
+    new Elysia({
+      systemRouter: false, // one router, so that in-process tests and the server see the same paths
+      strictPath: true,
+      // The router looks for the path from a fixed place on: after `http://`, so that short hosts are hosts too, or
+      // further right, which `https://` needs.
+      handler: { standardHostname: options.isTls },
+      normalize: false,
+      serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
+    })
+      // The framework's type knows neither the request nor the promise.
+      .wrap((answer) => count(answer as never))
+      .use(routeBase)
+      .onError({ as: 'global' }, createErrorAnswer(log))
+      .onRequest(createPipeline({ ...options.pipeline, findRoute, noteRoute }))
+      .onParse(({ request, exchange }) => readJson(request, exchange.earlyBody, exchange.readmit))
+      .use(routes)
+  )
 }

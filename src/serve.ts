@@ -6,7 +6,6 @@ import { openForServer } from './db/client.ts'
 import { findNewestId } from './db/newest-id.ts'
 import { openStorage } from './db/storage.ts'
 import { loadVapidKeys } from './db/vapid-keys.ts'
-import { createMetrics } from './http/metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { startMaintenance } from './jobs/maintenance.ts'
 import { createOutbox } from './jobs/outbox.ts'
@@ -17,6 +16,7 @@ import type { Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
 import { createLogMailer } from './mail/log-mailer.ts'
 import { createSmtpMailer } from './mail/smtp.ts'
+import { createMetrics } from './metrics/metrics.ts'
 import { openAccounts } from './modules/accounts/accounts.ts'
 import { createAvatarUrls } from './modules/accounts/avatar.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
@@ -67,16 +67,17 @@ export async function openService(
   const newId = createIds(clock, findNewestId(orm))
   const outbox = createOutbox(orm, newId, clock)
   const hub = createHub()
-  const metrics = createMetrics({ outbox: outbox.stats, hub: hub.stats })
+  const metrics = createMetrics(version, clock)
   const storage = openStorage({
     connection,
     worker: checkpointWorker,
     log,
-    onCommit: metrics.committed,
+    counts: metrics.commits,
     onFatal,
     sync: substitutes.sync,
     maxPending: substitutes.maxPendingWrites,
   })
+  metrics.read({ outbox: outbox.stats, hub: hub.stats, storage: storage.stats })
   const { write } = storage
   const audit = createAuditTrail(orm, newId, clock)
   const avatarUrl = createAvatarUrls(config.publicUrl)
@@ -164,6 +165,7 @@ export async function openService(
     clock,
     log,
     frameLimit: config.limits.frames,
+    counts: metrics.channel,
     authenticate: accounts.authenticate,
   })
 
@@ -179,6 +181,7 @@ export async function openService(
     clock,
     log,
     random: Math.random,
+    onOutcome: metrics.jobs,
   })
   const stopMaintenance = startMaintenance({ orm, write, clock, log })
 
@@ -232,6 +235,7 @@ export async function openService(
       stopMaintenance()
       await runner.stop()
       mailer.close()
+      metrics.stop()
       await storage.close()
     },
   }

@@ -16,7 +16,7 @@ import { startService } from './support/service.ts'
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** A runner over a real database whose one handler does what it is told. */
-function startJobs(handle: (jobId: string) => Promise<void>) {
+function startJobs(handle: (jobId: string) => Promise<unknown>) {
   const directory = temporaryDirectory()
   const connection = openForServer(directory.path)
   const clock = createTestClock()
@@ -30,10 +30,8 @@ function startJobs(handle: (jobId: string) => Promise<void>) {
   const outbox = createOutbox(connection.orm, createIds(clock), clock)
   const nothing = async () => undefined
   const handlers: JobHandlers = {
-    verification_mail: async (_, { id }) => {
-      await handle(id)
-      return undefined
-    },
+    verification_mail: async (_, { id }) =>
+      (await handle(id)) as { againAfterMilliseconds: number } | undefined,
     broadcast: nothing,
     password_reset_mail: nothing,
     password_changed_mail: nothing,
@@ -44,12 +42,22 @@ function startJobs(handle: (jobId: string) => Promise<void>) {
     notification_push: nothing,
     message_push: nothing,
   }
+  const outcomes: string[] = []
   const start = () =>
-    startRunner({ outbox, handlers, write, clock, log: silent, random: () => 0.5 })
+    startRunner({
+      outbox,
+      handlers,
+      write,
+      clock,
+      log: silent,
+      random: () => 0.5,
+      onOutcome: (kind, outcome) => outcomes.push(`${kind} ${outcome}`),
+    })
   let runner = start()
   return {
     clock,
     outbox,
+    outcomes,
     write,
     sqlite: connection.sqlite,
     add: () => write(() => outbox.add('verification_mail', { user_id: 'u', email: 'a@b.co' })),
@@ -110,6 +118,23 @@ describe('a job', () => {
     expect(jobs.outbox.stats()).toMatchObject({ waiting: 0, dead: 1 })
   })
 
+  test('has an outcome at each run', async () => {
+    const runs = [
+      () => Promise.reject(new Error('not now')),
+      async () => ({ againAfterMilliseconds: 1_000 }),
+      async () => undefined,
+      () => Promise.reject(new PermanentFailure('never')),
+    ]
+    await using jobs = startJobs(async () => runs.shift()?.())
+    await jobs.add()
+    for (let n = 0; n < 3; n++) await jobs.turn(10_000)
+    await jobs.add()
+    await jobs.turn()
+    expect(jobs.outcomes).toEqual(
+      ['failed', 'again', 'done', 'given_up'].map((outcome) => `verification_mail ${outcome}`),
+    )
+  })
+
   test('that hangs holds up no other, and is not started twice', async () => {
     const started: string[] = []
     await using jobs = startJobs((id) => {
@@ -134,6 +159,22 @@ describe('a job', () => {
     jobs.restart()
     await jobs.turn()
     expect(seen).toEqual([held?.id ?? ''])
+  })
+
+  test('waits in a queue that is counted up to 10,000, with the oldest of every kind', async () => {
+    await using jobs = startJobs(async () => {})
+    const insert = jobs.sqlite.prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+       INSERT INTO outbox (id, kind, payload, created_at, run_at) SELECT ?1 || i, ?1, '{}', 0, ?3 + i FROM n`,
+    )
+    const now = jobs.clock.now()
+    insert.run('kind_b', 10_001, now)
+    expect(jobs.outbox.stats()).toEqual({ waiting: 10_000, dead: 0, oldestAge: 0 })
+    insert.run('kind_c', 1, now - 9_001)
+    insert.run('kind_a', 1, now - 4_001)
+    expect(jobs.outbox.stats()).toEqual({ waiting: 10_000, dead: 0, oldestAge: 9_000 })
+    jobs.sqlite.run('UPDATE outbox SET dead_at = 1')
+    expect(jobs.outbox.stats()).toEqual({ waiting: 0, dead: 10_000, oldestAge: 0 })
   })
 
   test('of a transaction that rolled back never was', async () => {

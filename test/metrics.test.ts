@@ -1,45 +1,348 @@
-import { expect, test } from 'bun:test'
-import { startService } from './support/service.ts'
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { createMetrics } from '../src/metrics/metrics.ts'
+import { createTestClock } from './support/clock.ts'
+import { startService, type TestService } from './support/service.ts'
 
-const read = async (service: Awaited<ReturnType<typeof startService>>, headers = {}) =>
-  service.call('GET', '/metrics', { headers })
+const promtool = Bun.which('promtool')
+const listening = { listen: true }
 
-test('tell how outbox, sockets and commits stand, in Prometheus text', async () => {
-  await using service = await startService({
-    listen: true,
-    environment: { SMTP_URL: 'smtp://127.0.0.1:1' },
-  })
-  const { a } = await service.pair()
-  service.sqlite.run('UPDATE outbox SET dead_at = 1 WHERE id = (SELECT min(id) FROM outbox)')
-  const socket = await service.connect(a)
-  const { status, headers, body } = await read(service)
-  expect(status).toBe(200)
-  expect(headers.get('content-type')).toStartWith('text/plain; version=0.0.4')
-  for (const line of [
-    'hostline_outbox_dead 1',
-    'hostline_outbox_waiting 1',
-    'hostline_sockets 1',
-    '# TYPE hostline_commits_total counter',
-  ]) {
-    expect(body).toContain(line)
+/** What the metrics say: the value of each series that begins with `start`, by the rest of its name. */
+async function scrape(service: TestService, start: string): Promise<Record<string, number>> {
+  const { body } = await service.call('GET', '/metrics')
+  return readSeries(body, start)
+}
+
+function readSeries(text: string, start: string): Record<string, number> {
+  const lines = text.split('\n').filter((line) => line.startsWith(start))
+  return Object.fromEntries(
+    lines.map((line) => {
+      const gap = line.lastIndexOf(' ')
+      return [line.slice(start.length, gap), Number(line.slice(gap))]
+    }),
+  )
+}
+
+/** Asks again until the metrics are as told: some things are counted just after an answer. */
+async function eventually(service: TestService, start: string, expected: Record<string, number>) {
+  const deadline = Date.now() + 5_000
+  let found = await scrape(service, start)
+  while (!Bun.deepEquals(found, expected) && Date.now() < deadline) {
+    found = await scrape(service, start)
   }
-  expect(Number(/^hostline_writes_total (\d+)$/m.exec(body)?.[1])).toBeGreaterThan(2)
-  socket.close()
-})
+  expect(found).toEqual(expected)
+}
 
-test('are for this machine alone, and not for what a proxy on it forwards', async () => {
-  await using service = await startService({ listen: true })
-  expect((await read(service)).status).toBe(200)
-  const forwarded = await read(service, { 'x-forwarded-for': '203.0.113.1' })
-  expect([forwarded.status, forwarded.body.error.code]).toEqual([401, 'unauthorized'])
-})
+function hold(milliseconds: number) {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end);
+}
 
-test('with METRICS_TOKEN are for its bearer alone', async () => {
-  await using service = await startService({
-    listen: true,
-    environment: { METRICS_TOKEN: 'secret' },
+describe('requests', () => {
+  test('are each counted once, by route and status, whatever the answer', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { RATE_LIMIT_LOGIN: '1/1m', METRICS_TOKEN: 'secret' },
+    })
+    const { a, conversationId } = await service.pair()
+    const messages = `/v1/chat/conversations/${conversationId}/messages`
+    const login = { body: { email: a.email, password: 'wrong' } }
+    const preflight = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
+    service.sqlite.run('DROP TABLE canned_replies')
+    await service.say(a, conversationId, 'hi')
+    await service.call('POST', messages, { token: a.token, body: { body: 'x'.repeat(70_000) } })
+    await service.call('POST', messages, { token: a.token, body: {} })
+    await service.call('GET', messages)
+    await service.call('GET', '/v1/nothing/here')
+    await service.call('OPTIONS', messages, { headers: preflight })
+    await service.call('POST', '/v1/auth/login', login)
+    await service.call('POST', '/v1/auth/login', login)
+    await service.call('PUT', messages.replace('messages', 'read'), { token: a.token })
+    await service.call('GET', '/v1/users/me/export', { token: a.token })
+    const admin = await service.registerAs('admin')
+    await service.call('GET', '/v1/admin/support/canned-replies', { token: admin.token })
+    await service.call('HEAD', '/healthz')
+    ;(await service.connect(a)).close()
+    const headers = { authorization: 'Bearer secret' }
+    const { body } = await service.call('GET', '/metrics', { headers })
+    const series = (method: string, route: string, status: number) =>
+      `{method="${method}",route="${route}",status="${status}"}`
+    const pattern = '/v1/chat/conversations/:id/messages'
+    expect(readSeries(body, 'hostline_http_requests_total')).toEqual({
+      [series('POST', '/v1/auth/register', 201)]: 3,
+      [series('POST', '/v1/chat/conversations', 201)]: 1,
+      [series('POST', pattern, 201)]: 1,
+      [series('POST', pattern, 413)]: 1,
+      [series('POST', pattern, 400)]: 1,
+      [series('GET', pattern, 401)]: 1,
+      [series('GET', 'unknown', 404)]: 1,
+      [series('OPTIONS', 'unknown', 204)]: 1,
+      [series('POST', '/v1/auth/login', 401)]: 1,
+      [series('POST', '/v1/auth/login', 429)]: 1,
+      [series('PUT', '/v1/chat/conversations/:id/read', 204)]: 1,
+      [series('GET', '/v1/users/me/export', 200)]: 1,
+      [series('GET', '/v1/admin/support/canned-replies', 500)]: 1,
+      [series('HEAD', '/healthz', 200)]: 1,
+      [series('GET', '/v1/chat/ws', 101)]: 1,
+    })
   })
-  expect((await read(service)).status).toBe(401)
-  expect((await read(service, { authorization: 'Bearer wrong' })).status).toBe(401)
-  expect((await read(service, { authorization: 'Bearer secret' })).status).toBe(200)
+
+  test('that clients make up, paths and methods, are one series each', async () => {
+    await using service = await startService(listening)
+    for (let n = 0; n < 50; n++) await service.call('GET', `/wp-admin/${n}`)
+    for (const method of ['PROPFIND', 'MKCOL', 'LOCK']) await service.call(method, '/')
+    expect(await scrape(service, 'hostline_http_requests_total')).toEqual({
+      '{method="GET",route="unknown",status="404"}': 50,
+      '{method="other",route="unknown",status="404"}': 3,
+    })
+  })
+
+  test('are timed, each one', async () => {
+    await using service = await startService(listening)
+    for (let n = 0; n < 7; n++) await service.call('GET', '/healthz')
+    const duration = await scrape(service, 'hostline_http_request_duration_seconds')
+    expect(duration['_bucket{le="+Inf",method="GET",route="/healthz"}']).toBe(7)
+    expect(duration['_count{method="GET",route="/healthz"}']).toBe(7)
+    expect(duration['_sum{method="GET",route="/healthz"}']).toBeWithin(0.00001, 5)
+  })
+
+  test('go on beside those for the metrics', async () => {
+    await using service = await startService(listening)
+    const asked = Array.from({ length: 20 }, () => service.call('GET', '/healthz'))
+    const scrapes = Array.from({ length: 5 }, () => service.call('GET', '/metrics'))
+    const answers = await Promise.all([...asked, ...scrapes])
+    expect(answers.map(({ status }) => status)).toEqual(Array(25).fill(200))
+    const total = await scrape(
+      service,
+      'hostline_http_requests_total{method="GET",route="/healthz"',
+    )
+    expect(total).toEqual({ ',status="200"}': 20 })
+  })
+})
+
+describe('the channel', () => {
+  test('counts frames of clients by type, and those that are none or too many', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { RATE_LIMIT_FRAMES: '1/1m' }, // a burst of three
+    })
+    const { a, conversationId } = await service.pair()
+    const socket = await service.connect(a)
+    socket.send({ type: 'read', conversation_id: conversationId })
+    socket.send('{')
+    await socket.settled()
+    socket.send({ type: 'ping' })
+    await socket.next('error')
+    await socket.next('error')
+    expect(await scrape(service, 'hostline_frames_received_total')).toEqual({
+      '{type="read"}': 1,
+      '{type="malformed"}': 1,
+      '{type="ping"}': 1,
+      '{type="refused"}': 1,
+    })
+  })
+
+  test('counts the frames that it sends and those that it drops', async () => {
+    await using service = await startService(listening)
+    const { a, conversationId } = await service.pair()
+    const [one, two] = [await service.connect(a), await service.connect(a)]
+    await service.say(a, conversationId, 'hi')
+    await Promise.all([one.next('new_message'), two.next('new_message')])
+    service.hub.add({
+      userId: 'deaf',
+      sessionId: '',
+      isAdmin: false,
+      wants: () => true,
+      send: () => false,
+      isBehind: () => true,
+      close() {},
+    })
+    service.hub.send(['deaf'], { type: 'new_message' })
+    expect(await scrape(service, 'hostline_frames_sent')).toEqual({ _total: 2 })
+    expect(await scrape(service, 'hostline_frames_dropped')).toEqual({ _total: 1 })
+  })
+
+  test('tells its sockets, and how they ended, by codes of a known number', async () => {
+    await using service = await startService(listening)
+    const { a, b } = await service.pair()
+    const admin = await service.registerAs('admin')
+    const [one, two] = [await service.connect(a), await service.connect(a)]
+    const three = await service.connect(b)
+    const theirs = await service.connect(admin)
+    expect(await scrape(service, 'hostline_socket')).toEqual({ s: 4, _users: 3 })
+    one.close(1000)
+    two.close(4321)
+    theirs.close(4322)
+    await service.call('POST', '/v1/auth/logout', {
+      token: b.token,
+      body: { refresh_token: b.refreshToken },
+    })
+    expect(await three.closed).toBe(4403)
+    await eventually(service, 'hostline_sockets_closed_total', {
+      '{code="1000"}': 1,
+      '{code="other"}': 2,
+      '{code="4403"}': 1,
+    })
+    expect(await scrape(service, 'hostline_socket_users')).toEqual({ '': 0 })
+  })
+})
+
+describe('storage', () => {
+  test('counts and times commits, the writes in them and syncs, and tells the files', async () => {
+    await using service = await startService(listening)
+    const { a, conversationId } = await service.pair()
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => service.say(a, conversationId, `hi ${n}`)),
+    )
+    const { _count: commits = 0, _sum: commitSeconds } = await scrape(
+      service,
+      'hostline_commit_duration_seconds',
+    )
+    const { _count: batches, _sum: writes = 0 } = await scrape(service, 'hostline_commit_writes')
+    const { _count: syncs, _sum: syncSeconds } = await scrape(
+      service,
+      'hostline_sync_duration_seconds',
+    )
+    expect(batches).toBe(commits)
+    expect(writes).toBeGreaterThanOrEqual(23)
+    expect(syncs).toBeWithin(1, commits + 1)
+    expect(commitSeconds).toBeGreaterThan(0)
+    expect(syncSeconds).toBeGreaterThan(0)
+    const { _bytes: database, _log_bytes: log } = await scrape(service, 'hostline_database')
+    expect(database).toBe(Bun.file(join(service.directory, 'hostline.db')).size)
+    expect(log).toBe(Bun.file(join(service.directory, 'hostline.db-wal')).size)
+  })
+
+  test('counts the commits that failed', async () => {
+    await using service = await startService(listening)
+    const { a, conversationId } = await service.pair()
+    expect(await scrape(service, 'hostline_commits_failed')).toEqual({ _total: 0 })
+    service.sqlite.run('PRAGMA max_page_count = 1') // SQLite keeps it at the present size
+    let answer = await service.say(a, conversationId, 'y'.repeat(5_000))
+    for (let n = 0; answer.status === 201 && n < 50; n++) {
+      answer = await service.say(a, conversationId, 'y'.repeat(5_000))
+    }
+    const { _total: failed } = await scrape(service, 'hostline_commits_failed')
+    expect(answer.status).toBe(503)
+    expect(failed).toBeGreaterThan(0)
+  })
+})
+
+describe('jobs', () => {
+  test('are counted by kind and outcome', async () => {
+    await using service = await startService(listening)
+    await service.register()
+    await eventually(service, 'hostline_jobs_total', {
+      '{kind="verification_mail",outcome="done"}': 1,
+    })
+  })
+
+  test('that wait or were given up are told, and how long the oldest has been due', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { SMTP_URL: 'smtp://127.0.0.1:1' },
+    })
+    await service.pair()
+    await eventually(service, 'hostline_jobs_total', {
+      '{kind="verification_mail",outcome="failed"}': 2,
+    })
+    const [dead] = service.sqlite.query('SELECT min(id) FROM outbox').values()[0] ?? []
+    service.sqlite.run('UPDATE outbox SET dead_at = 1 WHERE id = ?', [dead as string])
+    // Held, so that nobody takes it up.
+    service.sqlite.run('UPDATE outbox SET leased_until = ?1 + 60000, run_at = ?1 - 90000', [
+      Date.now(),
+    ])
+    const { _waiting, _dead, _oldest_seconds } = await scrape(service, 'hostline_outbox')
+    expect([_waiting, _dead]).toEqual([1, 1])
+    expect(_oldest_seconds).toBeWithin(90, 120)
+  })
+})
+
+describe('the process', () => {
+  test('tells how late the event loop is, a long standstill by as many samples', async () => {
+    const clock = createTestClock()
+    const metrics = createMetrics('1.2.3', clock)
+    hold(260)
+    clock.advance(50)
+    const read = async () => readSeries(await metrics.text(), 'hostline_event_loop_delay_seconds')
+    const { _count: count = 0, '_bucket{le="0.1"}': short = 0 } = await read()
+    expect(count).toBeGreaterThanOrEqual(5)
+    expect(count - short).toBeGreaterThanOrEqual(3)
+    metrics.stop()
+    clock.advance(50)
+    expect((await read())['_count']).toBe(count)
+  })
+
+  test('tells its version, memory, CPU time, files and start', async () => {
+    await using service = await startService(listening)
+    const told = await scrape(service, 'process_')
+    const now = Date.now() / 1_000
+    expect(told['cpu_seconds_total']).toBeWithin(0.01, 10_000)
+    expect(told['resident_memory_bytes']).toBeWithin(10_000_000, 4_000_000_000)
+    expect(told['start_time_seconds']).toBeWithin(now - 86_400, now)
+    if (process.platform === 'linux') {
+      const { open_fds: open, max_fds: max = 0 } = told
+      expect(open).toBeWithin(5, max)
+    }
+    expect(await scrape(service, 'hostline_build_info')).toEqual({ '{version="0.1.0"}': 1 })
+  })
+})
+
+describe('who may read them', () => {
+  const read = (service: TestService, headers = {}) => service.call('GET', '/metrics', { headers })
+
+  test('this machine alone, in Prometheus text, and not what a proxy on it forwards', async () => {
+    await using service = await startService(listening)
+    const { status, headers } = await read(service)
+    expect([status, headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ])
+    const forwarded = await read(service, { 'x-forwarded-for': '203.0.113.1' })
+    expect([forwarded.status, forwarded.body.error.code]).toEqual([401, 'unauthorized'])
+  })
+
+  test('with METRICS_TOKEN its bearer alone', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { METRICS_TOKEN: 'secret' },
+    })
+    expect((await read(service)).status).toBe(401)
+    expect((await read(service, { authorization: 'Bearer wrong' })).status).toBe(401)
+    expect((await read(service, { authorization: 'Bearer secret' })).status).toBe(200)
+  })
+})
+
+describe.skipIf(!promtool)('promtool (of the package prometheus)', () => {
+  async function check(what: string[], input = '') {
+    const checking = Bun.spawn([promtool ?? '', 'check', ...what], {
+      stdin: new Blob([input]),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const output = [checking.stdout, checking.stderr].map((stream) => new Response(stream).text())
+    return { exitCode: await checking.exited, output: (await Promise.all(output)).join('') }
+  }
+
+  test('finds no fault with the metrics', async () => {
+    await using service = await startService(listening)
+    const { a } = await service.pair()
+    const socket = await service.connect(a)
+    await socket.settled()
+    socket.close()
+    await eventually(service, 'hostline_sockets_closed_total', { '{code="1000"}': 1 })
+    const { body } = await service.call('GET', '/metrics')
+    expect(await check(['metrics'], body)).toEqual({ exitCode: 0, output: '' })
+  })
+
+  test('finds no fault with the example alerts, which name metrics that there are', async () => {
+    const rules = join(import.meta.dir, '../docs/alerts.yml')
+    expect(await check(['rules', rules])).toMatchObject({ exitCode: 0 })
+    await using service = await startService(listening)
+    await service.call('GET', '/healthz')
+    const { body } = await service.call('GET', '/metrics')
+    const named = (await Bun.file(rules).text()).match(/\b(hostline|process)_\w+/g) ?? []
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter((name) => !body.includes(name))).toEqual([])
+  })
 })

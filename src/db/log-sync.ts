@@ -1,4 +1,4 @@
-import { close, fdatasync, openSync } from 'node:fs'
+import { close, fdatasync, fstatSync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 
 /** The write-ahead log of a database as a file that can be synced beside the loop: `fdatasync` runs on the runtime's
@@ -8,6 +8,8 @@ export function openLogSync(databasePath: string) {
   return {
     /** Resolves when everything committed before the call is on the disk. */
     sync: () => promisify(fdatasync)(descriptor),
+    /** In bytes. It shrinks only when the last connection closes. */
+    size: () => fstatSync(descriptor).size,
     close: () => promisify(close)(descriptor),
   }
 }

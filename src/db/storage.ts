@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import type { Log } from '../lib/log.ts'
 import { createCheckpointer } from './checkpointer.ts'
 import type { Connection } from './client.ts'
@@ -9,7 +10,12 @@ type StorageOptions = {
   /** Where checkpoint-worker.ts is. */
   worker: URL
   log: Log
-  onCommit: (size: number) => void
+  /** Told of commits and syncs; times in milliseconds. */
+  counts: {
+    committed: (size: number, milliseconds: number) => void
+    commitFailed: () => void
+    synced: (milliseconds: number) => void
+  }
   onFatal: (error: unknown) => void
   /** In the place of `fdatasync` of the log; called with the real one. */
   sync?: ((real: () => Promise<void>) => Promise<void>) | undefined
@@ -18,17 +24,19 @@ type StorageOptions = {
 
 /** Durable writing on an open database: the writer, the sync of its log, and the checkpoints that keep it short. */
 export function openStorage(options: StorageOptions) {
-  const { connection, worker, log, onCommit, onFatal, sync, maxPending } = options
+  const { connection, worker, log, counts, onFatal, sync, maxPending } = options
   const { sqlite, path } = connection
   const logFile = openLogSync(path)
   const checkpointer = createCheckpointer({ sqlite, path, worker, log, onFatal })
   const writer = createWriter({
     sqlite,
     sync: sync ? () => sync(logFile.sync) : logFile.sync,
-    onCommit(size) {
+    onCommit(size, milliseconds) {
       checkpointer.committed(size)
-      onCommit(size)
+      counts.committed(size, milliseconds)
     },
+    onCommitFailure: counts.commitFailed,
+    onSync: counts.synced,
     onFatal,
     log,
     ...(maxPending !== undefined && { maxPending }),
@@ -42,6 +50,8 @@ export function openStorage(options: StorageOptions) {
       await writer.write(() => connection.touch()).catch(() => undefined)
       return writer.isHealthy()
     },
+    /** How large the files are. */
+    stats: () => ({ databaseBytes: statSync(path).size, logBytes: logFile.size() }),
     async close() {
       await writer.close()
       await checkpointer.close()

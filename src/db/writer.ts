@@ -20,8 +20,12 @@ export type WriterOptions = {
   sqlite: Database
   /** Makes every commit so far safe against a power cut. */
   sync: () => Promise<void>
-  /** Called after each commit with the number of functions in it. */
-  onCommit: (size: number) => void
+  /** Called after each commit with the number of functions in it and how long it held the loop. */
+  onCommit: (size: number, milliseconds: number) => void
+  /** Called when a commit was given up. */
+  onCommitFailure?: () => void
+  /** Called after each sync with how long it took. */
+  onSync?: (milliseconds: number) => void
   /** A sync failed: no promise can be kept any more and the process must end. */
   onFatal: (error: unknown) => void
   log: Log
@@ -82,6 +86,7 @@ export function createWriter(options: WriterOptions): Writer {
     flushScheduled = false
     const batch = queued.slice(0, maxBatch)
     queued = queued.slice(maxBatch)
+    const startedAt = performance.now()
     try {
       commitBatch(batch)
     } catch (error) {
@@ -89,12 +94,13 @@ export function createWriter(options: WriterOptions): Writer {
       else fail(batch, error)
       return
     }
+    const milliseconds = performance.now() - startedAt
     busySince = undefined
     if (!healthy) log.info('writing works again')
     healthy = true
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
-    onCommit(batch.length)
+    onCommit(batch.length, milliseconds)
     if (queued.length > 0) scheduleFlush()
   }
 
@@ -137,6 +143,7 @@ export function createWriter(options: WriterOptions): Writer {
     if (sqlite.inTransaction) rollback.run()
     if (healthy) log.error('a commit failed, nothing of it was written', { error })
     healthy = false
+    options.onCommitFailure?.()
     for (const task of batch) task.reject(unavailable('the commit failed', error))
     done(batch.length)
     if (queued.length > 0) scheduleFlush()
@@ -147,6 +154,7 @@ export function createWriter(options: WriterOptions): Writer {
     while (unsynced.length > 0) {
       const covered = unsynced
       unsynced = []
+      const startedAt = performance.now()
       try {
         await sync()
       } catch (error) {
@@ -154,6 +162,7 @@ export function createWriter(options: WriterOptions): Writer {
         onFatal(error)
         return
       }
+      options.onSync?.(performance.now() - startedAt)
       for (const task of covered) task.settle()
       done(covered.length)
     }

@@ -14,6 +14,8 @@ import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
 export type Claims = { userId: string; sessionId: string; expiresAt: number }
 
 export type RoutePolicy = {
+  /** The pattern, such as /v1/chat/conversations/:id. */
+  path: string
   access: Access
   limit: RouteLimit
   scope: ServiceScope | undefined
@@ -36,6 +38,8 @@ export type PipelineOptions = {
   findServiceKey: (key: string) => ServiceKey | undefined
   loadServiceKey: (key: string) => ServiceKey | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
+  /** Told which route a request is for, whatever becomes of it. */
+  noteRoute: (request: Request, route: RoutePolicy) => void
 }
 
 // `path` is what the router will look at: there at run time, missing in the framework's type.
@@ -52,6 +56,8 @@ export function createPipeline(options: PipelineOptions) {
     const headers = context.set.headers
     const exchange = begin(context)
     context.exchange = exchange
+    const route = options.findRoute(request.method, path)
+    if (route) options.noteRoute(request, route)
     Object.assign(headers, corsHeaders(request.headers, options.corsOrigins))
     if (isPreflight(request)) {
       Object.assign(headers, preflightHeaders)
@@ -59,7 +65,6 @@ export function createPipeline(options: PipelineOptions) {
     }
     exchange.earlyBody = await guard(context, exchange)
 
-    const route = options.findRoute(request.method, path)
     const bearer = await identify(route?.access, request)
     countRequest(route?.limit ?? 'default', bearer, exchange, headers)
     if (!route) throw new AppError('not_found')

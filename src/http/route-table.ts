@@ -5,7 +5,7 @@ import type { Access, RouteLimit } from './exchange.ts'
 import type { RoutePolicy } from './pipeline.ts'
 
 /** A route and the options that each one must name. */
-export type DescribedRoute = RoutePolicy & { method: string; path: string }
+export type DescribedRoute = RoutePolicy & { method: string }
 
 type Hooks = { access?: Access; limit?: RouteLimit; scope?: ServiceScope }
 
@@ -23,7 +23,7 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
 /** Finds the policy of a request before the framework routes it; HEAD counts as GET. */
 export function createRouteFinder(routes: readonly DescribedRoute[]) {
   const router = new Memoirist<RoutePolicy>()
-  for (const { method, path, ...policy } of routes) router.add(method, path, policy)
+  for (const { method, ...policy } of routes) router.add(method, policy.path, policy)
   return (method: string, path: string): RoutePolicy | undefined =>
     router.find(method === 'HEAD' ? 'GET' : method, path)?.store
 }

@@ -1,4 +1,18 @@
-import { and, asc, count, eq, inArray, isNotNull, isNull, lt, lte, min, or, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  count,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import type { Orm } from '../db/client.ts'
 import { outbox } from '../db/schema.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -28,8 +42,11 @@ export type OutboxJobs = {
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect
 
-/** How the queue stands: for `hostline check` and whoever watches. Age in milliseconds. */
+/** How the queue stands: for `hostline check` and whoever watches. Counts go up to 10,000, age is in milliseconds. */
 export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
+
+// Whoever watches asks often, and must not make a long queue longer.
+const countedAtMost = 10_000
 
 export type Outbox = ReturnType<typeof createOutbox>
 
@@ -59,6 +76,26 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     .orderBy(asc(outbox.runAt), asc(outbox.id))
     .limit(sql.placeholder('limit'))
     .prepare()
+  const waiting = countSome(isNull(outbox.deadAt))
+  const dead = countSome(isNotNull(outbox.deadAt))
+  // The index begins with the kind: the oldest of each kind is one step in it.
+  const firstAfter = orm
+    .select({ kind: outbox.kind, runAt: outbox.runAt })
+    .from(outbox)
+    .where(and(isNull(outbox.deadAt), gt(outbox.kind, sql.placeholder('kind'))))
+    .orderBy(asc(outbox.kind), asc(outbox.runAt))
+    .limit(1)
+    .prepare()
+
+  function countSome(which: SQL) {
+    const some = orm
+      .select({ one: sql`1`.as('one') })
+      .from(outbox)
+      .where(which)
+      .limit(countedAtMost)
+      .as('some')
+    return orm.select({ n: count() }).from(some).prepare()
+  }
 
   return {
     /** Notes a job, for now or for later. */
@@ -106,17 +143,15 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
       orm.update(outbox).set({ leasedUntil: null }).where(isNotNull(outbox.leasedUntil)).run()
     },
     stats(): OutboxStats {
-      const waiting = orm
-        .select({ n: count(), oldest: min(outbox.runAt) })
-        .from(outbox)
-        .where(isNull(outbox.deadAt))
-        .get()
-      const dead = orm.select({ n: count() }).from(outbox).where(isNotNull(outbox.deadAt)).get()
-      const oldest = waiting?.oldest ?? clock.now()
+      const now = clock.now()
+      let oldest = now
+      for (let first = firstAfter.get({ kind: '' }); first; first = firstAfter.get(first)) {
+        oldest = Math.min(oldest, first.runAt)
+      }
       return {
-        waiting: waiting?.n ?? 0,
-        dead: dead?.n ?? 0,
-        oldestAge: Math.max(0, clock.now() - oldest),
+        waiting: waiting.get()?.n ?? 0,
+        dead: dead.get()?.n ?? 0,
+        oldestAge: now - oldest,
       }
     },
   }

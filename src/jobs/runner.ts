@@ -13,6 +13,9 @@ export type JobHandler<K extends JobKind> = (
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
+/** What became of a run of a job: again is a share of its work, failed is tried again later. */
+export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
+
 /** A failure that trying again cannot mend. */
 export class PermanentFailure extends Error {}
 
@@ -34,6 +37,8 @@ type RunnerOptions = {
   log: Log
   /** 0 ≤ n < 1 */
   random: () => number
+  /** Told of every run, once its outcome is kept. */
+  onOutcome?: (kind: string, outcome: JobOutcome) => void
 }
 
 const pollMilliseconds = 500
@@ -47,7 +52,8 @@ const longestDelayMilliseconds = 3_600_000
 
 /** Works the outbox off: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
  *  runner on a database, so what was leased when it starts belonged to a process that died. */
-export function startRunner({ outbox, handlers, write, clock, log, random }: RunnerOptions) {
+export function startRunner(options: RunnerOptions) {
+  const { outbox, handlers, write, clock, log, random } = options
   const running = new Map<string, { kind: string; work: Promise<void> }>()
   const kinds = Object.keys(handlers) as JobKind[]
   let isClaiming = false
@@ -95,29 +101,34 @@ export function startRunner({ outbox, handlers, write, clock, log, random }: Run
   }
 
   async function run(job: Job) {
+    options.onOutcome?.(job.kind, await settle(job))
+  }
+
+  async function settle(job: Job): Promise<JobOutcome> {
     let outcome: Awaited<ReturnType<JobHandler<JobKind>>>
     try {
       const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
       const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
       outcome = await handle(payload, { id: job.id, isStopping: () => isStopped })
     } catch (error) {
-      await write(() => fail(job, error))
-      return
+      return write(() => fail(job, error))
     }
     const again = outcome?.againAfterMilliseconds
     await write(() => (again === undefined ? outbox.finish(job.id) : outbox.requeue(job.id, again)))
+    return again === undefined ? 'done' : 'again'
   }
 
-  function fail({ id, kind, attempts }: Job, error: unknown) {
+  function fail({ id, kind, attempts }: Job, error: unknown): JobOutcome {
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof PermanentFailure || attempts >= maxAttempts) {
       log.error('a job was given up', { job: id, kind, attempts, reason })
       outbox.bury(id, reason)
-      return
+      return 'given_up'
     }
     log.warn('a job failed and is tried again', { job: id, kind, attempts, reason })
     const asked = error instanceof RetryLater ? error.afterMilliseconds : 0
     outbox.postpone(id, clock.now() + Math.max(asked, delay(attempts)), reason)
+    return 'failed'
   }
 
   // Doubling, with a spread of a fifth either way so that what failed together does not come back together.

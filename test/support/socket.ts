@@ -67,8 +67,8 @@ export class TestSocket {
     await this.next('pong')
   }
 
-  close(): void {
-    this.#socket.close()
+  close(code = 1000): void {
+    this.#socket.close(code)
   }
 }
 

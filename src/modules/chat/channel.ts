@@ -21,6 +21,14 @@ type ChatChannelOptions = {
   frameLimit: Limit | 'off'
   /** The person behind an access token, unless it is invalid or they are shut out. */
   authenticate: (token: string) => Promise<Caller | undefined>
+  counts: ChannelCounts
+}
+
+/** Told of what passes. */
+type ChannelCounts = {
+  received: (type: ClientFrame['type'] | 'malformed' | 'refused') => void
+  sent: () => void
+  closed: (code: number) => void
 }
 
 export type ChatChannel = ReturnType<typeof createChatChannel>
@@ -33,7 +41,7 @@ const sweepMilliseconds = 1_000
 
 /** The chat channel of spec 6.1: one connection per socket, frames in their order, errors as frames. */
 export function createChatChannel(options: ChatChannelOptions) {
-  const { chat, hub, clock, log, frameLimit, authenticate } = options
+  const { chat, hub, clock, log, frameLimit, authenticate, counts } = options
   const connections = new Set<Connection>()
   const running = new Set<Promise<void>>()
   let draining = false
@@ -44,6 +52,7 @@ export function createChatChannel(options: ChatChannelOptions) {
     const now = clock.now()
     const waitMilliseconds = connection.countFrame(now)
     if (waitMilliseconds > 0) {
+      counts.received('refused')
       refuse(connection, parseFrame(data), rateLimited(waitMilliseconds))
       if (connection.isFlooding(now)) connection.close(closeCodes.tooManyFrames)
       return
@@ -51,6 +60,7 @@ export function createChatChannel(options: ChatChannelOptions) {
     const value = parseFrame(data)
     const frame = decode(connection, value)
     if (!frame) return
+    counts.received(frame.type)
     const work = perform(connection, frame)
       .catch((error: unknown) => refuse(connection, frame, error))
       .finally(() => running.delete(work))
@@ -61,6 +71,7 @@ export function createChatChannel(options: ChatChannelOptions) {
     try {
       return decodeFrame(value)
     } catch (error) {
+      counts.received('malformed')
       refuse(connection, value, error)
       if (connection.isGibberish(clock.now())) connection.close(closeCodes.malformedFrames)
       return undefined
@@ -129,7 +140,8 @@ export function createChatChannel(options: ChatChannelOptions) {
     },
     message: (socket, data) => receive(socket.data, data),
     drain: (socket) => socket.data.drained(),
-    close(socket) {
+    close(socket, code) {
+      counts.closed(code)
       socket.data.detach()
       connections.delete(socket.data)
       hub.remove(socket.data)
@@ -140,7 +152,7 @@ export function createChatChannel(options: ChatChannelOptions) {
     handlers,
     /** What a new connection starts with. */
     connect: (caller: Caller, wishes: ConnectionWishes) =>
-      new Connection(caller, wishes, frameLimit, clock.now()),
+      new Connection(caller, wishes, { frameLimit, now: clock.now(), onSent: counts.sent }),
     /** Takes no more frames, waits until those taken are answered, and closes every socket with 1001. */
     async drain() {
       draining = true

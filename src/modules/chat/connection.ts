@@ -20,6 +20,9 @@ export type ConnectionWishes = {
   since: string | undefined
 }
 
+/** What holds for every connection; `onSent` is told of each frame that the socket took. */
+type Terms = { frameLimit: Limit | 'off'; now: number; onSent: () => void }
+
 const burstFactor = 3
 const expiryGraceMilliseconds = 30_000
 const refusedLimit: Limit = { count: 49, windowMilliseconds: 60_000 }
@@ -42,11 +45,12 @@ export class Connection implements Peer {
   #sessionId: string
   #expiresAt: number
   #socket: ServerWebSocket<Connection> | undefined
+  readonly #onSent: () => void
   readonly #bucket: TokenBucket | undefined
   readonly #refused = new SlidingWindow()
   readonly #malformed = new SlidingWindow()
 
-  constructor(caller: Caller, wishes: ConnectionWishes, frameLimit: Limit | 'off', now: number) {
+  constructor(caller: Caller, wishes: ConnectionWishes, { frameLimit, now, onSent }: Terms) {
     this.userId = caller.userId
     this.isAdmin = caller.role === 'admin'
     this.locale = wishes.locale
@@ -55,6 +59,7 @@ export class Connection implements Peer {
     if (wishes.since !== undefined) this.#held = []
     this.#sessionId = caller.sessionId
     this.#expiresAt = caller.expiresAt
+    this.#onSent = onSent
     if (frameLimit === 'off') return
     const { count, windowMilliseconds } = frameLimit
     const rule = {
@@ -164,7 +169,9 @@ export class Connection implements Peer {
 
   // The socket answers 0 for a dropped frame, and closes by itself when too much is unsent.
   #transmit(text: string): boolean {
-    return this.#socket !== undefined && this.#socket.send(text) !== 0
+    const isSent = this.#socket !== undefined && this.#socket.send(text) !== 0
+    if (isSent) this.#onSent()
+    return isSent
   }
 
   #unsentBytes() {
