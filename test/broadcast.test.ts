@@ -108,6 +108,16 @@ describe('a broadcast', () => {
     expect(await completed(body.id)).toMatchObject({ recipients_count: 119, delivered_count: 119 })
   })
 
+  test('ends with the right to send it', async () => {
+    await using started = await startHost(300)
+    const { service, host, broadcast, completed } = started
+    const { body } = await broadcast({ body: 'spam' })
+    service.sqlite.run('UPDATE users SET email_verified = 0 WHERE id = ?', [host.id])
+    const { recipients_count, delivered_count } = await completed(body.id)
+    expect(recipients_count).toBe(delivered_count)
+    expect(delivered_count).toBeLessThan(300)
+  })
+
   test('comes as a frame to followers who are online, and not as an echo to the host', async () => {
     await using started = await startHost(0, { listen: true })
     const { service, host, broadcast } = started

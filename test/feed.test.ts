@@ -44,6 +44,7 @@ describe('service keys', () => {
     [{ name: 'x'.repeat(81) }, 'name'],
     [{ name: 'payments', scopes: ['everything'] }, 'scopes'],
     [{ name: 'payments', scopes: 'calls' }, 'scopes'],
+    [{ name: 'payments', scopes: [] }, 'scopes'],
   ])('are refused as %j', async (body, field) => {
     await using service = await startService()
     const { token } = await service.registerAs('admin')
@@ -248,6 +249,7 @@ describe('calls', () => {
     [['active', 'active'], true],
     [['active', 'ended'], false],
     [['active', 'ringing'], true],
+    [['active', 'missed'], true],
     [['ended', 'active'], false],
     [['missed', 'active'], false],
     [['ended', 'ended', 'ringing', 'active'], false],
@@ -345,7 +347,9 @@ describe('calls', () => {
     expect(codeOf(await feed('PUT', '/calls/call-1', body))).toEqual([409, 'conflict'])
     const oneself = { state: 'active', host_id: host.id, guest_id: host.id }
     expect((await feed('PUT', '/calls/c2', oneself)).status).toBe(400)
-    expect((await feed('PUT', `/calls/${'x'.repeat(129)}`, body)).status).toBe(404)
+    for (const id of ['x'.repeat(129), '%zz', '%00', '%0a']) {
+      expect((await feed('PUT', `/calls/${id}`, body)).status).toBe(404)
+    }
   })
 
   test('are asked for by nobody unless configured', async () => {

@@ -39,6 +39,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     announcement: nothing,
     notification: nothing,
     notification_mail: nothing,
+    urgent_push: nothing,
     notification_push: nothing,
     message_push: nothing,
   }

@@ -179,9 +179,8 @@ describe('the feed', () => {
     [{ data: { currency: 'euro' } }, 'data'],
     [{ data: { follower_id: 'nobody' } }, 'data'],
     [{ data: { call_session_id: '' } }, 'data'],
-    [{ data: { google_key: 'x' } }, 'data'],
-    [{ data: { from: 'x' } }, 'data'],
-    [{ data: { 'Not-A-Key': 'x' } }, 'data'],
+    [{ data: { 'not a key': 'x' } }, 'data'],
+    [{ data: { '': 'x' } }, 'data'],
     [{ data: { long: 'x'.repeat(2_048) } }, 'data'],
   ])('refuses %j', async (wrong, field) => {
     await using fed = await startFed()
@@ -342,6 +341,13 @@ describe('preferences', () => {
     },
   )
 
+  test('of types that are not known yet are left alone', async () => {
+    await using fed = await startFed()
+    const { token } = fed.ada
+    const body = { future: null, newer: { in_app: 'x' } }
+    expect((await fed.service.call('PUT', preferences, { token, body })).status).toBe(200)
+  })
+
   test.each([{ broadcast: true }, { broadcast: { push: 'no' } }])('%j is refused', async (body) => {
     await using fed = await startFed()
     const { token } = fed.ada
@@ -428,7 +434,14 @@ describe('an announcement of an admin', () => {
     ])
     const again = await announce({ data: { link: 'x' }, client_id: 'a1' })
     expect([again.body, again.headers.get('idempotent-replayed')]).toEqual([body, 'true'])
-    expect((await announce({ title: 'Else', client_id: 'a1' })).status).toBe(409)
+    for (const other of [
+      { title: 'Else' },
+      { data: { link: 'y' } },
+      { audience: 'role', role: 'admin' },
+      { audience: 'users', user_ids: [ada.id] },
+    ]) {
+      expect((await announce({ client_id: 'a1', ...other })).status).toBe(409)
+    }
     const { data } = await listOf(service, ada)
     expect(data).toEqual([
       expect.objectContaining({
@@ -461,6 +474,20 @@ describe('an announcement of an admin', () => {
     })
     const counts = 'SELECT count(*) AS n, count(DISTINCT user_id) AS people FROM notifications'
     expect(service.sqlite.query(counts).get()).toEqual({ n: 71, people: 71 })
+  })
+
+  test('ends when its sender is no admin any more', async () => {
+    await using started = await startAdmin(70)
+    const { service, admin, announce } = started
+    const { body } = await announce({})
+    service.sqlite.run("UPDATE users SET role = 'user' WHERE id = ?", [admin.id])
+    const { token } = await service.registerAs('admin', 'successor')
+    const path = `/v1/admin/notifications/${body.broadcast_id}`
+    for (;;) {
+      const { status, delivered_count } = (await service.call('GET', path, { token })).body
+      if (status === 'completed') return expect(delivered_count).toBeLessThan(70)
+      await Bun.sleep(5)
+    }
   })
 
   test('to a role or to single users reaches those alone', async () => {

@@ -95,7 +95,12 @@ describe('FCM', () => {
         authorization: 'Bearer access-1',
         message: {
           ...common,
-          android: { priority: 'HIGH', ttl: '45s', collapse_key: 'call-c1' },
+          android: {
+            priority: 'HIGH',
+            ttl: '45s',
+            collapse_key: 'call-c1',
+            notification: { tag: 'call-c1' },
+          },
         },
       },
     ])
@@ -130,7 +135,10 @@ describe('FCM', () => {
   test('a browser behind FCM gets the headers of Web Push', async () => {
     await using fcm = startFcm()
     await fcm.push(web)
-    const webpush = { headers: { TTL: '45', Urgency: 'high', Topic: 'call-c1' } }
+    const webpush = {
+      headers: { TTL: '45', Urgency: 'high', Topic: 'call-c1' },
+      notification: { tag: 'call-c1' },
+    }
     expect(fcm.sends.map(({ message }) => message)).toEqual([{ ...common, webpush }])
   })
 
@@ -377,6 +385,7 @@ describe('Web Push', () => {
           body: 'Pick up',
           data: { call_session_id: 'c1', type: 'call_incoming' },
           badge: 3,
+          tag: 'call-c1',
         },
       },
     ])

@@ -84,6 +84,19 @@ describe('push tokens', () => {
     expect([kept.includes('device-0'), kept.includes('device-1')]).toEqual([true, false])
   })
 
+  test('of ended sessions take no place from those in use', async () => {
+    await using service = await startService()
+    const phone = await service.register()
+    await registerDevice(service, phone, 'phone')
+    const laptop = await service.login(phone.email)
+    for (let n = 0; n < 24; n++) await registerDevice(service, laptop, `laptop-${n}`)
+    const body = { refresh_token: laptop.refreshToken }
+    await service.call('POST', '/v1/auth/logout', { token: laptop.token, body })
+    await registerDevice(service, phone, 'tablet')
+    const kept = (await devicesOf(service, phone)).map(({ token }: { token: string }) => token)
+    expect(kept).toEqual(['tablet', 'phone'])
+  })
+
   test('end with the session that registered them, and with no other', async () => {
     await using service = await startService()
     const phone = await service.register()
@@ -222,7 +235,7 @@ describe('a notification', () => {
       expect.objectContaining({ token: 'tablet', ...told }),
     ])
     const [pushed] = push.pushed
-    expect(pushed?.payload).toEqual({ ...told.notification, data: told.data, badge: 1 })
+    expect(pushed?.payload).toEqual({ ...told.notification, data: told.data, badge: 1, tag: id })
     await until(() => (all.waiting() as { n: number }).n === 0)
     expect(google.grants).toHaveLength(1)
   })
@@ -309,22 +322,67 @@ describe('a notification', () => {
     await using mails = await startMailServer()
     await using all = await startPushing({ environment: { SMTP_URL: mails.url } })
     const { service, ada, google, push, notify, until } = all
-    for (let n = 0; n < 20; n++) {
-      await registerDevice(service, ada, JSON.stringify(await push.subscribe()), 'web')
+    const devicesOf = async (token: string) => {
+      for (let n = 0; n < 24; n++) {
+        await registerDevice(service, { token }, JSON.stringify(await push.subscribe()), 'web')
+      }
     }
-    push.tell(...Array(20).fill('hang'))
+    push.tell(...Array(60).fill('hang'))
+    await devicesOf(ada.token)
     await registerDevice(service, ada, 'tablet')
-    const before = mails.mails.length
     await notify({})
-    await until(() => google.sends.length === 1 && push.pushed.length === 8)
+    await until(() => google.sends.length === 1 && push.pushed.length === 24)
+    const bob = await service.register('bob')
+    await devicesOf(bob.token)
+    await notify({ user_id: bob.id })
+    await notify({ type: 'broadcast' })
+    const before = mails.mails.length
     await service.register('newcomer') // whose mail goes out at once
-    await until(() => mails.mails.length > before)
-    expect(push.pushed).toHaveLength(8)
+    await until(() => google.sends.length === 2 && mails.mails.length > before)
+    expect(push.pushed).toHaveLength(24)
+  })
+
+  test('of an incoming call does not stand behind news for everybody', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, notify, until } = all
+    await registerDevice(service, ada, 'tablet')
+    google.tellFcm(...Array(24).fill('hang'))
+    for (let n = 0; n < 40; n++) await notify({ type: 'broadcast' })
+    await until(() => google.sends.length === 24)
+    const { body } = await notify({ type: 'call_incoming' })
+    await until(() => google.sends.length === 25)
+    expect(google.sends[24]?.message).toMatchObject({
+      data: { notification_id: body.data[0].id, type: 'call_incoming' },
+    })
+  })
+
+  test('that a service refuses leaves nothing behind, also not its reserved words', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, notify, until } = all
+    await registerDevice(service, ada, 'tablet')
+    google.tellFcm({ status: 400, body: {} })
+    await notify({ data: { from: 'x', google_key: 'y', camelCase: 'z' } })
+    await until(() => (all.waiting() as { n: number }).n === 0)
+    const { data } = (google.sends[0]?.message as { data: object } | undefined) ?? { data: {} }
+    expect(Object.keys(data).sort()).toEqual(['camelCase', 'notification_id', 'type'])
+    expect(service.log()).not.toContain('given up')
+  })
+
+  test('that hangs does not hold up the end of the service', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, notify, until } = all
+    await registerDevice(service, ada, 'tablet')
+    google.tellFcm('hang')
+    await notify({})
+    await until(() => google.sends.length === 1)
+    const startedAt = performance.now()
+    await service.stop()
+    expect(performance.now() - startedAt).toBeLessThan(6_000)
   })
 })
 
 describe('a restart in the middle of pushing', () => {
-  type Sent = { token: string; android: { collapse_key: string } }
+  type Sent = { token: string; android: { notification: { tag: string } } }
 
   /** Twenty devices are told of one notification; the server is ended when some have been, and starts again. */
   async function restartWith(signal: 'SIGKILL' | 'SIGTERM') {
@@ -362,9 +420,9 @@ describe('a restart in the middle of pushing', () => {
       const { sent } = await restartWith(signal)
       expect(new Set(sent.map(({ token }) => token)).size).toBe(20)
       // What a device gets again replaces what it has.
-      expect(new Set(sent.map(({ android }) => android.collapse_key)).size).toBe(1)
-      // At most what was on its way, or failed, when the process died.
-      expect(sent.length).toBeLessThanOrEqual(signal === 'SIGKILL' ? 30 : 22)
+      expect(new Set(sent.map(({ android }) => android.notification.tag)).size).toBe(1)
+      // Twice only what was on its way when the process was killed; two failed and were tried again.
+      expect(sent.length).toBeLessThanOrEqual(signal === 'SIGKILL' ? 42 : 22)
     },
     20_000,
   )
@@ -390,6 +448,20 @@ describe('a chat message', () => {
       data: { conversation_id, type: 'chat_message' },
       android: { collapse_key: conversation_id, priority: 'HIGH' },
     })
+  })
+
+  test('that a newer one follows is not pushed, and never shown after it', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, until, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register('bob')
+    const conversationId = await service.openConversation(bob, ada)
+    for (const text of ['one', 'two', 'three']) await service.say(bob, conversationId, text)
+    await until(() => google.sends.length > 0)
+    await settle()
+    expect(google.sends.map(({ message }) => message)).toEqual([
+      expect.objectContaining({ notification: { title: 'bob', body: 'three' } }),
+    ])
   })
 
   test('is not pushed to somebody who is online, or who has read it meanwhile', async () => {
@@ -449,6 +521,29 @@ describe('mail about answers of the support', () => {
     expect(mail?.text).toContain('Try <b>again</b>.')
     expect(mail?.text).toContain('&lt;b&gt;again')
     expect(mail?.text).toContain('Or wait.')
+  })
+
+  test('is one mail for answers of the same moment, whatever else is unread', async () => {
+    await using desk = await startDesk()
+    const { clock, toAda, notify, answer, settle, until } = desk
+    for (let n = 0; n < 60; n++) await notify({ type: 'follow_new' })
+    for (const text of ['One.', 'Two.', 'Three.']) await answer(text)
+    clock.advance(200_000)
+    await until(() => toAda().length > 0)
+    await settle()
+    expect(toAda().map(({ raw }) => /^Subject: (.*)$/m.exec(raw)?.[1]?.trim())).toEqual([
+      'Support has answered: Help (3)',
+    ])
+  })
+
+  test('does not come to somebody who is shut out', async () => {
+    await using desk = await startDesk()
+    const { service, ada, clock, toAda, answer, settle } = desk
+    await answer('Hello?')
+    service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [ada.id])
+    clock.advance(200_000)
+    await settle()
+    expect(toAda()).toEqual([])
   })
 
   test('does not come to who has read it, or does not want it', async () => {

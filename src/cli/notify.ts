@@ -19,7 +19,7 @@ export async function notify(args: string[], terminal: Terminal): Promise<void> 
     data: { type: 'string' },
   })
   refuseArguments(positionals)
-  const { title, body } = values
+  const [title, body] = [values.title?.trim(), values.body?.trim()]
   const email = normalizeEmail(values.email ?? '')
   if (email === undefined) throw wrongUsage('notify needs --email with an e-mail address')
   const type = parseType(values.type)
@@ -42,7 +42,7 @@ function parseType(text: string | undefined): NotificationType {
 
 function parseData(text = '{}'): Record<string, string> {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text) ?? {}
   } catch {
     throw wrongUsage('--data must be a JSON object')
   }

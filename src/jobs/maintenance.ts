@@ -1,7 +1,14 @@
 import { inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../db/client.ts'
-import { calls, notifications, oneTimeTokens, refreshTokens, sessions } from '../db/schema.ts'
+import {
+  calls,
+  notifications,
+  oneTimeTokens,
+  outbox,
+  refreshTokens,
+  sessions,
+} from '../db/schema.ts'
 import type { Write } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -11,6 +18,7 @@ const hour = 3_600_000
 const sessionMilliseconds = 31 * 24 * hour
 /** Longer than any report about a call can be late. */
 const callMilliseconds = 30 * 24 * hour
+const deadJobMilliseconds = 30 * 24 * hour
 const readMilliseconds = 90 * 24 * hour
 const unreadMilliseconds = 180 * 24 * hour
 /** Rows in one transaction: short enough for the loop. */
@@ -45,6 +53,7 @@ export function startMaintenance({ orm, write, clock, log }: MaintenanceOptions)
     deletion(sessions.id, sessions.lastUsedAt, sessionMilliseconds),
     notificationDeletion(readMilliseconds, sql`read_at IS NOT NULL`),
     notificationDeletion(unreadMilliseconds, sql`TRUE`),
+    deletion(outbox.id, outbox.deadAt, deadJobMilliseconds),
     deletion(calls.id, calls.updatedAt, callMilliseconds),
   ]
 

@@ -35,6 +35,8 @@ export type OutboxJobs = {
     data: Record<string, string>
   }
   notification_mail: { user_id: string; notification_id: string }
+  /** For what is of no use a minute later. */
+  urgent_push: { user_id: string; push_token_id: string; notification_id: string }
   notification_push: { user_id: string; push_token_id: string; notification_id: string }
   message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
 }
@@ -120,9 +122,11 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     finish(id: string): void {
       orm.delete(outbox).where(eq(outbox.id, id)).run()
     },
-    /** The job is not done and is due again after a while; what it has survived no longer counts. */
+    /** The job is not done and is due again after a while; this take was no attempt. */
     requeue(id: string, delayMilliseconds: number): void {
-      const changes = { runAt: clock.now() + delayMilliseconds, leasedUntil: null, attempts: 0 }
+      const runAt = clock.now() + delayMilliseconds
+      const attempts = sql`${outbox.attempts} - 1`
+      const changes = { runAt, leasedUntil: null, attempts }
       orm.update(outbox).set(changes).where(eq(outbox.id, id)).run()
     },
     /** The job failed and is due again at `runAt`. */

@@ -6,10 +6,10 @@ import type { Job, JobKind, Outbox, OutboxJobs } from './outbox.ts'
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
  *  A job may run again after a crash: `id` is the same then, for whoever can tell doubles apart by it.
  *  One that is not done, a long one after a share of its work or as soon as it `isStopping`, answers after how long to
- *  go on; that is no failure. */
+ *  go on; that is no failure. What still waits for somebody when the process has waited long enough is told by `signal`. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
-  job: { id: string; isStopping: () => boolean },
+  job: { id: string; isStopping: () => boolean; signal: AbortSignal },
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
@@ -43,12 +43,17 @@ type RunnerOptions = {
 
 const pollMilliseconds = 500
 /** Jobs of one kind that run at the same time: no kind waits for another. */
-const atOnce: Partial<Record<JobKind, number>> = { notification_push: 32, message_push: 32 }
+const atOnce: Partial<Record<JobKind, number>> = {
+  urgent_push: 32,
+  notification_push: 32,
+  message_push: 32,
+}
 const usuallyAtOnce = 4
 const leaseMilliseconds = 120_000
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
+const stopPatienceMilliseconds = 4_000
 
 /** Works the outbox off: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
  *  runner on a database, so what was leased when it starts belonged to a process that died. */
@@ -60,6 +65,7 @@ export function startRunner(options: RunnerOptions) {
   let isAskedAgain = false
   let isStopped = false
   let isReleased = false
+  const impatience = new AbortController()
 
   async function look() {
     isAskedAgain = isClaiming
@@ -109,7 +115,11 @@ export function startRunner(options: RunnerOptions) {
     try {
       const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
       const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
-      outcome = await handle(payload, { id: job.id, isStopping: () => isStopped })
+      outcome = await handle(payload, {
+        id: job.id,
+        isStopping: () => isStopped,
+        signal: impatience.signal,
+      })
     } catch (error) {
       return write(() => fail(job, error))
     }
@@ -144,7 +154,9 @@ export function startRunner(options: RunnerOptions) {
     async stop() {
       isStopped = true
       stopPolling()
+      const timer = setTimeout(() => impatience.abort(), stopPatienceMilliseconds)
       await Promise.all([...running.values()].map(({ work }) => work))
+      clearTimeout(timer)
     },
   }
 }

@@ -63,6 +63,8 @@ function androidPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
     priority: urgency === 'high' ? 'HIGH' : 'NORMAL',
     ttl: `${ttlSeconds}s`,
     collapse_key: collapseKey,
+    // What is shown already gives way to what has the same tag; the key alone is for what waits.
+    notification: collapseKey === undefined ? undefined : { tag: collapseKey },
   }
 }
 
@@ -80,7 +82,8 @@ function apnsPart({ urgency, ttlSeconds, collapseKey, badge }: PushMessage, now:
 
 function webPushPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
   const topic = collapseKey === undefined ? undefined : topicOf(collapseKey)
-  return { headers: { TTL: String(ttlSeconds), Urgency: urgency, Topic: topic } }
+  const notification = collapseKey === undefined ? undefined : { tag: collapseKey }
+  return { headers: { TTL: String(ttlSeconds), Urgency: urgency, Topic: topic }, notification }
 }
 
 // 401 may also speak of the credentials for Apple or the browsers, which another access token would not change.

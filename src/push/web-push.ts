@@ -21,7 +21,7 @@ type WebPushOptions = {
 }
 
 /** Sends to browsers through the push services of their makers (RFC 8030). The service worker finds
- *  `{title, body, data, badge?}` in the event; `data` carries the `type`, as with FCM. */
+ *  `{title, body, data, badge?, tag?}` in the event; `data` carries the `type`, as with FCM. */
 export function createWebPushDriver(options: WebPushOptions): PushDriver<WebPushTarget> {
   const { isAllowed, clock, timeoutMilliseconds = usualTimeoutMilliseconds } = options
   const authorize = createVapid(options)
@@ -36,8 +36,8 @@ export function createWebPushDriver(options: WebPushOptions): PushDriver<WebPush
   }
 }
 
-function plaintextOf({ title, body, data, type, badge }: PushMessage) {
-  const text = JSON.stringify({ title, body, data: { ...data, type }, badge })
+function plaintextOf({ title, body, data, type, badge, collapseKey: tag }: PushMessage) {
+  const text = JSON.stringify({ title, body, data: { ...data, type }, badge, tag })
   const plaintext = Buffer.from(text)
   if (plaintext.length > maxPlaintextBytes) {
     throw new PushRefused(`the message has ${plaintext.length} bytes, of ${maxPlaintextBytes}`)

@@ -1,6 +1,6 @@
-import { and, asc, eq, gt, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
-import { broadcasts } from '../../db/schema.ts'
+import { broadcasts, users } from '../../db/schema.ts'
 
 export type BroadcastRow = typeof broadcasts.$inferSelect
 export type NewBroadcastRow = typeof broadcasts.$inferInsert
@@ -15,6 +15,29 @@ export function createBroadcastStore(orm: Orm) {
       orm.insert(broadcasts).values(row).returning().get(),
     find: (id: string): BroadcastRow | undefined =>
       orm.select().from(broadcasts).where(eq(broadcasts.id, id)).get(),
+    findRunning: (id: string): BroadcastRow | undefined =>
+      orm
+        .select()
+        .from(broadcasts)
+        .where(and(eq(broadcasts.id, id), isNull(broadcasts.completedAt)))
+        .get(),
+    /** Whether somebody may broadcast at this moment (spec 5.6). */
+    maySend(senderId: string): boolean {
+      const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
+      return (
+        orm
+          .select({ id: users.id })
+          .from(users)
+          .where(
+            and(
+              eq(users.id, senderId),
+              isNull(users.disabledAt),
+              or(isHost, eq(users.role, 'admin')),
+            ),
+          )
+          .get() !== undefined
+      )
+    },
     findByClientId(senderId: string, clientId: string): BroadcastRow | undefined {
       const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))
       return orm.select().from(broadcasts).where(own).get()

@@ -1,4 +1,5 @@
 import type { Write } from '../../db/writer.ts'
+import { createAudienceWalk } from '../../jobs/audience-walk.ts'
 import type { Outbox } from '../../jobs/outbox.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -33,33 +34,24 @@ type BroadcastsOptions = {
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
 
-/** Followers in one commit: the first share is served before the answer, the others by a job. */
-const firstPart = 50
-const part = 10
-/** Between two parts others have the loop to themselves, about as long as a part takes. */
-const pauseMilliseconds = 1
-/** How long a job goes on before it lets others run. */
-const shareMilliseconds = 1_000
-
-/** What a host says to all followers (spec 4.2, rule 4). Followers are visited in the order of their ids, and how far
- *  it has come is kept in the commit that delivers: each gets exactly one message, whenever the process dies. */
+/** What a host says to all followers (spec 4.2, rule 4). Who follows or leaves meanwhile is met or missed as it comes;
+ *  a host who may not broadcast any more reaches nobody further. */
 export function createBroadcasts(options: BroadcastsOptions) {
   const { store, conversations, audience, outbox, write, hub, newId, clock, pushMessage } = options
-
-  /** For inside a `write`. Who follows or leaves meanwhile is met or missed as it comes. */
-  function deliverPart(broadcast: BroadcastRow, size: number) {
-    const { id, senderId, lastFollowerId } = broadcast
-    const followers = audience.listAfter(senderId, lastFollowerId, size)
-    const messages = followers.map((followerId) => deliver(broadcast, followerId))
-    const last = followers.at(-1)
-    const reached = last === undefined ? broadcast : store.updateProgress(id, messages.length, last)
-    const isComplete = followers.length < size
-    return {
-      messages,
-      broadcast: isComplete ? store.updateCompleted(id, clock.now()) : reached,
-      isComplete,
-    }
-  }
+  const walk = createAudienceWalk({
+    write,
+    clock,
+    walk: {
+      find: store.findRunning,
+      next: ({ senderId, lastFollowerId }: BroadcastRow, limit: number) =>
+        store.maySend(senderId) ? audience.listAfter(senderId, lastFollowerId, limit) : [],
+      deliver,
+      updateProgress: ({ id }, messages, lastId) =>
+        store.updateProgress(id, messages.length, lastId),
+      updateCompleted: ({ id }) => store.updateCompleted(id, clock.now()),
+      tell,
+    },
+  })
 
   function deliver({ id: broadcastId, senderId, body }: BroadcastRow, recipientId: string) {
     const conversation = conversations.open(senderId, recipientId)
@@ -82,47 +74,31 @@ export function createBroadcasts(options: BroadcastsOptions) {
   }
 
   // The host's own sockets hear nothing of the copies.
-  function tell(messages: readonly MessageRow[]) {
-    for (const message of messages) {
-      const { recipientId } = message
-      if (hub.isOnline(recipientId)) hub.send([recipientId], newMessageFrame(message))
-    }
+  function tell(message: MessageRow) {
+    const { recipientId } = message
+    if (hub.isOnline(recipientId)) hub.send([recipientId], newMessageFrame(message))
   }
 
   function begin(senderId: string, body: string, clientId: string | undefined) {
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
     if (first && first.body !== body) throw new AppError('conflict')
-    if (first) return { broadcast: first, messages: [], replayed: true }
+    if (first) return { broadcast: first, told: [], replayed: true }
     const recipientsCount = audience.count(senderId)
     const row = { id: newId(), senderId, body, clientId, recipientsCount, createdAt: clock.now() }
-    const { broadcast, messages, isComplete } = deliverPart(store.insert(row), firstPart)
+    const { row: broadcast, told, isComplete } = walk.begin(store.insert(row))
     if (!isComplete) outbox.add('broadcast', { broadcast_id: broadcast.id })
-    return { broadcast, messages, replayed: false }
+    return { broadcast, told, replayed: false }
   }
 
-  function next(id: string) {
-    const broadcast = store.find(id)
-    if (!broadcast || broadcast.completedAt !== null) return { messages: [], isComplete: true }
-    return deliverPart(broadcast, part)
-  }
-
-  const job: JobHandler<'broadcast'> = async ({ broadcast_id: id }, { isStopping }) => {
-    const until = clock.now() + shareMilliseconds
-    while (clock.now() < until && !isStopping()) {
-      const { messages, isComplete } = await write(() => next(id))
-      tell(messages)
-      if (isComplete) return undefined
-      await Bun.sleep(pauseMilliseconds)
-    }
-    return { againAfterMilliseconds: 0 }
-  }
+  const job: JobHandler<'broadcast'> = ({ broadcast_id }, { isStopping }) =>
+    walk.goOn(broadcast_id, isStopping)
 
   return {
     /** Sends to every follower; the same `clientId` with the same body gives the same broadcast again.
      *  @throws conflict (`clientId` was used for something else) */
     async send(senderId: string, body: string, clientId: string | undefined) {
-      const { broadcast, messages, replayed } = await write(() => begin(senderId, body, clientId))
-      tell(messages)
+      const { broadcast, told, replayed } = await write(() => begin(senderId, body, clientId))
+      walk.tell(told)
       return { broadcast, replayed }
     },
 

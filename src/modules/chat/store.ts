@@ -170,7 +170,8 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all({ conversationId, after, until }),
-    /** A message that its recipient has not read, with what a push tells of it. */
+    /** The newest message to somebody in a conversation, unless they have read it, with what a push tells of it;
+     *  undefined when it is another one than `seq`. */
     findUnread(userId: string, conversationId: string, seq: number) {
       return orm
         .select({
@@ -193,6 +194,8 @@ export function createChatStore(orm: Orm) {
             eq(messages.conversationId, conversationId),
             eq(messages.seq, seq),
             eq(messages.recipientId, userId),
+            sql`NOT EXISTS (SELECT 1 FROM ${messages} AS newer WHERE newer.conversation_id = ${conversationId}
+              AND newer.seq > ${seq} AND newer.recipient_id = ${userId})`,
           ),
         )
         .get()

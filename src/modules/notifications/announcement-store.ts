@@ -17,6 +17,21 @@ export function createAnnouncementStore(orm: Orm) {
       orm.insert(announcements).values(row).returning().get(),
     find: (id: string): AnnouncementRow | undefined =>
       orm.select().from(announcements).where(eq(announcements.id, id)).get(),
+    findRunning: (id: string): AnnouncementRow | undefined =>
+      orm
+        .select()
+        .from(announcements)
+        .where(and(eq(announcements.id, id), isNull(announcements.completedAt)))
+        .get(),
+    /** Whether somebody is an admin at this moment. */
+    maySend(senderId: string): boolean {
+      const isAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
+      const found = orm
+        .select({ id: users.id })
+        .from(users)
+        .where(and(eq(users.id, senderId), isAdmin))
+      return found.get() !== undefined
+    },
     findByClientId(senderId: string, clientId: string): AnnouncementRow | undefined {
       const own = and(eq(announcements.senderId, senderId), eq(announcements.clientId, clientId))
       return orm.select().from(announcements).where(own).get()

@@ -1,4 +1,5 @@
 import type { Write } from '../../db/writer.ts'
+import { createAudienceWalk } from '../../jobs/audience-walk.ts'
 import type { Outbox } from '../../jobs/outbox.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -32,17 +33,30 @@ type AnnouncementsOptions = {
 
 export type Announcements = ReturnType<typeof createAnnouncements>
 
-/** People in one commit: the first share is served before the answer, the others by a job. */
-const firstPart = 50
-const part = 10
-const pauseMilliseconds = 1
-/** How long a job goes on before it lets others run. */
-const shareMilliseconds = 1_000
-
-/** What admins tell many (decisions 8). People are visited in the order of their ids, and how far it has come is kept in
- *  the commit that tells them: each hears it once, whenever the process dies. */
+/** What admins tell many (decisions 8), each once. When its sender is no admin any more it reaches nobody further. */
 export function createAnnouncements(options: AnnouncementsOptions) {
   const { store, people, notifier, outbox, write, newId, clock } = options
+  const walk = createAudienceWalk({
+    write,
+    clock,
+    walk: {
+      find: store.findRunning,
+      next: nextPeople,
+      deliver: ({ id, title, body, data }: AnnouncementRow, userId) =>
+        notifier.create(userId, {
+          type: 'broadcast',
+          title,
+          body,
+          data: { ...data, broadcast_id: id },
+        }),
+      updateProgress({ id }, outcomes, lastId) {
+        const delivered = outcomes.filter(({ kind }) => kind === 'created').length
+        return store.updateProgress(id, delivered, lastId)
+      },
+      updateCompleted: ({ id }) => store.updateCompleted(id, clock.now()),
+      tell: notifier.tell,
+    },
+  })
 
   /** @throws validation_error (`user_ids`): somebody who is none */
   function audienceOf({ audience, role, userIds }: AnnouncementDraft) {
@@ -55,37 +69,23 @@ export function createAnnouncements(options: AnnouncementsOptions) {
     return { role: null, userIds: ids, recipientsCount: ids.length }
   }
 
-  function nextPeople({ audience, role, userIds, lastUserId }: AnnouncementRow, limit: number) {
+  function nextPeople(announcement: AnnouncementRow, limit: number): string[] {
+    const { audience, role, userIds, lastUserId, senderId } = announcement
+    if (!store.maySend(senderId)) return []
     if (audience !== 'users') return store.listPeople(role, lastUserId, limit)
     return (userIds ?? []).filter((id) => id > lastUserId).slice(0, limit)
   }
 
-  /** For inside a `write`. */
-  function deliverPart(announcement: AnnouncementRow, size: number) {
-    const { id, title, body, data } = announcement
-    const ids = nextPeople(announcement, size)
-    const event = { type: 'broadcast', title, body, data: { ...data, broadcast_id: id } } as const
-    const outcomes = ids.map((userId) => notifier.create(userId, event))
-    const delivered = outcomes.filter(({ kind }) => kind === 'created').length
-    const last = ids.at(-1)
-    const reached = last === undefined ? announcement : store.updateProgress(id, delivered, last)
-    const isComplete = ids.length < size
-    return {
-      outcomes,
-      announcement: isComplete ? store.updateCompleted(id, clock.now()) : reached,
-      isComplete,
-    }
-  }
-
   function begin(senderId: string, draft: AnnouncementDraft) {
     const { audience, title, body, data, clientId } = draft
+    const reached = audienceOf(draft)
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
-    if (first && !saysTheSame(draft, first)) throw new AppError('conflict')
-    if (first) return { announcement: first, outcomes: [], replayed: true }
+    if (first && !saysTheSame({ ...draft, ...reached }, first)) throw new AppError('conflict')
+    if (first) return { announcement: first, told: [], replayed: true }
     const row = store.insert({
       id: newId(),
       audience,
-      ...audienceOf(draft),
+      ...reached,
       title,
       body,
       data,
@@ -93,32 +93,20 @@ export function createAnnouncements(options: AnnouncementsOptions) {
       senderId,
       createdAt: clock.now(),
     })
-    const { announcement, outcomes, isComplete } = deliverPart(row, firstPart)
+    const { row: announcement, told, isComplete } = walk.begin(row)
     if (!isComplete) outbox.add('announcement', { announcement_id: row.id })
-    return { announcement, outcomes, replayed: false }
+    return { announcement, told, replayed: false }
   }
 
-  const job: JobHandler<'announcement'> = async ({ announcement_id: id }, { isStopping }) => {
-    const until = clock.now() + shareMilliseconds
-    while (clock.now() < until && !isStopping()) {
-      const { outcomes, isComplete } = await write(() => {
-        const announcement = store.find(id)
-        const isOver = !announcement || announcement.completedAt !== null
-        return isOver ? { outcomes: [], isComplete: true } : deliverPart(announcement, part)
-      })
-      outcomes.forEach(notifier.tell)
-      if (isComplete) return undefined
-      await Bun.sleep(pauseMilliseconds)
-    }
-    return { againAfterMilliseconds: 0 }
-  }
+  const job: JobHandler<'announcement'> = ({ announcement_id }, { isStopping }) =>
+    walk.goOn(announcement_id, isStopping)
 
   return {
     /** Tells everybody in an audience; the same `clientId` with the same content gives the same announcement again.
      *  @throws validation_error (`user_ids`) · conflict (`clientId` was used for something else) */
     async send(senderId: string, draft: AnnouncementDraft) {
-      const { announcement, outcomes, replayed } = await write(() => begin(senderId, draft))
-      outcomes.forEach(notifier.tell)
+      const { announcement, told, replayed } = await write(() => begin(senderId, draft))
+      walk.tell(told)
       return { announcement, replayed }
     },
 
@@ -134,6 +122,7 @@ export function createAnnouncements(options: AnnouncementsOptions) {
 }
 
 function saysTheSame(draft: AnnouncementDraft, row: AnnouncementRow) {
-  const { audience, title, body } = row
-  return draft.audience === audience && draft.title === title && draft.body === body
+  const essence = ({ audience, role, userIds, title, body, data }: AnnouncementDraft) =>
+    JSON.stringify([audience, role, userIds, title, body, Object.entries(data).sort()])
+  return essence(draft) === essence({ ...row, clientId: undefined })
 }

@@ -5,9 +5,7 @@ import { parseId } from '../../lib/ids.ts'
 export type NotificationData = Record<string, string>
 
 const maxBytes = 2_048
-const keyPattern = /^[a-z][a-z0-9_]{0,63}$/
-// What the push services keep to themselves.
-const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm)/
+const keyPattern = /^[A-Za-z_][\w.-]{0,63}$/
 
 const isId = (text: string) => parseId(text) !== undefined
 const isPlatformId = (text: string) => text.length > 0 && text.length <= 128
@@ -36,5 +34,13 @@ export function dataProblems(data: NotificationData | null | undefined): FieldPr
 
 function isEntry(key: string, value: unknown) {
   if (typeof value !== 'string' || !value.isWellFormed() || value.includes('\0')) return false
-  return keyPattern.test(key) && !reservedPattern.test(key) && (rules[key]?.(value) ?? true)
+  return keyPattern.test(key) && (rules[key]?.(value) ?? true)
+}
+
+// What push services keep to themselves.
+const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm)/i
+
+/** What of `data` a push service takes. */
+export function pushableData(data: NotificationData): NotificationData {
+  return Object.fromEntries(Object.entries(data).filter(([key]) => !reservedPattern.test(key)))
 }

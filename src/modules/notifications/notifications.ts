@@ -4,6 +4,7 @@ import type { Outbox } from '../../jobs/outbox.ts'
 import type { JobHandlers } from '../../jobs/runner.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { NewId } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Pusher } from '../../push/pusher.ts'
 import type { Hub } from '../../realtime/hub.ts'
@@ -25,6 +26,7 @@ type NotificationsOptions = {
   outbox: Outbox
   newId: NewId
   clock: Clock
+  log: Log
   hub: Hub
   mailer: Mailer
   pusher: Pusher
@@ -39,7 +41,12 @@ type NotificationsOptions = {
 
 type Jobs = Pick<
   JobHandlers,
-  'notification' | 'notification_mail' | 'notification_push' | 'message_push' | 'announcement'
+  | 'notification'
+  | 'notification_mail'
+  | 'urgent_push'
+  | 'notification_push'
+  | 'message_push'
+  | 'announcement'
 >
 
 /** Builds the chapter on notifications: in the app, by push and by mail. */

@@ -81,10 +81,11 @@ export function createNotifier(options: NotifierOptions) {
     if (total > mostPerUser) store.deleteOldest(userId, total - mostPerUser)
   }
 
-  function pushTo({ userId, id }: NotificationRow) {
+  // What is of no use a minute later does not stand behind news for everybody.
+  function pushTo({ userId, id, type }: NotificationRow) {
+    const kind = type === 'call_incoming' ? 'urgent_push' : 'notification_push'
     for (const tokenId of pushTokens.listIds(userId)) {
-      const push = { user_id: userId, push_token_id: tokenId, notification_id: id }
-      outbox.add('notification_push', push)
+      outbox.add(kind, { user_id: userId, push_token_id: tokenId, notification_id: id })
     }
   }
 

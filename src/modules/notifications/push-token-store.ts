@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { pushTokens, sessions, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
@@ -55,6 +55,15 @@ export function createPushTokenStore(orm: Orm) {
       orm.select({ n: count() }).from(pushTokens).where(eq(pushTokens.userId, userId)).get()?.n ??
       0,
     countLive: (userId: string): number => liveIds.all({ userId }).length,
+    /** Those of sessions that have ended are of no use to anybody. */
+    deleteEnded(userId: string) {
+      const ended = orm
+        .select({ id: sessions.id })
+        .from(sessions)
+        .where(isNotNull(sessions.revokedAt))
+      const own = and(eq(pushTokens.userId, userId), inArray(pushTokens.sessionId, ended))
+      orm.delete(pushTokens).where(own).run()
+    },
     findLeastRecent: (userId: string): PushTokenRow | undefined =>
       orm
         .select()

@@ -46,6 +46,7 @@ export function createPushTokens(options: PushTokensOptions) {
       store.updateRegistration(known.id, changes)
       return { ...known, ...changes }
     }
+    store.deleteEnded(userId)
     // The device has changed hands: the earlier user must not be told of it any more.
     if (known) store.delete(known.id)
     const row = { ...device, id: newId(), tokenHash, createdAt: now, registeredAt: now }

@@ -4,6 +4,7 @@ import { callerOf, routeBase } from '../../http/exchange.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { invalidField } from '../../lib/errors.ts'
+import { notificationTypes } from '../../lib/vocabulary.ts'
 import {
   Notification,
   notificationView,
@@ -129,13 +130,14 @@ function isUnread({ unread }: Record<string, unknown>): boolean {
 
 function changesOf(body: PreferencesUpdate): PreferenceChanges {
   return Object.fromEntries(
-    Object.entries(body).map(([type, { in_app, push, email }]) => [
-      type,
-      {
+    notificationTypes.flatMap((type) => {
+      const { in_app, push, email } = body[type] ?? {}
+      const changes = {
         ...(in_app !== undefined && { inApp: in_app }),
         ...(push !== undefined && { push }),
         ...(email !== undefined && { email }),
-      },
-    ]),
+      }
+      return Object.keys(changes).length > 0 ? [[type, changes]] : []
+    }),
   )
 }

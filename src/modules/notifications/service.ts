@@ -17,15 +17,14 @@ type NotificationServiceOptions = {
   clock: Clock
 }
 
+/** Users in one commit: each may have many devices, of which each makes a row. */
+const part = 20
+
 export type NotificationService = ReturnType<typeof createNotificationService>
 
 /** A user's notifications (spec 4.5), and those that the rest of the platform reports (decisions 9). */
 export function createNotificationService(options: NotificationServiceOptions) {
   const { store, notifier, write, hub, clock } = options
-
-  function tellRead(userId: string) {
-    hub.send([userId], notificationsReadFrame(store.count(userId).unread))
-  }
 
   return {
     /** Newest first. */
@@ -42,11 +41,12 @@ export function createNotificationService(options: NotificationServiceOptions) {
      *  @throws not_found (unknown, or somebody else's). Spec 3.2. */
     async markRead(userId: string, idText: string): Promise<void> {
       const id = parseId(idText) ?? ''
-      const wasUnread = await write(() => {
+      const { wasUnread, unread } = await write(() => {
         if (!store.find(userId, id)) throw new AppError('not_found')
-        return store.updateRead(userId, id, clock.now())
+        const wasUnread = store.updateRead(userId, id, clock.now())
+        return { wasUnread, unread: store.count(userId).unread }
       })
-      if (wasUnread) tellRead(userId)
+      if (wasUnread) hub.send([userId], notificationsReadFrame(unread))
     },
 
     async markAllRead(userId: string): Promise<void> {
@@ -55,19 +55,21 @@ export function createNotificationService(options: NotificationServiceOptions) {
         store.updateAllRead(userId, clock.now())
         return before
       })
-      if (unread > 0) tellRead(userId)
+      if (unread > 0) hub.send([userId], notificationsReadFrame(0))
     },
 
     /** Makes a notification for each user, or gives the one that the same `dedupeKey` made.
      *  @throws validation_error (`field`): somebody who is none */
     async report(userIds: readonly string[], event: NotificationEvent, field: string) {
-      const ids = new Set(userIds.map((id) => parseId(id) ?? ''))
-      const outcomes = await write(() => {
-        const made = [...ids].map((id) => notifier.create(id, event))
-        if (made.some(({ kind }) => kind === 'nobody')) throw invalidField(field, 'unknown_user')
-        return made
-      })
-      for (const outcome of outcomes) notifier.tell(outcome)
+      const ids = [...new Set(userIds.map((id) => parseId(id) ?? ''))]
+      if (!ids.every((id) => store.findPerson(id))) throw invalidField(field, 'unknown_user')
+      const outcomes: Outcome[] = []
+      for (let start = 0; start < ids.length; start += part) {
+        const some = ids.slice(start, start + part)
+        const made = await write(() => some.map((id) => notifier.create(id, event)))
+        made.forEach(notifier.tell)
+        outcomes.push(...made)
+      }
       const count = (kind: Outcome['kind']) => outcomes.filter((it) => it.kind === kind).length
       return {
         rows: outcomes.flatMap((outcome) => ('row' in outcome ? [outcome.row] : [])),

@@ -1,7 +1,8 @@
-import { and, asc, desc, eq, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { notificationCounts, notifications, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
+import type { NotificationType } from '../../lib/vocabulary.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
 export type NewNotificationRow = Omit<NotificationRow, 'readAt' | 'mailedAt'>
@@ -42,7 +43,13 @@ export function createNotificationStore(orm: Orm) {
     .where(eq(notificationCounts.userId, value('userId')))
     .prepare()
   const person = orm
-    .select({ id: users.id, locale: users.locale, email: users.email, deletedAt: users.deletedAt })
+    .select({
+      id: users.id,
+      locale: users.locale,
+      email: users.email,
+      disabledAt: users.disabledAt,
+      deletedAt: users.deletedAt,
+    })
     .from(users)
     .where(eq(users.id, value('id')))
     .prepare()
@@ -91,8 +98,12 @@ export function createNotificationStore(orm: Orm) {
       const unread = and(eq(notifications.userId, userId), isNull(notifications.readAt))
       orm.update(notifications).set({ readAt }).where(unread).run()
     },
-    /** Unread ones that no mail has told of, oldest first. */
-    listUnmailed: (userId: string, limit: number): NotificationRow[] =>
+    /** Unread ones of some types that no mail has told of, oldest first. */
+    listUnmailed: (
+      userId: string,
+      types: readonly NotificationType[],
+      limit: number,
+    ): NotificationRow[] =>
       orm
         .select()
         .from(notifications)
@@ -101,6 +112,7 @@ export function createNotificationStore(orm: Orm) {
             eq(notifications.userId, userId),
             isNull(notifications.readAt),
             isNull(notifications.mailedAt),
+            inArray(notifications.type, [...types]),
           ),
         )
         .orderBy(asc(notifications.id))

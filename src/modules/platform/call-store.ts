@@ -1,4 +1,4 @@
-import { and, eq, gt, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { calls, users } from '../../db/schema.ts'
 
@@ -31,8 +31,11 @@ export function createCallStore(orm: Orm) {
 
   return {
     find: (id: string): CallRow | undefined => byId.get({ id }),
-    hasUser: (id: string): boolean =>
-      orm.select({ id: users.id }).from(users).where(eq(users.id, id)).get() !== undefined,
+    /** Whether somebody is there, and not gone. */
+    hasUser(id: string): boolean {
+      const present = and(eq(users.id, id), isNull(users.deletedAt))
+      return orm.select({ id: users.id }).from(users).where(present).get() !== undefined
+    },
     upsert(row: CallRow) {
       const { state, activeAt, updatedAt } = row
       orm

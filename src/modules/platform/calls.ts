@@ -2,6 +2,7 @@ import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
+import { textProblem } from '../../lib/text.ts'
 import type { CallState } from '../../lib/vocabulary.ts'
 import type { CallRow, CallStore } from './call-store.ts'
 
@@ -27,7 +28,7 @@ const notificationOf: Partial<Record<CallState, 'call_incoming' | 'call_missed'>
 }
 
 const lapseMilliseconds = 4 * 3_600_000
-const maxIdLength = 128
+const idRule = { min: 1, max: 128, noControlCharacters: true }
 
 /** Which state may follow which: a call only moves on, and what comes late or again changes nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
@@ -73,13 +74,13 @@ export function createCalls({
      *  @returns the call as it stands
      *  @throws not_found (no such id can be) · validation_error (unknown users) · conflict (other users than before) */
     async report(id: string, report: CallReport): Promise<CallRow> {
-      if (id.length > maxIdLength) throw new AppError('not_found')
+      if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report)
       const { state } = report
       const { call, tell } = await write(() => {
         const before = store.find(id)
         if (before && !isSamePair(before, parties)) throw new AppError('conflict')
-        if (before && rank[state] <= rank[before.state]) return { call: before, tell: undefined }
+        if (before && !isNext(before.state, state)) return { call: before, tell: undefined }
         const now = clock.now()
         const activeAt = state === 'active' ? now : (before?.activeAt ?? null)
         const call = { id, ...parties, state, activeAt, updatedAt: now }
@@ -96,6 +97,16 @@ export function createCalls({
       return store.hasActive(userId, otherId, since) || store.hasActive(otherId, userId, since)
     },
   }
+}
+
+// The router gives null for a path that cannot be decoded.
+function isCallId(id: string | null): boolean {
+  return id !== null && !textProblem(id, idRule)
+}
+
+// Nobody missed a call in which they were.
+function isNext(before: CallState, after: CallState) {
+  return rank[after] > rank[before] && !(before === 'active' && after === 'missed')
 }
 
 type Parties = { hostId: string; guestId: string }

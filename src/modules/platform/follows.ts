@@ -60,9 +60,9 @@ export function createFollows({
     /** Tells the host of a new follower; again changes nothing.
      *  @throws not_found · validation_error (oneself) */
     async follow(hostText: string, followerText: string): Promise<void> {
-      const [hostId, followerId] = [present(hostText), present(followerText)]
-      if (hostId === followerId) throw invalidField('follower_id', 'oneself')
       const tell = await write(() => {
+        const [hostId, followerId] = [present(hostText), present(followerText)]
+        if (hostId === followerId) throw invalidField('follower_id', 'oneself')
         const isNew = store.insert(hostId, followerId, clock.now())
         return isNew ? tellHost(hostId, followerId) : undefined
       })
@@ -84,6 +84,7 @@ export function createFollows({
       for (let start = 0; start < followerIds.length; start += part) {
         const ids = followerIds.slice(start, start + part)
         await write(() => {
+          present(hostId)
           for (const id of ids) add(hostId, id, result)
         })
       }

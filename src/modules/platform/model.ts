@@ -22,7 +22,10 @@ export const NewServiceKey = Type.Object(
   {
     name: Text(serviceKeyNameRule),
     scopes: Type.Optional(
-      Type.Array(OneOfScopes, { description: 'What it may do; without them everything.' }),
+      Type.Array(OneOfScopes, {
+        minItems: 1,
+        description: 'What it may do; when it is absent everything.',
+      }),
     ),
   },
   { title: 'NewServiceKey', ...open },
