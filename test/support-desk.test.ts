@@ -616,6 +616,29 @@ describe('answering', () => {
     expect((await d.show(id)).waiting_since).toBeNull()
   })
 
+  test('a ticket that the desk opens again waits on when its owner wrote last', async () => {
+    await using d = await openDesk()
+    const { id, created_at } = await d.open()
+    const reopened = async () => {
+      await d.update(id, { status: 'closed' })
+      await d.update(id, { status: 'in_progress' })
+      return (await d.show(id)).waiting_since
+    }
+    expect(await reopened()).toBe(created_at)
+    await d.answer(id)
+    expect(await reopened()).toBeNull()
+  })
+
+  test('a ticket takes 500 messages and no more', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    for (let n = 1; n < 500; n++) await d.write(id, `more ${n}`)
+    expect([(await d.write(id, 'too many')).status, (await d.answer(id)).status]).toEqual([
+      409, 409,
+    ])
+    expect((await d.show(id)).messages).toHaveLength(500)
+  })
+
   test('may change the status in the same request', async () => {
     await using d = await openDesk()
     const { id } = await d.open()

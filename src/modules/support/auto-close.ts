@@ -9,7 +9,7 @@ import type { TicketChangesMaker } from './ticket-changes.ts'
 const day = 86_400_000
 const everyMilliseconds = 600_000
 /** Tickets in one transaction: short enough for the loop. */
-const part = 20
+const part = 2
 
 type AutoCloseOptions = {
   store: TicketStore

@@ -168,6 +168,11 @@ export function createTicketStore(orm: Orm) {
     },
     /** Oldest first. */
     listMessages: (ticketId: string): TicketMessageRow[] => messagesOf.all({ ticketId }),
+    /** The message at a place: 1 opened the ticket. */
+    findMessageAt(ticketId: string, seq: number): TicketMessageRow | undefined {
+      const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
+      return orm.select().from(ticketMessages).where(one).get()
+    },
     findMessage(ticketId: string, id: string): TicketMessageRow | undefined {
       const { ticketId: ticket, id: message } = ticketMessages
       const wanted = and(eq(ticket, ticketId), eq(message, id))

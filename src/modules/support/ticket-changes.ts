@@ -23,6 +23,9 @@ export type TicketDraft = {
 
 export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 
+/** A ticket is answered whole: what has grown beyond this is continued in another one. */
+const mostMessages = 500
+
 type TicketChangesOptions = { store: TicketStore; newId: NewId; clock: Clock }
 
 /** The rules of spec 3.1 and decisions 7 that hold whoever acts. Everything here is SQL, inside a write. */
@@ -40,12 +43,23 @@ export function createTicketChanges({ store, newId, clock }: TicketChangesOption
     const now = clock.now()
     const { status = ticket.status, priority = ticket.priority } = wanted
     const assigneeId = wanted.assigneeId === undefined ? ticket.assigneeId : wanted.assigneeId
-    const times = status === ticket.status ? {} : timesOf(status, ticket, now)
+    const times: TicketChanges = status === ticket.status ? {} : timesOf(status, ticket, now)
+    if (isTakenUpAgain(ticket, status) && actorId !== ticket.userId) {
+      times.waitingSince = unansweredSince(ticket)
+    }
     return store.update(ticket, { status, priority, assigneeId, ...times, updatedAt: now })
   }
 
-  /** Appends a message. The owner waits from the first one without an answer on; an answer of the desk ends that. */
+  // What the desk opens again waits as it did before: an owner who wrote last has no answer yet.
+  function unansweredSince({ id, messageCount }: TicketRow): number | null {
+    const newest = store.findMessageAt(id, messageCount)
+    return newest && !newest.isAdmin ? newest.createdAt : null
+  }
+
+  /** Appends a message. The owner waits from the first one without an answer on; an answer of the desk ends that.
+   *  @throws conflict: the ticket is full */
   function append(ticket: TicketRow, draft: TicketDraft) {
+    if (ticket.messageCount >= mostMessages) throw new AppError('conflict')
     const now = clock.now()
     const seq = ticket.messageCount + 1
     const message = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt: now }
@@ -80,6 +94,10 @@ export function createTicketChanges({ store, newId, clock }: TicketChangesOption
 }
 
 type Change = { field: TicketField; from: string | null; to: string | null }
+
+function isTakenUpAgain({ settledAt }: TicketRow, status: TicketStatus) {
+  return settledAt !== null && status !== 'resolved' && status !== 'closed'
+}
 
 function differencesOf(ticket: TicketRow, { status, priority, assigneeId }: Wanted): Change[] {
   const changes = [
