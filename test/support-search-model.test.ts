@@ -39,6 +39,8 @@ describe('a search finds what reading every ticket finds', () => {
     rareWord.word,
     frequent.slice(0, 2),
     wordAt(80).slice(0, 3),
+    wordAt(85),
+    wordAt(85).slice(0, -1),
     `${frequent} ${wordAt(20)}`,
     `${wordAt(80)} ${frequent} ${wordAt(5).slice(0, 2)}`,
     `${frequent.slice(0, 3)} ${wordAt(20)}`,

@@ -16,6 +16,7 @@ const text = textOf(60, (below) => (picked++ * 7_919) % below)
 const inThreeOfFour = wordAt(10)
 const inEveryOther = wordAt(20)
 const inEverySeventh = wordAt(80)
+const longInEverySeventh = wordAt(85)
 
 export const supportOperations: readonly Operation[] = [
   { name: 'own tickets, page 1', prepare: () => reading('ada', `${own}?page=1`) },
@@ -69,6 +70,7 @@ export const supportOperations: readonly Operation[] = [
   },
   search('a rare word', `q=${rareWord.word}`),
   search('a word of every seventh', `q=${inEverySeventh}`),
+  search('a long word of every seventh', `q=${longInEverySeventh}`),
   search('a word of three of four', `q=${inThreeOfFour}`),
   search('two words', `q=${inThreeOfFour} ${inEveryOther}`),
   search('a beginning', `q=${inEverySeventh.slice(0, 3)}`),

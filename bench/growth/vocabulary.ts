@@ -1,4 +1,7 @@
 const size = 12_000
+/** One word in so many is long. */
+const longEvery = 9
+const ending = 'ational'
 const syllables = [
   'b',
   'ch',
@@ -20,7 +23,10 @@ const syllables = [
 
 /** Words as in a language: the n-th most frequent one is n times as rare as the first. With the 135 words or so of a
  *  ticket, the 10th is in three of four tickets, the 80th in every seventh. */
-const words = Array.from({ length: size }, (_, n) => wordOf(n + syllables.length))
+const words = Array.from({ length: size }, (_, n) => {
+  const word = wordOf(n + syllables.length)
+  return n % longEvery === 3 ? word + ending : word
+})
 const harmonic = words.reduce((sum, _, n) => sum + 1 / (n + 1), 0)
 /** Every word as often as it is used: a pick at random is a word of a text. */
 const bag = words.flatMap((word, n) =>
