@@ -20,6 +20,8 @@ export async function generate(directory: string, scale: number, scope: Scope): 
     // Nobody else is here, and what a crash would lose is made again: nothing is journalled, nothing waits.
     sqlite.run('PRAGMA journal_mode = OFF')
     sqlite.run('PRAGMA synchronous = OFF')
+    // Where a statement with triggers keeps what it would have to undo: else a file.
+    sqlite.run('PRAGMA temp_store = MEMORY')
     sqlite.run('PRAGMA cache_size = -1000000')
     const landmarks = {
       scale,
