@@ -2,13 +2,14 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { generate } from '../bench/growth/generate.ts'
+import { operations } from '../bench/growth/operations.ts'
 import { startSubject } from '../bench/growth/subject.ts'
 import { databaseFile } from '../src/db/client.ts'
 import { temporaryDirectory } from './support/directory.ts'
 
 test('a generated database is what a service serves', async () => {
   using directory = temporaryDirectory()
-  const landmarks = await generate(directory.path, 0.002)
+  const landmarks = await generate(directory.path, 0.002, 'chat')
   const { bigConversation, people } = landmarks
   const [ada = '', bob = '', cleo = ''] = people
   const subject = await startSubject(directory.path, landmarks)
@@ -34,10 +35,28 @@ test('a generated database is what a service serves', async () => {
   }
 })
 
+test.each(['support', 'notifications'] as const)(
+  '%s: what is measured can be asked for',
+  async (scope) => {
+    using directory = temporaryDirectory()
+    const subject = await startSubject(directory.path, await generate(directory.path, 0.01, scope))
+    try {
+      await subject.logIn()
+      for (const { prepare } of operations[scope]) {
+        const { before, request } = await prepare(subject)
+        await before?.(0)
+        expect(await subject.ask(request(0))).toBeString()
+      }
+    } finally {
+      await subject.stop()
+    }
+  },
+)
+
 test('the same scale gives the same rows', async () => {
   const digest = async () => {
     using directory = temporaryDirectory()
-    await generate(directory.path, 0.001)
+    await generate(directory.path, 0.001, 'chat')
     using sqlite = new Database(join(directory.path, databaseFile), { readonly: true })
     return Bun.hash(JSON.stringify(sqlite.query('SELECT * FROM messages').values()))
   }

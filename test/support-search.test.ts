@@ -209,6 +209,9 @@ describe('no list looks at more than it shows', () => {
   test('its totals come from counts', () => {
     expect(plansOf(({ desk }) => desk.plan({}))).toEqual(['SEARCH tickets'])
     expect(plansOf(({ desk }) => desk.plan({ status: 'open' }))).toEqual(['SCAN ticket_counts'])
+    expect(plansOf(({ desk }) => desk.plan({ userId: 'x' }))).toEqual([
+      'SEARCH tickets USING COVERING INDEX tickets_owner (user_id=?)',
+    ])
   })
 
   test('a search asks the full-text index, which has the order and the filters, then reads its rows', () => {

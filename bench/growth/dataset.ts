@@ -1,5 +1,9 @@
 import type { Connection } from '../../src/db/client.ts'
 
+/** Each has databases of its own, so that none waits for the rows of the others. */
+export const scopes = ['chat', 'support', 'notifications'] as const
+export type Scope = (typeof scopes)[number]
+
 /** What can be found again in a filled database. */
 export type Landmarks = {
   /** 1 is the full size. */
@@ -32,12 +36,20 @@ export type Fill = {
 }
 
 /** The people who are measured, in the order of `Landmarks.people`. */
-export const cast = ['ada', 'bob', 'cleo', 'dora', 'busy'] as const
+export const cast = ['ada', 'bob', 'cleo', 'dora', 'busy', 'root', 'eve', 'max'] as const
 export type Person = (typeof cast)[number]
+/** Those of the cast who work at the desk. */
+export const admins: readonly Person[] = ['root', 'eve', 'max']
 
 export const password = 'correct horse battery'
 export const addressOf = (n: number) => `${cast[n] ?? `person-${n}`}@growth.example`
 
+export const idOf = ({ people }: Landmarks, person: Person) => people[cast.indexOf(person)] ?? ''
+
 /** How many there are of something at a scale. */
 export const atScale = (fullSize: number, scale: number) =>
   Math.max(1, Math.round(fullSize * scale))
+
+/** A rule: there are as many `rows` as expected. */
+export const differs = (rows: string, expected: number) =>
+  `SELECT (SELECT count(*) FROM ${rows}) <> ${expected}`

@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { type Scope, scopes } from './dataset.ts'
 import { generate } from './generate.ts'
-import { type Operation, operations, type Sampling } from './operations.ts'
+import type { Operation, Sampling } from './operation.ts'
+import { operations } from './operations.ts'
 import { type Subject, startSubject } from './subject.ts'
 
 /** `bun run bench:growth`: the same requests at 1 %, 10 % and 100 % of the full size. Every sample is taken on the three
@@ -15,8 +17,10 @@ const { values } = parseArgs({
     scale: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '4' },
     samples: { type: 'string', default: '200' },
-    /** Only operations whose name has this in it. */
+    /** One scope instead of all. */
     only: { type: 'string', default: '' },
+    /** Only operations whose name has this in it. */
+    name: { type: 'string', default: '' },
   },
 })
 const shares = [0.01, 0.1, 1]
@@ -25,22 +29,32 @@ const samples = Number(values.samples)
 const largestGrowth = 1.3
 const warmUps = 60
 
-const directory = mkdtempSync(join(tmpdir(), 'hostline-growth-'))
-const subjects: Subject[] = []
-let exitCode = 1
-try {
-  for (const share of shares) subjects.push(await openSubject(share))
-  exitCode = print(await measure(operations.filter(({ name }) => name.includes(values.only))))
-} finally {
-  await Promise.all(subjects.map((subject) => subject.stop()))
-  rmSync(directory, { recursive: true })
-}
+const chosen = scopes.filter((scope) => values.only === '' || values.only === scope)
+if (chosen.length === 0) throw new Error(`--only ${scopes.join('|')}`)
+
+let exitCode = 0
+for (const scope of chosen) exitCode = Math.max(exitCode, await measureScope(scope))
 process.exit(exitCode)
 
-async function openSubject(share: number) {
+/** @returns the exit code */
+async function measureScope(scope: Scope): Promise<0 | 1> {
+  const directory = mkdtempSync(join(tmpdir(), 'hostline-growth-'))
+  const subjects: Subject[] = []
+  try {
+    console.log(`\n## ${scope}`)
+    for (const share of shares) subjects.push(await openSubject(directory, share, scope))
+    const named = operations[scope].filter(({ name }) => name.includes(values.name))
+    return print(await measure(named, subjects))
+  } finally {
+    await Promise.all(subjects.map((subject) => subject.stop()))
+    rmSync(directory, { recursive: true })
+  }
+}
+
+async function openSubject(directory: string, share: number, scope: Scope) {
   const path = join(directory, `${share * 100}`)
   const startedAt = performance.now()
-  const landmarks = await generate(path, share * Number(values.scale))
+  const landmarks = await generate(path, share * Number(values.scale), scope)
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
   console.log(`filled and checked ${share * 100} % in ${seconds} s`)
   return startSubject(path, landmarks)
@@ -50,7 +64,7 @@ async function openSubject(share: number) {
 type Lane = { subject: Subject; sampling: Sampling; times: number[] }
 type Measured = { operation: Operation; lanes: Lane[] }
 
-async function measure(chosen: Operation[]): Promise<Measured[]> {
+async function measure(chosen: Operation[], subjects: Subject[]): Promise<Measured[]> {
   for (const subject of subjects) await subject.logIn()
   const measured: Measured[] = []
   for (const operation of chosen) {
@@ -59,14 +73,14 @@ async function measure(chosen: Operation[]): Promise<Measured[]> {
     })
     measured.push({ operation, lanes: await Promise.all(lanes) })
   }
-  for (let round = 0; round < rounds; round++) await takeAll(measured, round)
+  for (let round = 0; round < rounds; round++) await takeAll(measured, subjects, round)
   // What seems to have grown is looked at for as long again: a busy machine is not growth.
   const grown = measured.filter((one) => growthOf(one) > largestGrowth)
-  for (let round = rounds; round < 2 * rounds; round++) await takeAll(grown, round)
+  for (let round = rounds; round < 2 * rounds; round++) await takeAll(grown, subjects, round)
   return measured
 }
 
-async function takeAll(measured: Measured[], round: number) {
+async function takeAll(measured: Measured[], subjects: Subject[], round: number) {
   for (const subject of subjects) await subject.logIn()
   for (const { lanes } of measured) {
     for (let n = -warmUps; n < samples; n++) {

@@ -1,9 +1,11 @@
 import { startServer } from '../../test/support/process.ts'
-import { addressOf, cast, type Landmarks, type Person, password } from './dataset.ts'
+import { addressOf, cast, idOf, type Landmarks, type Person, password } from './dataset.ts'
 
+/** The rest of the platform calls, too. */
+export type Caller = Person | 'platform'
 export type Request = {
-  as: Person
-  method: 'GET' | 'POST' | 'PUT'
+  as: Caller
+  method: 'GET' | 'PATCH' | 'POST' | 'PUT'
   path: string
   body?: unknown
   /** What a good answer has. */
@@ -14,8 +16,16 @@ export type Request = {
 export type Subject = Awaited<ReturnType<typeof startSubject>>
 
 export async function startSubject(directory: string, landmarks: Landmarks) {
-  const server = await startServer({ dataDir: directory })
-  const tokens = new Map<Person, string>()
+  const server = await startServer({
+    dataDir: directory,
+    environment: {
+      // What was settled long ago stays as it is until somebody writes.
+      SUPPORT_AUTOCLOSE_DAYS: '0',
+      SUPPORT_REOPEN_DAYS: '365',
+      RATE_LIMIT_SERVICE: 'off',
+    },
+  })
+  const tokens = new Map<Caller, string>()
 
   /** @returns the text of the answer
    *  @throws when the answer is not the expected one */
@@ -33,12 +43,24 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
     return text
   }
 
+  async function makeServiceKey(): Promise<string> {
+    const path = '/v1/admin/service-keys'
+    const answer = await ask({
+      as: 'root',
+      method: 'POST',
+      path,
+      body: { name: 'growth' },
+      status: 201,
+    })
+    return (JSON.parse(answer) as { key: string }).key
+  }
+
   return {
     landmarks,
     ask,
-    read: async (as: Person, path: string) =>
+    read: async (as: Caller, path: string) =>
       JSON.parse(await ask({ as, method: 'GET', path, status: 200 })) as List,
-    idOf: (person: Person) => landmarks.people[cast.indexOf(person)] ?? '',
+    idOf: (person: Person) => idOf(landmarks, person),
     /** Access tokens live for minutes only. */
     async logIn() {
       for (const [n, person] of cast.entries()) {
@@ -50,6 +72,7 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
         const { access_token } = (await answer.json()) as { access_token: string }
         tokens.set(person, access_token)
       }
+      tokens.set('platform', tokens.get('platform') ?? (await makeServiceKey()))
     },
     stop: () => server.kill('SIGTERM'),
   }

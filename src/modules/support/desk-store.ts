@@ -72,6 +72,11 @@ export function createDeskStore(orm: Orm) {
     .select({ n: max(tickets.n) })
     .from(tickets)
     .prepare()
+  const newestOfUser = orm
+    .select({ seq: max(tickets.userSeq) })
+    .from(tickets)
+    .where(eq(tickets.userId, value('userId')))
+    .prepare()
   const pages = new Map<string, ReturnType<typeof preparePage>>()
 
   // The page is cut from one index first; only its rows meet the other tables.
@@ -112,7 +117,9 @@ export function createDeskStore(orm: Orm) {
   }
 
   function countOfUser(filter: TicketFilter): number {
-    const own = and(...presentIn(filter).map((name) => condition(name, name === 'userId')))
+    const present = presentIn(filter)
+    if (present.length === 1) return newestOfUser.get(filter)?.seq ?? 0
+    const own = and(...present.map((name) => condition(name, name === 'userId')))
     return orm.select({ n: count() }).from(tickets).where(own).prepare().get(filter)?.n ?? 0
   }
 

@@ -1,0 +1,127 @@
+import type { Database } from 'bun:sqlite'
+import { ticketCategories, ticketPriorities, ticketStatuses } from '../../src/lib/vocabulary.ts'
+import { createTicketStore } from '../../src/modules/support/store.ts'
+import { createTicketChanges } from '../../src/modules/support/ticket-changes.ts'
+import { admins, atScale, type Dataset, differs, type Fill, idOf } from './dataset.ts'
+import { textOf } from './vocabulary.ts'
+
+/** At scale 1. */
+const tickets = 200_000
+/** One ticket in so many is Ada's. */
+const ofAda = 20
+/** Once for so many tickets an older one is answered. */
+const answers = 40
+const indexedAtOnce = 2_000
+
+/** In so many tickets at every scale. */
+export const rareWord = { word: 'zyzzyva', tickets: 25 }
+
+const kinds = `coalesce(assignee_id, ''), status, priority, category`
+
+export const ticketsFill: Fill = {
+  name: 'tickets',
+  fill: fillTickets,
+  rules: ({ scale }) => ({
+    'as many tickets as planned': differs('tickets', atScale(tickets, scale)),
+    'n has no gaps': 'SELECT (SELECT max(n) FROM tickets) <> (SELECT count(*) FROM tickets)',
+    'message_count is the number of messages':
+      'SELECT count(*) FROM tickets t WHERE message_count <> (SELECT count(*) FROM ticket_messages WHERE ticket_id = t.id)',
+    'the counts are those of the tickets': `SELECT count(*) FROM (
+      SELECT ${kinds}, count(*) FROM tickets GROUP BY 1, 2, 3, 4
+      EXCEPT SELECT * FROM ticket_counts)`,
+    'nothing else is counted': `SELECT (SELECT sum(ticket_count) FROM ticket_counts) <> (SELECT count(*) FROM tickets)`,
+    'the full-text index has every ticket':
+      'SELECT (SELECT count(*) FROM ticket_search_docsize) <> (SELECT count(*) FROM tickets)',
+    'the full-text index is whole': `SELECT integrity_check <> 'ok' FROM pragma_integrity_check('ticket_search')`,
+  }),
+}
+
+/** Tickets of all kinds with one to three messages, and now and then an answer to an older one. The full-text index
+ *  makes a segment of each statement that changes it: tickets are inserted as they are in the end, and then counted, which
+ *  is when the trigger takes them into the index, many with one statement. */
+function fillTickets(dataset: Dataset) {
+  const { sqlite, orm, landmarks, newId, clock, pick, repeat } = dataset
+  const store = createTicketStore(orm)
+  const changes = createTicketChanges({ store, newId, clock })
+  const insert = prepareInsert(sqlite)
+  const index = sqlite.prepare(
+    'UPDATE tickets SET message_count = (SELECT max(seq) FROM ticket_messages WHERE ticket_id = tickets.id) WHERE n > ?',
+  )
+  const desk = admins.map((admin) => idOf(landmarks, admin))
+  const ada = idOf(landmarks, 'ada')
+  const count = atScale(tickets, landmarks.scale)
+  const rareEvery = Math.max(1, Math.floor(count / rareWord.tickets))
+  const owned = new Map<string, number>()
+  const ids: string[] = []
+  let indexed = 0
+
+  repeat(count, (n) => {
+    const isRare = n % rareEvery === 0 && n / rareEvery < rareWord.tickets
+    const subject = textOf(3 + pick(6), pick) + (isRare ? ` ${rareWord.word}` : '')
+    add(n % ofAda === 0 ? ada : oneOf(landmarks.people), subject)
+    if (ids.length % indexedAtOnce > 0 && ids.length < count) return
+    index.run(indexed)
+    indexed = ids.length
+    for (let answered = 0; answered < indexedAtOnce / answers; answered++) answer(oneOf(ids))
+  })
+
+  function oneOf<T>(values: readonly T[]): T {
+    const value = values[pick(values.length)]
+    if (value === undefined) throw new Error('there is nothing to choose from')
+    return value
+  }
+
+  function add(userId: string, subject: string) {
+    const id = newId()
+    const createdAt = clock.now()
+    const userSeq = (owned.get(userId) ?? 0) + 1
+    const status = oneOf(ticketStatuses)
+    const isSettled = status === 'resolved' || status === 'closed'
+    const messageCount = 1 + pick(3)
+    const isWaiting = !isSettled && messageCount !== 2
+    owned.set(userId, userSeq)
+    ids.push(id)
+    insert.run({
+      $id: id,
+      $userId: userId,
+      $userSeq: userSeq,
+      $subject: subject,
+      $status: status,
+      $priority: oneOf(ticketPriorities),
+      $category: oneOf(ticketCategories),
+      $assigneeId: oneOf([null, ...desk]),
+      $waitingSince: isWaiting ? createdAt : null,
+      $settledAt: isSettled ? createdAt : null,
+      $createdAt: createdAt,
+    })
+    for (let seq = 1; seq <= messageCount; seq++) {
+      const isAdmin = seq === 2
+      const authorId = isAdmin ? oneOf(desk) : userId
+      const body = textOf(30 + pick(71), pick)
+      const message = { ticketId: id, seq, id: newId(), authorId, isAdmin, body, clientId: null }
+      store.insertMessage({ ...message, createdAt })
+    }
+  }
+
+  function answer(id: string) {
+    const ticket = store.find(id)
+    if (!ticket) throw new Error(`there is no ticket ${id}`)
+    const authorId = oneOf(desk)
+    const body = textOf(30 + pick(71), pick)
+    const { ticket: answered } = changes.append(ticket, {
+      authorId,
+      isAdmin: true,
+      body,
+      clientId: null,
+    })
+    changes.change(answered, { status: oneOf(ticketStatuses) }, authorId)
+  }
+}
+
+function prepareInsert(sqlite: Database) {
+  return sqlite.prepare<unknown, Record<string, string | number | null>>(`
+    INSERT INTO tickets (id, user_id, user_seq, subject, status, priority, category, assignee_id, message_count,
+      waiting_since, settled_at, created_at, updated_at, queue_key)
+    VALUES ($id, $userId, $userSeq, $subject, $status, $priority, $category, $assigneeId, 0,
+      $waitingSince, $settledAt, $createdAt, $createdAt, coalesce($waitingSince, 4503599627370496 - $createdAt))`)
+}

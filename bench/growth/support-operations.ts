@@ -1,0 +1,153 @@
+import type { Person } from './dataset.ts'
+import { type Operation, reading, type Sampling, walk } from './operation.ts'
+import type { Request, Subject } from './subject.ts'
+import { rareWord } from './support-fill.ts'
+import { textOf, wordAt } from './vocabulary.ts'
+
+const own = '/v1/support/tickets'
+const desk = '/v1/admin/support/tickets'
+const deskPageSize = 20
+const touchedTickets = 100
+let picked = 0
+const text = textOf(60, (below) => (picked++ * 7_919) % below)
+
+// Lists of one size can be compared. So the words are frequent enough for a full page at every size, and for the two
+// hundred that are counted where pages go by number; what is rarer is asked for by cursor.
+const inThreeOfFour = wordAt(10)
+const inEveryOther = wordAt(20)
+const inEverySeventh = wordAt(80)
+const longInEverySeventh = wordAt(85)
+
+export const supportOperations: readonly Operation[] = [
+  { name: 'own tickets, page 1', prepare: () => reading('ada', `${own}?page=1`) },
+  {
+    name: 'own tickets by cursor, halfway',
+    async prepare(subject) {
+      const { pagination } = await subject.read('ada', `${own}?page=1`)
+      return reading('ada', await halfway(subject, 'ada', own, pagination.total ?? 0))
+    },
+  },
+  {
+    name: 'own ticket',
+    async prepare(subject) {
+      const { data } = await subject.read('dora', `${own}?page=1`)
+      return reading('dora', `${own}/${data[0]?.id}`)
+    },
+  },
+  queue(''),
+  queue('status=open'),
+  queue('priority=urgent'),
+  queue('category=billing'),
+  queue('assignee_id=me'),
+  queue('assignee_id=none'),
+  queue('status=open&category=billing'),
+  queue('status=closed&assignee_id=me'),
+  {
+    name: 'queue of one owner',
+    prepare: (subject) => reading('root', `${desk}?page=1&user_id=${subject.idOf('ada')}`),
+  },
+  {
+    name: 'queue of one owner, status=open',
+    excuse: 'it counts the tickets of that owner, who has a hundred times as many',
+    prepare: (subject) =>
+      reading('root', `${desk}?page=1&status=open&user_id=${subject.idOf('ada')}`),
+  },
+  {
+    name: 'queue by cursor, halfway',
+    async prepare(subject) {
+      const { pagination } = await subject.read('root', `${desk}?page=1`)
+      return reading('root', await halfway(subject, 'root', desk, pagination.total ?? 0))
+    },
+  },
+  {
+    name: 'queue by number, halfway',
+    excuse: 'deep pages are for the cursor form',
+    async prepare(subject) {
+      const { pagination } = await subject.read('root', `${desk}?page=1`)
+      const page = Math.floor((pagination.total ?? 0) / deskPageSize / 2)
+      return reading('root', `${desk}?page=${page}`)
+    },
+  },
+  search('a rare word', `q=${rareWord.word}`),
+  search('a word of every seventh', `q=${inEverySeventh}`),
+  search('a long word of every seventh', `q=${longInEverySeventh}`),
+  search('a word of three of four', `q=${inThreeOfFour}`),
+  search('two words', `q=${inThreeOfFour} ${inEveryOther}`),
+  search('a beginning', `q=${inEverySeventh.slice(0, 3)}`),
+  search('a word and status=open', `q=${inThreeOfFour}&status=open`),
+  search('a word and an assignee', `q=${inThreeOfFour}&assignee_id=me`),
+  search('a rarer word and status=open, by cursor', `q=${inEverySeventh}&status=open&limit=20`),
+  search('a rarer word and an assignee, by cursor', `q=${inEverySeventh}&assignee_id=me&limit=20`),
+  {
+    name: 'change a ticket',
+    prepare: (subject) =>
+      touching(subject, (id, turn) => ({
+        as: 'root',
+        method: 'PATCH',
+        path: `${desk}/${id}`,
+        body: { priority: turn % 2 === 0 ? 'low' : 'high' },
+        status: 200,
+      })),
+  },
+  {
+    name: 'answer as an admin',
+    prepare: (subject) =>
+      touching(subject, (id) => writing('root', `${desk}/${id}/messages`, { body: text })),
+  },
+  {
+    name: 'answer as the owner',
+    async prepare(subject) {
+      const { data } = await subject.read('ada', `${own}?per_page=50`)
+      return {
+        request: (n) =>
+          writing('ada', `${own}/${data[n % data.length]?.id}/messages`, { body: text }),
+      }
+    },
+  },
+  {
+    name: 'open a ticket',
+    prepare: () => ({
+      request: () => writing('bob', own, { subject: 'Something is wrong', body: text }),
+    }),
+  },
+]
+
+function queue(filter: string): Operation {
+  return {
+    name: `queue, page 1 ${filter}`.trim(),
+    prepare: () => reading('root', `${desk}?page=1&${filter}`),
+  }
+}
+
+function search(name: string, query: string): Operation {
+  return {
+    name: `search: ${name}`,
+    prepare: () => reading('root', `${desk}?${query.replaceAll(' ', '+')}`),
+  }
+}
+
+function writing(as: Person, path: string, body: object): Request {
+  return { as, method: 'POST', path, body, status: 201 }
+}
+
+/** Works on some tickets in turn, which lie anywhere; `turn` is 1 once each has been worked on. */
+async function touching(
+  subject: Subject,
+  request: (id: string, turn: number) => Request,
+): Promise<Sampling> {
+  const path = await halfway(subject, 'root', desk, touchedTickets * 4)
+  const { data } = await subject.read('root', path.replace('limit=20', `limit=${touchedTickets}`))
+  let done = 0
+  return {
+    request() {
+      const turn = Math.floor(done / data.length)
+      return request(data[done++ % data.length]?.id ?? '', turn)
+    },
+  }
+}
+
+/** @returns the path of the part in the middle */
+async function halfway(subject: Subject, as: Person, path: string, total: number) {
+  const cursor = await walk(subject, as, path, Math.floor(total / 2))
+  return `${path}?limit=20&cursor=${cursor}`
+}
