@@ -106,14 +106,14 @@ CREATE VIRTUAL TABLE `ticket_search` USING fts5(
 -- what is there: 200,000 tickets are as quick to change as 2,000, and no merge stands in the way for long.
 INSERT INTO `ticket_search` (`ticket_search`, `rank`) VALUES ('automerge', 8);
 --> statement-breakpoint
--- Bounded: the opening message and the newest hundred, 100,000 characters.
+-- Bounded, as each change of the ticket writes it again: the opening message and the newest hundred, 6,000 characters.
 CREATE TRIGGER `ticket_search_update` AFTER UPDATE ON `tickets`
 WHEN old.`message_count` <> new.`message_count` OR old.`status` <> new.`status` OR old.`priority` <> new.`priority`
 	OR old.`category` <> new.`category` OR old.`assignee_id` IS NOT new.`assignee_id`
 BEGIN
 	INSERT OR REPLACE INTO `ticket_search` (rowid, id, subject, body, facets) VALUES (
 		new.`n`, new.`id`, new.`subject`,
-		(SELECT substr(group_concat(`body`, char(10)), 1, 100000) FROM (
+		(SELECT substr(group_concat(`body`, char(10)), 1, 6000) FROM (
 			SELECT `body` FROM `ticket_messages`
 			WHERE `ticket_id` = new.`id` AND (`seq` = 1 OR `seq` > new.`message_count` - 100)
 			ORDER BY `seq` = 1 DESC, `seq` DESC

@@ -42,8 +42,11 @@ function termsOf(q: string): string | undefined {
   if (id !== undefined) return `id : "${id}"`
   const words = (q.match(word) ?? []).filter((part) => hasLetter.test(part))
   if (words.length === 0) return undefined
+  // Choice: a single letter is a word of its own; too many begin with it.
+  const isBeginning = [...(words.at(-1) ?? '')].length > 1
   // Quoted, a word is never an operator.
-  return `{subject body} : (${words.map((part) => `"${part}"`).join(' AND ')} *)`
+  const quoted = words.map((part) => `"${part}"`).join(' AND ')
+  return `{subject body} : (${quoted}${isBeginning ? ' *' : ''})`
 }
 
 /** The words that the index has for what a ticket is. */
