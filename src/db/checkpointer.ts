@@ -16,27 +16,50 @@ type CheckpointerOptions = {
   log: Log
   /** The disk refused a sync: see the writer. */
   onFatal: (error: unknown) => void
-  /** Committed functions between two checkpoints. */
+  /** Changed rows between two checkpoints. */
   interval?: number
   /** Frames (pages of 4 KiB) in the log from which it is started anew. */
   maxLogFrames?: number
 }
 
-/** Keeps the write-ahead log short. A Worker copies it into the database as it grows; right after such a copy, when
- *  the log is past its limit, the loop's own connection copies the little that came since and starts the log anew
- *  in the same file, which only the writer can do without waiting for itself. */
+// The loop copies no more than this by itself, when it starts the log anew.
+const fewFrames = 512
+// Against a writer that is faster than the copying.
+const mostPasses = 8
+
+/** Keeps the write-ahead log short. A Worker copies it into the database as it grows; when the log is past its limit it
+ *  copies again what came meanwhile until that is little, and the loop's own connection copies the rest and starts the
+ *  log anew in the same file, which only the writer can do without waiting for itself. */
 export function createCheckpointer(options: CheckpointerOptions) {
-  const { sqlite, path, log, onFatal, interval = 500, maxLogFrames = 4_096 } = options
+  const { sqlite, path, log, onFatal, interval = 2_000, maxLogFrames = 4_096 } = options
   const worker = new Worker(options.worker.href)
-  let commits = 0
+  const changes = sqlite.prepare<{ n: number }, []>('SELECT total_changes() AS n')
+  const countChanges = () => changes.get()?.n ?? 0
+  let changesBefore = countChanges()
+  let framesBefore = 0
+  let passes = 0
   let running = false
+  let isClosing = false
   let whenIdle: () => void = () => {}
 
   worker.onmessage = ({ data }: MessageEvent<CheckpointReply>) => {
     running = false
     whenIdle()
-    if (data.type === 'done' && data.logFrames >= maxLogFrames) restartLog()
+    if (data.type === 'done') copied(data.logFrames)
     if (data.type === 'failed') report(data, 'a checkpoint failed')
+  }
+
+  function copied(logFrames: number) {
+    const came = logFrames - framesBefore
+    framesBefore = logFrames
+    if (logFrames < maxLogFrames || isClosing) return
+    if (came > fewFrames && ++passes < mostPasses) {
+      post({ type: 'checkpoint', path })
+      return
+    }
+    passes = 0
+    framesBefore = 0
+    restartLog()
   }
 
   worker.onerror = ({ message }) => onFatal(new Error(`the checkpoint worker: ${message}`))
@@ -62,15 +85,16 @@ export function createCheckpointer(options: CheckpointerOptions) {
   }
 
   return {
-    /** Tells that `size` more functions have been committed. */
-    committed(size: number) {
-      commits += size
-      if (running || commits < interval) return
-      commits = 0
+    /** Tells that something has been committed. */
+    committed() {
+      const now = countChanges()
+      if (running || now - changesBefore < interval) return
+      changesBefore = now
       post({ type: 'checkpoint', path })
     },
     /** Ends the Worker after the running checkpoint. */
     async close() {
+      isClosing = true
       if (running) await new Promise<void>((resolve) => (whenIdle = resolve))
       const closed = new Promise<void>((resolve) => (whenIdle = resolve))
       post({ type: 'close' })

@@ -32,7 +32,7 @@ export function openStorage(options: StorageOptions) {
     sqlite,
     sync: sync ? () => sync(logFile.sync) : logFile.sync,
     onCommit(size, milliseconds) {
-      checkpointer.committed(size)
+      checkpointer.committed()
       counts.committed(size, milliseconds)
     },
     onCommitFailure: counts.commitFailed,
