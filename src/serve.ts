@@ -1,11 +1,13 @@
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
+import { openChapters } from './chapters.ts'
 import type { Config } from './config.ts'
 import { createAuditTrail } from './db/audit-trail.ts'
 import { openForServer } from './db/client.ts'
 import { findNewestId } from './db/newest-id.ts'
 import { openStorage } from './db/storage.ts'
 import { loadVapidKeys } from './db/vapid-keys.ts'
+import { mailerOf, pusherOf } from './drivers.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { startMaintenance } from './jobs/maintenance.ts'
 import { createOutbox } from './jobs/outbox.ts'
@@ -14,23 +16,12 @@ import { type Clock, systemClock } from './lib/clock.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
-import { createLogMailer } from './mail/log-mailer.ts'
-import { createSmtpMailer } from './mail/smtp.ts'
 import { createMetrics } from './metrics/metrics.ts'
-import { openAccounts } from './modules/accounts/accounts.ts'
 import { createAvatarUrls } from './modules/accounts/avatar.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChatChannel } from './modules/chat/channel.ts'
-import { openChat } from './modules/chat/chat.ts'
-import { createChatStore } from './modules/chat/store.ts'
-import { openNotifications } from './modules/notifications/notifications.ts'
-import { openPlatform } from './modules/platform/platform.ts'
-import { openSupport } from './modules/support/support.ts'
-import { createFcmDriver } from './push/fcm.ts'
-import { createPusher } from './push/pusher.ts'
-import { isAllowedEndpoint as isPushServiceEndpoint } from './push/subscription.ts'
+import { isAllowedEndpoint } from './push/subscription.ts'
 import { makeVapidKeys } from './push/vapid.ts'
-import { createWebPushDriver } from './push/web-push.ts'
 import { createHub } from './realtime/hub.ts'
 
 export const { version } = packageJson
@@ -63,7 +54,6 @@ export async function openService(
   const { clock = systemClock } = substitutes
   const connection = openForServer(config.dataDir)
   const { orm } = connection
-  const chatStore = createChatStore(orm)
   const newId = createIds(clock, findNewestId(orm))
   const outbox = createOutbox(orm, newId, clock)
   const hub = createHub()
@@ -81,11 +71,14 @@ export async function openService(
   const { write } = storage
   const audit = createAuditTrail(orm, newId, clock)
   const avatarUrl = createAvatarUrls(config.publicUrl)
-  const mailer =
-    config.smtpUrl === undefined
-      ? createLogMailer(log)
-      : createSmtpMailer(config.smtpUrl, config.mailFrom)
-  const common = {
+  const mailer = mailerOf(config, log)
+  const isAllowed =
+    substitutes.isAllowedPushEndpoint ??
+    ((endpoint: string) => isAllowedEndpoint(endpoint, config.webPushHosts))
+  const keys = loadVapidKeys(orm, makeVapidKeys)
+  const chapters = await openChapters({
+    config,
+    sqlite: connection.sqlite,
     orm,
     write,
     audit,
@@ -95,72 +88,14 @@ export async function openService(
     log,
     hub,
     mailer,
-    publicUrl: config.publicUrl,
-  }
-  const isAllowedEndpoint =
-    substitutes.isAllowedPushEndpoint ??
-    ((endpoint: string) => isPushServiceEndpoint(endpoint, config.webPushHosts))
-  const vapidKeys = loadVapidKeys(orm, makeVapidKeys)
-  const notificationChapter = openNotifications({
-    ...common,
-    pusher: createPusher({
-      fcm:
-        config.fcm &&
-        createFcmDriver({
-          clock,
-          account: config.fcm.account,
-          ...(config.fcm.url && { baseUrl: config.fcm.url }),
-        }),
-      webPush: createWebPushDriver({
-        keys: vapidKeys,
-        subject: contactOf(config),
-        clock,
-        isAllowed: isAllowedEndpoint,
-      }),
-    }),
-    isAllowedEndpoint,
-    findUnreadMessage: chatStore.findUnread,
-  })
-  const { notify } = notificationChapter
-  const platform = openPlatform({ ...common, notify })
-  const supportChapter = openSupport({
-    ...common,
-    ...config.support,
-    notifySupportReply: ({ userId, ticketId, messageId, subject, body }) =>
-      notify(userId, {
-        type: 'support_reply',
-        body,
-        named: { subject },
-        data: { ticket_id: ticketId, message_id: messageId },
-        dedupeKey: `support_reply:${messageId}`,
-      }),
-  })
-  const accountChapter = await openAccounts({
-    ...common,
-    sqlite: connection.sqlite,
-    issuer: config.issuer,
-    isThrottled: config.limits.login !== 'off',
-    forget(userId) {
-      platform.follows.forget(userId)
-      supportChapter.forget(userId)
-      notificationChapter.forget(userId)
-    },
-    onForeignCommit: platform.serviceKeys.reload,
+    pusher: pusherOf(config, { clock, keys, isAllowed }),
+    isAllowedEndpoint: isAllowed,
     passwordCost: substitutes.passwordCost,
   })
-  const { accounts } = accountChapter
-
-  const { calls, follows } = platform
-  const chatChapter = openChat({
-    ...common,
-    store: chatStore,
-    pushMessage: notificationChapter.pushMessage,
-    areInCall: config.chatRequiresActiveCall ? calls.areInCall : undefined,
-    audience: { count: follows.countFollowers, listAfter: follows.listFollowers },
-  })
-  const { chat } = chatChapter
+  const { services } = chapters
+  const { accounts, serviceKeys } = services
   const chatChannel = createChatChannel({
-    chat,
+    chat: services.chat,
     hub,
     clock,
     log,
@@ -171,12 +106,7 @@ export async function openService(
 
   const runner = startRunner({
     outbox,
-    handlers: {
-      ...accountChapter.jobs,
-      ...chatChapter.jobs,
-      ...supportChapter.jobs,
-      ...notificationChapter.jobs,
-    },
+    handlers: chapters.jobs,
     write,
     clock,
     log,
@@ -186,20 +116,11 @@ export async function openService(
   const stopMaintenance = startMaintenance({ orm, write, clock, log })
 
   const app = createApp({
-    ...accountChapter,
-    ...platform,
-    ...chatChapter,
-    ...supportChapter,
-    ...notificationChapter,
-    webPushKey: vapidKeys.publicKey,
+    ...services,
+    webPushKey: keys.publicKey,
     audit,
     chatChannel,
-    exports: {
-      messages: chat.exportMessages,
-      broadcasts: chatChapter.broadcasts.exportOwn,
-      tickets: supportChapter.exportTickets,
-      notifications: notificationChapter.notifications.exportNotifications,
-    },
+    exports: chapters.exports,
     avatarUrl,
     isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
     metrics,
@@ -216,8 +137,8 @@ export async function openService(
       corsOrigins: config.corsOrigins,
       verifyToken: accounts.verifyToken,
       loadCaller: accounts.findAccount,
-      findServiceKey: platform.serviceKeys.find,
-      loadServiceKey: (key) => platform.serviceKeys.findFresh(key),
+      findServiceKey: serviceKeys.find,
+      loadServiceKey: (key) => serviceKeys.findFresh(key),
     },
   })
 
@@ -230,8 +151,7 @@ export async function openService(
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
       await chatChannel.drain()
-      accountChapter.stopWatching()
-      supportChapter.stopClosing()
+      chapters.stop()
       stopMaintenance()
       await runner.stop()
       mailer.close()
@@ -239,11 +159,6 @@ export async function openService(
       await storage.close()
     },
   }
-}
-
-/** How push services reach the operator: they refuse addresses that nobody but us can open. */
-function contactOf({ publicUrl, issuer }: Config) {
-  return publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`
 }
 
 /** Serves until `stop` is called.
