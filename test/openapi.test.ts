@@ -173,6 +173,9 @@ test('real answers are as described: bodies, statuses and headers', async () => 
   const admin = await service.registerAs('admin', 'root')
   const [key, other] = [await service.issueKey(), await service.issueKey(['users'])]
   const report = { state: 'active', host_id: a.id, guest_id: b.id }
+  const notification = { user_id: a.id, type: 'broadcast' }
+  const device = { token: 'x', platform: 'ios' }
+  const news = { audience: 'all', title: 'News', body: 'a', client_id: 'n' }
   const message = {
     body: 'a',
     type: 'file',
@@ -245,6 +248,27 @@ test('real answers are as described: bodies, statuses and headers', async () => 
     ['PUT', '/v1/service/follows/{host_id}', { token: key.token, body: {} }, 400],
     ['PUT', '/v1/service/calls/{call_session_id}', { token: key.token, body: report }, 200],
     ['GET', '/v1/asyncapi.json', {}, 200],
+    ['POST', '/v1/service/notifications', { token: key.token, body: notification }, 201],
+    ['POST', '/v1/service/notifications', { token: key.token, body: {} }, 400],
+    ['POST', '/v1/service/notifications', { token: other.token, body: notification }, 403],
+    ['GET', '/v1/notifications', { token }, 200],
+    ['GET', '/v1/notifications?unread=true&limit=1', { token }, 200],
+    ['GET', '/v1/notifications?unread=x', { token }, 400],
+    ['GET', '/v1/notifications/unread-count', { token }, 200],
+    ['PUT', '/v1/notifications/{id}/read', { token }, 404],
+    ['PUT', '/v1/notifications/read-all', { token }, 204],
+    ['GET', '/v1/notifications/preferences', { token }, 200],
+    ['PUT', '/v1/notifications/preferences', { token, body: {} }, 200],
+    ['PUT', '/v1/notifications/preferences', { token, body: { broadcast: 1 } }, 400],
+    ['GET', '/v1/notifications/web-push-key', {}, 200],
+    ['POST', '/v1/notifications/push-tokens', { token, body: device }, 201],
+    ['POST', '/v1/notifications/push-tokens', { token, body: {} }, 400],
+    ['GET', '/v1/notifications/push-tokens', { token }, 200],
+    ['DELETE', '/v1/notifications/push-tokens/{id}', { token }, 404],
+    ['POST', '/v1/admin/notifications', { token: admin.token, body: news }, 201],
+    ['POST', '/v1/admin/notifications', { token: admin.token, body: { ...news, body: 'b' } }, 409],
+    ['POST', '/v1/admin/notifications', { token, body: news }, 403],
+    ['GET', '/v1/admin/notifications/{id}', { token: admin.token }, 404],
     ['POST', '/v1/auth/logout', { token, body: { refresh_token: a.refreshToken } }, 204],
   ]
   for (const [method, path, call, status] of calls) {
