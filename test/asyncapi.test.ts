@@ -97,6 +97,28 @@ describe('what is really sent', () => {
       expect([frame.type, judge('server', frame)]).toEqual([frame.type, null])
   })
 
+  test('fits it for notifications and tickets, too', async () => {
+    await using service = await startService({ listen: true })
+    const judge = createJudge(await described(service))
+    const [ada, root] = [await service.register('ada'), await service.registerAs('admin', 'root')]
+    const { token: key } = await service.issueKey()
+    const [owner, desk] = [
+      await service.connect(ada, '&events=notification,support'),
+      await service.connect(root, '&events=support'),
+    ]
+    const event = { user_id: ada.id, type: 'broadcast' }
+    await service.call('POST', '/v1/service/notifications', { token: key, body: event })
+    await service.call('PUT', '/v1/notifications/read-all', { token: ada.token })
+    const request = { subject: 'Help', body: 'It is broken.' }
+    const ticket = await service.call('POST', '/v1/support/tickets', { ...ada, body: request })
+    await service.call('POST', `/v1/support/tickets/${ticket.body.id}/close`, ada)
+    const seen = [await owner.next('notification'), await owner.next('notifications_read')]
+    seen.push(await owner.next('ticket_updated'), await desk.next('ticket_created'))
+    seen.push(await desk.next('ticket_updated'))
+    for (const frame of seen)
+      expect([frame.type, judge('server', frame)]).toEqual([frame.type, null])
+  })
+
   test('a frame that is not as described would be noticed', async () => {
     await using service = await startService()
     const judge = createJudge(await described(service))
