@@ -97,6 +97,7 @@ export async function openChapters(options: ChaptersOptions) {
     stop() {
       accounts.stopWatching()
       support.stopClosing()
+      chat.stopTimelines()
     },
   }
 }

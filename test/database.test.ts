@@ -95,6 +95,7 @@ describe('migrations', () => {
       'participants',
       'ticket_counts',
       'ticket_messages',
+      'timelines',
     ]
     expect(clustered.map(({ name }) => name)).toEqual(names)
   })

@@ -1,5 +1,6 @@
 import { createConversations, otherOf } from '../../src/modules/chat/conversations.ts'
 import { type ConversationRow, createChatStore } from '../../src/modules/chat/store.ts'
+import { createTimelineStore } from '../../src/modules/chat/timeline-store.ts'
 import { atScale, cast, type Dataset, differs, type Fill } from './dataset.ts'
 import { otherPeople } from './people-fill.ts'
 
@@ -7,6 +8,7 @@ import { otherPeople } from './people-fill.ts'
 const messages = 1_000_000
 const bigConversationMessages = 200_000
 const pairs = 20_000
+const timelinePart = 10_000
 
 /** Talks with as many at every scale: a full page of conversations with something unread. */
 const talksOfCleo = 40
@@ -37,6 +39,8 @@ export const messagesFill: Fill = {
       WHERE p.last_activity_at <> coalesce(m.created_at, c.created_at)`,
     'conversation_count is the number of conversations':
       'SELECT count(*) FROM inboxes i WHERE conversation_count <> (SELECT count(*) FROM participants WHERE user_id = i.user_id)',
+    'the timelines know every message of both users':
+      'SELECT (SELECT count(*) FROM timelines) <> 2 * (SELECT count(*) FROM messages)',
     'every conversation has two participants':
       'SELECT (SELECT count(*) FROM participants) <> 2 * (SELECT count(*) FROM conversations)',
   }),
@@ -62,6 +66,8 @@ function fillMessages(dataset: Dataset) {
     const hasReadTheRest = pick(8) === 0
     if (hasReadTheRest) store.updateRead(senderId, conversation.id, seq - 1)
   })
+  const timelines = createTimelineStore(orm)
+  while (timelines.update(timelinePart) === timelinePart);
 
   /** Each once, then at random. */
   function next(some: Cycle): ConversationRow {

@@ -5,6 +5,7 @@ import followsCallsAndBroadcasts from '../../drizzle/0002_follows_calls_and_broa
 }
 import support from '../../drizzle/0003_support.sql' with { type: 'text' }
 import notifications from '../../drizzle/0004_notifications.sql' with { type: 'text' }
+import timelines from '../../drizzle/0005_timelines.sql' with { type: 'text' }
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
  *  carries it. Append only: the position is the version that `PRAGMA user_version` stores. */
@@ -14,4 +15,5 @@ export const migrations: readonly string[] = [
   followsCallsAndBroadcasts,
   support,
   notifications,
+  timelines,
 ]

@@ -338,7 +338,7 @@ export const messages = sqliteTable(
     conversationId: text('conversation_id').notNull(),
     /** 1, 2, 3 … within the conversation, in commit order, without gaps. */
     seq: integer('seq').notNull(),
-    id: text('id').notNull().unique(),
+    id: text('id').notNull(),
     senderId: text('sender_id').notNull(),
     recipientId: text('recipient_id').notNull(),
     type: text('type', { enum: messageTypes }).notNull(),
@@ -355,9 +355,13 @@ export const messages = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.conversationId, table.seq] }),
-    // What a user catches up on: what came, and what another device of theirs sent.
-    index('messages_received').on(table.recipientId, table.id),
-    index('messages_sent').on(table.senderId, table.id).where(sql.raw('broadcast_id IS NULL')),
+    // In commit order, with whom each concerns: what the timelines have not been told yet is found here.
+    uniqueIndex('messages_by_id').on(
+      table.id,
+      table.recipientId,
+      table.senderId,
+      table.broadcastId,
+    ),
     // The sender is a participant, and its row is there for good: one key says so for both columns.
     foreignKey({
       columns: [table.senderId, table.conversationId],
@@ -369,6 +373,26 @@ export const messages = sqliteTable(
     check('messages_type', oneOf('type', messageTypes)),
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
   ],
+)
+
+/** What a user got and sent, for catching up; the copies of their own broadcasts left out. Written a little after the
+ *  messages and many at once, since each user's entries lie elsewhere. WITHOUT ROWID in the migration. */
+export const timelines = sqliteTable(
+  'timelines',
+  {
+    userId: text('user_id').notNull(),
+    messageId: text('message_id').notNull(),
+    conversationId: text('conversation_id').notNull(),
+    seq: integer('seq').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.userId, table.messageId] })],
+)
+
+/** The newest message that the timelines know. */
+export const timelineMark = sqliteTable(
+  'timeline_mark',
+  { id: integer('id').primaryKey(), messageId: text('message_id').notNull() },
+  () => [check('timeline_mark_one', sql.raw('id = 1'))],
 )
 
 // Support. The migration adds what drizzle does not know: `ticket_search`, a full-text index with one row for each

@@ -23,6 +23,7 @@ import {
   typingFrame,
 } from './server-frames.ts'
 import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
+import type { TimelineStore } from './timeline-store.ts'
 import { createTypingThrottle } from './typing-throttle.ts'
 
 export type SentMessage = { message: MessageRow; replayed: boolean }
@@ -31,6 +32,7 @@ export type ChatService = ReturnType<typeof createChatService>
 
 type ChatServiceOptions = {
   store: ChatStore
+  timelines: TimelineStore
   write: Write
   hub: Hub
   clock: Clock
@@ -46,10 +48,11 @@ export type AreInCall = (userId: string, otherId: string) => boolean
 
 const messagePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer({ minimum: 1 })]))
 const replayPart = 100
+const exportPart = 200
 const inboxPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer(), Type.String()]))
 
 export function createChatService(options: ChatServiceOptions) {
-  const { store, write, hub, clock, conversations, pushMessage, areInCall } = options
+  const { store, timelines, write, hub, clock, conversations, pushMessage, areInCall } = options
   const mayType = createTypingThrottle(clock)
 
   /** @throws not_found · forbidden (not a participant) */
@@ -155,7 +158,7 @@ export function createChatService(options: ChatServiceOptions) {
       const since = sinceText === undefined ? '' : parseId(sinceText)
       if (since === undefined) throw invalidField('since', 'id')
       const after = cursor === undefined ? since : decodeCursor(cursor, idPosition)[0]
-      return cutAtLimit(store.listAfter(userId, after, limit + 1), limit, ({ id }) => [id])
+      return cutAtLimit(timelines.listAfter(userId, after, limit + 1), limit, ({ id }) => [id])
     },
 
     /** Where a replay starts: `since`, but not after the newest message there is.
@@ -163,18 +166,22 @@ export function createChatService(options: ChatServiceOptions) {
     startOfReplay(since: string): string {
       const id = parseId(since)
       if (id === undefined) throw invalidField('since', 'id')
-      const newest = store.findNewestId() ?? ''
+      const newest = timelines.findNewestId()
       const isKnown = id <= newest
       return isKnown ? id : newest
     },
 
     /** A part of a replay: the frames of what came after `after`. */
     missedFrames: (userId: string, after: string) =>
-      store.listAfter(userId, after, replayPart).map(newMessageFrame),
+      timelines.listAfter(userId, after, replayPart).map(newMessageFrame),
 
     /** What a person said, for their own export. */
     *exportMessages(userId: string) {
-      for (const row of store.eachSentBy(userId)) yield messageView(row)
+      let part: MessageRow[] = []
+      do {
+        part = timelines.listAfter(userId, part.at(-1)?.id ?? '', exportPart)
+        yield* part.filter(({ senderId }) => senderId === userId).map(messageView)
+      } while (part.length === exportPart)
     },
 
     /** Tells the other user that this one is typing, now and then.

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNull, lt, lte, max, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, lt, lte, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/client.ts'
 import { conversations, messages, participants, users } from '../../db/schema.ts'
 import { createInboxStore } from './inbox-store.ts'
@@ -10,7 +10,6 @@ export type NewMessageRow = Omit<MessageRow, 'seq'>
 export type ChatStore = ReturnType<typeof createChatStore>
 
 const value = sql.placeholder
-const exportPart = 200
 
 /** SQL over conversations and messages; hot statements are prepared once. */
 export function createChatStore(orm: Orm) {
@@ -107,19 +106,6 @@ export function createChatStore(orm: Orm) {
       lastActivityAt: value('lastActivityAt'),
     })
     .prepare()
-  const messagesAfter = (own: SQL | undefined) =>
-    orm
-      .select()
-      .from(messages)
-      .where(and(own, gt(messages.id, value('after'))))
-      .orderBy(asc(messages.id))
-      .limit(value('limit'))
-      .prepare()
-  const receivedAfter = messagesAfter(eq(messages.recipientId, value('userId')))
-  // The copies of a broadcast are not told to the one who sent it.
-  const sentAfter = messagesAfter(
-    and(eq(messages.senderId, value('userId')), isNull(messages.broadcastId)),
-  )
   const inbox = createInboxStore(orm)
 
   return {
@@ -199,26 +185,6 @@ export function createChatStore(orm: Orm) {
           ),
         )
         .get()
-    },
-    /** What a user got and sent after an id, oldest first. */
-    listAfter(userId: string, after: string, limit: number): MessageRow[] {
-      const key = { userId, after, limit }
-      const found = [...receivedAfter.all(key), ...sentAfter.all(key)]
-      return found.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
-    },
-    /** The id that the newest message of all has. */
-    findNewestId: () =>
-      orm
-        .select({ id: max(messages.id) })
-        .from(messages)
-        .get()?.id ?? undefined,
-    /** Every message that a user sent, oldest first, read in small parts. */
-    *eachSentBy(userId: string): Iterable<MessageRow> {
-      let part: MessageRow[] = []
-      do {
-        part = sentAfter.all({ userId, after: part.at(-1)?.id ?? '', limit: exportPart })
-        yield* part
-      } while (part.length === exportPart)
     },
     updateRead(userId: string, conversationId: string, seq: number) {
       read.run({ userId, conversationId, seq })
