@@ -7,7 +7,7 @@ type TimelinesOptions = { timelines: TimelineStore; write: Write; clock: Clock; 
 
 const everyMilliseconds = 250
 /** Messages in one transaction: a few milliseconds of the loop. */
-const part = 150
+const part = 300
 
 /** Keeps the timelines close behind the messages.
  *  @returns how to stop */
