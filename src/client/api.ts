@@ -20,8 +20,6 @@ const conversationsPath = '/v1/chat/conversations'
 const messagesPath = (conversationId: string) =>
   `${conversationsPath}/${encodeURIComponent(conversationId)}/messages`
 
-export type Api = ReturnType<typeof createApi>
-
 /** The REST interface, one function per operation; all throw `ApiError` for a refusal. */
 export function createApi(request: Request) {
   const page = <T>(path: string, { page, perPage, signal }: PageOptions = {}) =>

@@ -1,8 +1,6 @@
 const firstMilliseconds = 1_000
 const longestMilliseconds = 30_000
 
-export type Backoff = ReturnType<typeof createBackoff>
-
 /** Pauses between tries: exponential with full jitter, so that clients which lost a server together do not come back
  *  together. */
 export function createBackoff(random: () => number) {
