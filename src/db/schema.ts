@@ -9,7 +9,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
-import { locales } from '../lib/messages.ts'
+import { locales } from '../lib/i18n.ts'
 import {
   actorTypes,
   audienceKinds,

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../lib/errors.ts'
-import type { Locale } from '../lib/messages.ts'
+import type { Locale } from '../lib/i18n.ts'
 import type { Role, ServiceScope } from '../lib/vocabulary.ts'
 
 /** Who may call a route: anybody, a person with an access token, an admin, a host with a verified address (or an

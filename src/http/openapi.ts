@@ -2,7 +2,7 @@ import { swagger } from '@elysiajs/swagger'
 import { type AnyElysia, Elysia } from 'elysia'
 import { ErrorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
-import { catalogues } from '../lib/messages.ts'
+import { texts } from '../lib/i18n.ts'
 import { createSchemas, type Json } from './described-schemas.ts'
 import type { Access } from './exchange.ts'
 import { type DescribedRoute, describedRoutes } from './route-table.ts'
@@ -141,7 +141,7 @@ function createComponents() {
     const name = `${kinds.join('_or_')}${isLimited ? '' : '_unlimited'}`
     const retry = status === 429 || status === 503 ? ['Retry-After'] : []
     responses[name] = {
-      description: kinds.map((kind) => catalogues.en.errors[kind]).join(' Or: '),
+      description: kinds.map((kind) => texts.en.errors[kind]).join(' Or: '),
       headers: headers(isLimited, retry),
       content: { 'application/json': { schema: lift(ErrorBody) } },
     }

@@ -1,7 +1,7 @@
 import type { PreContext } from 'elysia'
 import { AppError, invalidField } from '../lib/errors.ts'
+import { negotiateLocale } from '../lib/i18n.ts'
 import type { NewId } from '../lib/ids.ts'
-import { negotiateLocale } from '../lib/locale.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
 import { guardBody } from './body.ts'

@@ -1,4 +1,4 @@
-import type { Locale } from '../lib/messages.ts'
+import type { Locale } from '../lib/i18n.ts'
 
 /** A mail as it leaves: plain text and the same as HTML. */
 export type Mail = {

@@ -4,11 +4,10 @@ import { Elysia } from 'elysia'
 import { routeBase } from '../http/exchange.ts'
 import { operation } from '../http/operation.ts'
 import { AppError } from '../lib/errors.ts'
-import { locales } from '../lib/messages.ts'
+import { locales } from '../lib/i18n.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { accountPage, pageStyle } from './account-pages.ts'
+import { type AccountPage, accountPage, pageStyle } from './account-pages.ts'
 import { pageScript } from './page-script.ts' with { type: 'macro' }
-import type { AccountPage } from './page-texts.ts'
 
 const tag = 'Service'
 const accountScript = pageScript('account-page.client.js')

@@ -1,6 +1,6 @@
 import type { ServerWebSocket } from 'bun'
 import type { Caller } from '../../http/exchange.ts'
-import type { Locale } from '../../lib/messages.ts'
+import type { Locale } from '../../lib/i18n.ts'
 import { type Limit, SlidingWindow } from '../../lib/sliding-window.ts'
 import { TokenBucket } from '../../lib/token-bucket.ts'
 import type { CloseCode } from '../../realtime/close-codes.ts'

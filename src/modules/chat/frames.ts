@@ -3,7 +3,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { errorBody } from '../../lib/error-body.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { fieldProblems, Maybe, Refined } from '../../lib/fields.ts'
-import type { Locale } from '../../lib/messages.ts'
+import type { Locale } from '../../lib/i18n.ts'
 import { messageFields, messageProblems, OneOfMessageTypes } from './model.ts'
 import type { ErrorFrame } from './server-frames.ts'
 
