@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createGate } from '../src/lib/gate.ts'
+import { createSemaphore } from '../src/lib/concurrency.ts'
 
 /** Work that ends when told to. */
 function startWork() {
@@ -8,7 +8,7 @@ function startWork() {
 }
 
 test('lets so many run at once and the others in their order', async () => {
-  const gate = createGate(2, 10, () => new Error('full'))
+  const gate = createSemaphore(2, 10, () => new Error('full'))
   const { running, work } = startWork()
   const finished: number[] = []
   const all = [0, 1, 2, 3].map((n) => gate(work).then(() => finished.push(n)))
@@ -22,7 +22,7 @@ test('lets so many run at once and the others in their order', async () => {
 })
 
 test('refuses who finds the line full, and takes others again later', async () => {
-  const gate = createGate(1, 1, () => new Error('full'))
+  const gate = createSemaphore(1, 1, () => new Error('full'))
   const { running, work } = startWork()
   const first = gate(work)
   const second = gate(work)
@@ -39,7 +39,7 @@ test('refuses who finds the line full, and takes others again later', async () =
 })
 
 test('work that fails gives its place back', async () => {
-  const gate = createGate(1, 1, () => new Error('full'))
+  const gate = createSemaphore(1, 1, () => new Error('full'))
   expect(gate(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
   expect(await gate(async () => 'yes')).toBe('yes')
 })

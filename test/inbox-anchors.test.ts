@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { openForServer } from '../src/db/client.ts'
+import { openForServer } from '../src/db/open.ts'
 import { createAccountStore } from '../src/modules/accounts/store.ts'
 import { createConversations } from '../src/modules/chat/conversations.ts'
 import { createInboxAnchors } from '../src/modules/chat/inbox-anchors.ts'

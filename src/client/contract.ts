@@ -7,7 +7,6 @@ import type {
   TokenSet,
   User,
 } from '../modules/accounts/model.ts'
-import type { ClientFrame } from '../modules/chat/frames.ts'
 import type {
   Broadcast,
   BroadcastProgress as BroadcastProgressSchema,
@@ -19,12 +18,14 @@ import type {
 import type {
   AckFrame,
   ConversationReadFrame,
-  ErrorFrame,
-  EventGroup,
+  MessageFrame,
   NewMessageFrame,
+  ReadClientFrame,
   ReadReceiptFrame,
+  TypingClientFrame,
   TypingFrame,
-} from '../modules/chat/server-frames.ts'
+} from '../modules/chat/frames.ts'
+import type { ErrorFrame } from '../realtime/frames.ts'
 import type { NotificationFrame, NotificationsReadFrame } from '../modules/notifications/frames.ts'
 import type { Notification } from '../modules/notifications/model.ts'
 import type {
@@ -38,12 +39,10 @@ import type {
 export type {
   AckFrame,
   Broadcast,
-  ClientFrame,
   ConversationListItem,
   ConversationReadFrame,
   ErrorBody,
   ErrorFrame,
-  EventGroup,
   Message,
   NewMessage,
   NewMessageFrame,
@@ -83,3 +82,14 @@ export type ServerFrame =
   | OwnTicketUpdatedFrame
   | TicketCreatedFrame
   | TicketUpdatedFrame
+
+/** What a client sends. */
+export type ClientFrame =
+  | Static<typeof MessageFrame>
+  | Static<typeof TypingClientFrame>
+  | Static<typeof ReadClientFrame>
+  | { type: 'auth'; token: string }
+  | { type: 'ping' }
+
+/** What a client can ask for beyond messages, typing and read receipts. */
+export type EventGroup = 'ack' | 'read' | 'notification' | 'support'

@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gt, gte, isNull, like, ne, or, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { sessions, users } from '../../db/schema.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import type { RowRange } from '../../lib/list-range.ts'

@@ -1,10 +1,11 @@
 const hues = 12
 
 type Person = { id: string; displayName: string; avatarUrl: string | null }
+export type AvatarUrl = (person: Person) => string
 
-/** Where the picture of a person is: their own, or else a generated one, whose path says all that it shows. */
-export function createAvatarUrls(publicUrl: string) {
-  return ({ id, displayName, avatarUrl }: Person): string => {
+/** Where the picture of a person is: their own, or a generated one whose path says all that it shows. */
+export function createAvatarUrls(publicUrl: string): AvatarUrl {
+  return ({ id, displayName, avatarUrl }) => {
     if (avatarUrl !== null) return avatarUrl
     const hue = [...id].reduce((sum, character) => sum + character.charCodeAt(0), 0) % hues
     return `${publicUrl}/v1/avatars/${hue}/${encodeURIComponent(initialsOf(displayName))}.svg`

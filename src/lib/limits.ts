@@ -1,6 +1,7 @@
+/** At most `count` events in any window of that length. */
 export type Limit = { count: number; windowMilliseconds: number }
 
-/** The moments of the counted events in the last window: never more than `limit.count` in any window of that length. */
+/** The moments of the counted events in the last window. */
 export class SlidingWindow {
   #times: number[] = []
   #first = 0
@@ -33,10 +34,39 @@ export class SlidingWindow {
       this.#first++
       oldest = this.#times[this.#first]
     }
-    // Cutting the array off rarely keeps the cost of an event constant.
+    // Cutting the array rarely keeps the cost of an event constant.
     if (this.#first > this.#times.length / 2) {
       this.#times = this.#times.slice(this.#first)
       this.#first = 0
     }
+  }
+}
+
+/** `burst` events at once, then one every `millisecondsPerToken`. */
+export type BucketRule = { burst: number; millisecondsPerToken: number }
+
+export class TokenBucket {
+  readonly #rule: BucketRule
+  #tokens: number
+  #updatedAt: number
+
+  constructor(rule: BucketRule, now: number) {
+    this.#rule = rule
+    this.#tokens = rule.burst
+    this.#updatedAt = now
+  }
+
+  take(now: number): boolean {
+    const gained = (now - this.#updatedAt) / this.#rule.millisecondsPerToken
+    this.#tokens = Math.min(this.#rule.burst, this.#tokens + Math.max(0, gained))
+    this.#updatedAt = now
+    if (this.#tokens < 1) return false
+    this.#tokens--
+    return true
+  }
+
+  /** Milliseconds until the next event is taken. */
+  get waitMilliseconds(): number {
+    return Math.max(0, (1 - this.#tokens) * this.#rule.millisecondsPerToken)
   }
 }

@@ -1,12 +1,22 @@
 import { Database } from 'bun:sqlite'
 import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
+import { max } from 'drizzle-orm'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
 import { StartError } from '../lib/start-error.ts'
-import { lockDirectory } from './lock.ts'
-import { migrations } from './migrations.ts'
+import { migrate, migrations, versionOf } from './migrations.ts'
+import {
+  auditLog,
+  broadcasts,
+  conversations,
+  messages,
+  sessions,
+  ticketMessages,
+  tickets,
+  users,
+} from './schema.ts'
 
-export type Orm = BunSQLiteDatabase
+export type Orm = BunSQLiteDatabase & { $client: Database }
 export type Connection = {
   path: string
   sqlite: Database
@@ -18,7 +28,6 @@ export type Connection = {
 
 export const databaseFile = 'hostline.db'
 
-const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
 // Pages that nobody read lately cost a system call each; SQLite's own 2 MB hold few.
 const cacheKibibytes = 65_536
 const busyTimeoutMilliseconds = 2_000
@@ -28,7 +37,7 @@ const lockPollMilliseconds = 20
 const notNow = ['SQLITE_BUSY', 'SQLITE_LOCKED']
 
 /** Opens the data directory for the one server on it: takes the lock, makes what is missing, migrates.
- *  Commits do not wait for the disk here; the writer syncs the log (design, "Writing").
+ *  Commits do not wait for the disk here; the writer syncs the wal.
  *  @throws StartError with one line for the operator */
 export function openForServer(directory: string): Connection {
   prepareDirectory(directory)
@@ -37,6 +46,8 @@ export function openForServer(directory: string): Connection {
   try {
     const connection = open(directory, 'NORMAL')
     connection.sqlite.run('PRAGMA wal_autocheckpoint = 0')
+    // What a statement would have to undo: else a file that each such statement opens.
+    connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
     migrate(connection.sqlite, connection.path)
     // The loop must never sleep in here: the writer waits for others in its own way.
@@ -125,37 +136,55 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
   }
 }
 
-/** Brings an empty or older database to this version, one transaction for each step.
- *  @throws StartError for a newer database or a file of another program */
-export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
-  const version = versionOf(sqlite)
-  if (version > steps.length) {
-    throw new StartError(
-      `the database ${path} has version ${version}, this hostline knows up to ${steps.length}: use a newer executable`,
-    )
-  }
-  if (version > 0 && pragma(sqlite, 'application_id') !== applicationId) {
-    throw new StartError(`the database ${path} belongs to another program`)
-  }
-  steps.slice(version).forEach((step, index) => {
-    sqlite.transaction(() => {
-      sqlite.run(step)
-      sqlite.run(`PRAGMA application_id = ${applicationId}`)
-      sqlite.run(`PRAGMA user_version = ${version + index + 1}`)
-    })()
-  })
-}
-
-function versionOf(sqlite: Database) {
-  return pragma(sqlite, 'user_version')
-}
-
-function pragma(sqlite: Database, name: 'user_version' | 'application_id') {
-  const row = sqlite.query<Record<string, number>, []>(`PRAGMA ${name}`).get()
-  return row?.[name] ?? 0
-}
-
 function reason(error: unknown) {
   const { code, message } = error as { code?: string; message: string }
   return code && notNow.includes(code) ? 'another process holds it, try again' : message
+}
+
+/** Takes the data directory for this process: an exclusive transaction on a small file beside the database, which the
+ *  kernel lets go of when the process dies, however it dies.
+ *  @returns how to let go, or undefined when another process still holds it after `waitMilliseconds`
+ *  @throws StartError when the file cannot be used */
+function lockDirectory(directory: string, waitMilliseconds: number): (() => void) | undefined {
+  const path = join(directory, 'hostline.lock')
+  let lock: Database | undefined
+  try {
+    lock = new Database(path, { create: true })
+    chmodSync(path, 0o600)
+    lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
+    lock.run('PRAGMA journal_mode = MEMORY') // so that a kill leaves no journal file behind
+    lock.run('BEGIN EXCLUSIVE')
+  } catch (cause) {
+    lock?.close()
+    const { code, message } = cause as { code?: string; message: string }
+    if (code === 'SQLITE_BUSY') return undefined
+    throw new StartError(`cannot use ${path}: ${message}`, { cause })
+  }
+  const held = lock
+  return () => {
+    held.run('ROLLBACK')
+    held.close()
+  }
+}
+
+/** The newest id that an earlier process made, as far as an index tells it; undefined in an empty database. */
+export function findNewestId(orm: Orm): string | undefined {
+  const tables = [
+    auditLog,
+    broadcasts,
+    conversations,
+    messages,
+    sessions,
+    ticketMessages,
+    tickets,
+    users,
+  ]
+  const newest = tables.flatMap((table) => {
+    const found = orm
+      .select({ id: max(table.id) })
+      .from(table)
+      .get()
+    return found?.id ?? []
+  })
+  return newest.sort().at(-1)
 }
