@@ -51,11 +51,11 @@ export function createChat(core: Core, { pushMessage, areInCall, followers }: Ne
         const { message } = await chat.send(userId, frame.conversation_id, draft)
         if (connection.wants('ack', undefined)) connection.sendFrame(ackFrame(message))
       }),
-      read: clientFrame(ReadClientFrame, (frame, connection) =>
-        chat.markRead(connection.userId, frame.conversation_id, connection),
-      ),
       typing: clientFrame(TypingClientFrame, (frame, { userId }) =>
         chat.typing(userId, frame.conversation_id),
+      ),
+      read: clientFrame(ReadClientFrame, (frame, connection) =>
+        chat.markRead(connection.userId, frame.conversation_id, connection),
       ),
     },
     serverFrames,
