@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Load, Order, Result, Series } from './load.ts'
 import { type Figure, type Goal, median, pin, startPinned, type Target } from './measure.ts'
+import { measureStart } from './start.ts'
 
 /** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another; then what
  *  that says about the goals: it ends with 1 when one is missed. */
@@ -65,6 +66,7 @@ const canSlow =
 if (!canSlow) console.log('no C compiler here: the cases with a slow disk are left out\n')
 try {
   const figures = await measureCases()
+  if ('start'.includes(values.only)) figures.push(...(await measureStart(workshop)))
   console.log('\n| Hostline : floor, unless a unit is named | | goal | |\n|---|---|---|---|')
   for (const figure of figures) console.log(row(figure))
   if (figures.some(isMissed)) process.exitCode = 1
