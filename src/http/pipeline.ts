@@ -55,15 +55,12 @@ export function createPipeline(options: PipelineOptions) {
       options.noteRoute(request, route)
       set.status = route.status
     }
-    if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
     if (isPreflight(request)) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    const streamed = guard(request, path, context, headers)
-    const bytes = streamed && (await streamed)
-    const identified = identify(route?.access, request)
-    const bearer = identified instanceof Promise ? await identified : identified
+    const bytes = await guard(request, path, context, headers)
+    const bearer = await identify(route?.access, request)
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
     authorize(route, bearer, context)
@@ -80,6 +77,7 @@ export function createPipeline(options: PipelineOptions) {
     headers['x-request-id'] = requestId
     headers['x-content-type-options'] = 'nosniff'
     headers['cache-control'] = 'no-store'
+    if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
     return new RequestContext(requestId, request, findIp)
   }
 
@@ -89,17 +87,14 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   /** @returns the bytes of a streamed body, which has to be read to be measured */
-  function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
-    const tellLimit = (error: unknown) => {
+  async function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
+    try {
+      guardAddress(request.url, path)
+      return await bufferBody(request)
+    } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
       tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
       throw error
-    }
-    try {
-      guardAddress(request.url, path)
-      return bufferBody(request)?.catch(tellLimit)
-    } catch (error) {
-      return tellLimit(error)
     }
   }
 
