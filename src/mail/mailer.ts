@@ -1,5 +1,5 @@
-import type { Log } from '../lib/log.ts'
 import type { Locale } from '../lib/i18n.ts'
+import type { Log } from '../lib/log.ts'
 
 /** A mail as it leaves: plain text and the same as HTML. */
 export type Mail = {
@@ -8,7 +8,7 @@ export type Mail = {
   text: string
   html: string
   locale: Locale
-  /** The same for every attempt: receivers can tell a double by it. */
+  /** The same for every attempt, so that receivers recognise a double. */
   messageId: string
 }
 
