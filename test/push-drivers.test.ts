@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { createECDH, ECDH, generateKeyPairSync } from 'node:crypto'
-import { encrypt, maxPlaintextBytes } from '../src/push/encryption.ts'
 import { createFcmDriver } from '../src/push/fcm.ts'
 import {
   createPusher,
@@ -16,8 +15,8 @@ import {
   parseSubscription,
   publicPushServices,
 } from '../src/push/subscription.ts'
-import { makeVapidKeys } from '../src/push/vapid.ts'
-import { createWebPushDriver } from '../src/push/web-push.ts'
+import { makeVapidKeys } from '../src/push/vapid-key-store.ts'
+import { createWebPushDriver, encrypt, maxPlaintextBytes } from '../src/push/web-push.ts'
 import { createTestClock } from './support/clock.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
 
@@ -651,10 +650,10 @@ test('a pusher hands each target to the driver of its kind', async () => {
   const webPush = async () => 'delivered' as const
   const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
   const browser = targetOf(JSON.stringify({ endpoint: 'https://a.b/1', keys }), 'web')
-  const both = createPusher({ fcm, webPush })
-  expect(await both.push(targetOf('t', 'ios'), note)).toBe('gone')
-  expect(await both.push(browser, note)).toBe('delivered')
-  const none = createPusher({ fcm: undefined, webPush: undefined })
-  expect(await none.push(targetOf('t', 'ios'), note)).toBe('unconfigured')
-  expect(await none.push(browser, note)).toBe('unconfigured')
+  const push = createPusher({ fcm, webPush })
+  expect(await push(targetOf('t', 'ios'), note)).toBe('gone')
+  expect(await push(browser, note)).toBe('delivered')
+  const pushWithoutFcm = createPusher({ fcm: undefined, webPush })
+  expect(await pushWithoutFcm(targetOf('t', 'ios'), note)).toBe('unconfigured')
+  expect(await pushWithoutFcm(browser, note)).toBe('delivered')
 })

@@ -11,8 +11,7 @@ export type CallReport = { state: CallState; hostId: string; guestId: string }
 
 export type Calls = ReturnType<typeof createCalls>
 
-/** Notes, inside a `write`, that a user is to hear of something.
- *  @returns what to call after the commit */
+/** Notifies a user, inside a `write`. */
 export type Notify = (
   userId: string,
   event: {
@@ -20,7 +19,7 @@ export type Notify = (
     data: Record<string, string>
     dedupeKey: string
   },
-) => () => void
+) => void
 
 const notificationOf: Partial<Record<CallState, 'call_incoming' | 'call_missed'>> = {
   ringing: 'call_incoming',
@@ -66,7 +65,7 @@ export function createCalls({
   function tellHost({ id, hostId, guestId, state }: CallRow) {
     const type = notificationOf[state]
     const data = { call_session_id: id, guest_id: guestId }
-    return type && notify(hostId, { type, data, dedupeKey: `${type}:${id}` })
+    if (type) notify(hostId, { type, data, dedupeKey: `${type}:${id}` })
   }
 
   return {
@@ -77,18 +76,17 @@ export function createCalls({
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report)
       const { state } = report
-      const { call, tell } = await write(() => {
+      return write(() => {
         const before = store.find(id)
         if (before && !isSamePair(before, parties)) throw new AppError('conflict')
-        if (before && !isNext(before.state, state)) return { call: before, tell: undefined }
+        if (before && !isNext(before.state, state)) return before
         const now = clock.now()
         const activeAt = state === 'active' ? now : (before?.activeAt ?? null)
         const call = { id, ...parties, state, activeAt, updatedAt: now }
         store.upsert(call)
-        return { call, tell: tellHost(call) }
+        tellHost(call)
+        return call
       })
-      tell?.()
-      return call
     },
 
     /** Whether two users are in a call that has not lapsed, whoever of them is the host. */

@@ -53,20 +53,19 @@ export function createFollows({
   function tellHost(hostId: string, followerId: string) {
     const follower_name = store.findUser(followerId)?.displayName ?? ''
     const data = { follower_id: followerId, follower_name }
-    return notify(hostId, { type: 'follow_new', data, dedupeKey: `follow_new:${followerId}` })
+    notify(hostId, { type: 'follow_new', data, dedupeKey: `follow_new:${followerId}` })
   }
 
   return {
     /** Tells the host of a new follower; again changes nothing.
      *  @throws not_found · validation_error (oneself) */
     async follow(hostText: string, followerText: string): Promise<void> {
-      const tell = await write(() => {
+      await write(() => {
         const [hostId, followerId] = [present(hostText), present(followerText)]
         if (hostId === followerId) throw invalidField('follower_id', 'oneself')
         const isNew = store.insert(hostId, followerId, clock.now())
-        return isNew ? tellHost(hostId, followerId) : undefined
+        if (isNew) tellHost(hostId, followerId)
       })
-      tell?.()
     },
 
     /** Again changes nothing.
