@@ -8,24 +8,23 @@ import type {
   User,
 } from '../modules/accounts/model.ts'
 import type {
+  AckFrame,
+  ConversationReadFrame,
+  MessageFrame,
+  ReadClientFrame,
+  ReadReceiptFrame,
+  TypingClientFrame,
+  TypingFrame,
+} from '../modules/chat/frames.ts'
+import type {
   Broadcast,
   BroadcastProgress as BroadcastProgressSchema,
   ConversationListItem,
   Conversation as ConversationSchema,
   Message,
   NewMessage,
-} from '../modules/chat/model.ts'
-import type {
-  AckFrame,
-  ConversationReadFrame,
-  MessageFrame,
   NewMessageFrame,
-  ReadClientFrame,
-  ReadReceiptFrame,
-  TypingClientFrame,
-  TypingFrame,
-} from '../modules/chat/frames.ts'
-import type { ErrorFrame } from '../realtime/frames.ts'
+} from '../modules/chat/model.ts'
 import type { NotificationFrame, NotificationsReadFrame } from '../modules/notifications/frames.ts'
 import type { Notification } from '../modules/notifications/model.ts'
 import type {
@@ -33,6 +32,7 @@ import type {
   TicketCreatedFrame,
   TicketUpdatedFrame,
 } from '../modules/support/frames.ts'
+import type { ErrorFrame } from '../realtime/frames.ts'
 
 /** What goes over the wire, as the service's own schemas say it. Types alone: nothing of the service is in the client. */
 
