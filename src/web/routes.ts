@@ -6,12 +6,11 @@ import { operation } from '../http/operation.ts'
 import { AppError } from '../lib/errors.ts'
 import { locales } from '../lib/messages.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import accountScript from './account-page.client.js' with { type: 'text' }
 import { accountPage, pageStyle } from './account-pages.ts'
-import { pageScript } from './page-script.ts' with { type: 'macro' }
 import type { AccountPage } from './page-texts.ts'
 
 const tag = 'Service'
-const accountScript = pageScript('account-page.client.js')
 const retryAfterSeconds = 1
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
