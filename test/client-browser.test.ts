@@ -41,7 +41,7 @@ async function startTabs() {
 
 /** Gives a page the client as a browser gets it, with the storage that the tabs share. */
 async function load(page: Page) {
-  const entrypoints = [join(import.meta.dir, '../src/client/client.ts')]
+  const entrypoints = [join(import.meta.dir, '../client/client.ts')]
   const { outputs } = await Bun.build({ entrypoints, target: 'browser', minify: true })
   const script = await outputs[0]?.text()
   await page.evaluate(`import(URL.createObjectURL(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Channel, ChannelEvents, Client } from '../src/client/client.ts'
+import type { Channel, ChannelEvents, Client } from '../client/client.ts'
 import { closeCodes } from '../src/realtime/close-codes.ts'
 import { refusal } from './support/chat-stand-in.ts'
 import { bob, endOtherSessions, refusalOf, startLoggedIn, startPair } from './support/clients.ts'

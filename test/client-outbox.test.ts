@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { memoryStorage } from '../src/client/client.ts'
+import { memoryStorage } from '../client/client.ts'
 import { refusal } from './support/chat-stand-in.ts'
 import { ada, bob, refusalOf, startLoggedIn, startPair, startReal } from './support/clients.ts'
 import { until } from './support/timers.ts'

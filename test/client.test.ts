@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ApiError, memoryStorage, webStorage } from '../src/client/client.ts'
+import { ApiError, memoryStorage, webStorage } from '../client/client.ts'
 import { refusal } from './support/chat-stand-in.ts'
 import {
   ada,

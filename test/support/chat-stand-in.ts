@@ -1,5 +1,5 @@
 import type { ServerWebSocket } from 'bun'
-import type { Message } from '../../src/client/client.ts'
+import type { Message } from '../../client/client.ts'
 
 type Upgrade = { path: string; query: Record<string, string>; protocols: string }
 type Data = Upgrade & { events: string[]; mute: boolean }

@@ -1,4 +1,4 @@
-import { type Client, type ClientOptions, createClient } from '../../src/client/client.ts'
+import { type Client, type ClientOptions, createClient } from '../../client/client.ts'
 import { startChatStandIn } from './chat-stand-in.ts'
 import { createTestClock } from './clock.ts'
 import { startService } from './service.ts'

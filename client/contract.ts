@@ -1,13 +1,13 @@
 import type { Static, TSchema } from '@sinclair/typebox'
-import type { ListOf } from '../http/pagination.ts'
-import type { ErrorBody } from '../lib/error-body.ts'
+import type { ListOf } from '../src/http/pagination.ts'
+import type { ErrorBody } from '../src/lib/error-body.ts'
 import type {
   Authenticated as AuthenticatedSchema,
   Profile as ProfileSchema,
   TokenSet,
   User,
-} from '../modules/accounts/model.ts'
-import type { ClientFrame } from '../modules/chat/frames.ts'
+} from '../src/modules/accounts/model.ts'
+import type { ClientFrame } from '../src/modules/chat/frames.ts'
 import type {
   Broadcast,
   BroadcastProgress as BroadcastProgressSchema,
@@ -15,7 +15,7 @@ import type {
   Conversation as ConversationSchema,
   Message,
   NewMessage,
-} from '../modules/chat/model.ts'
+} from '../src/modules/chat/model.ts'
 import type {
   AckFrame,
   ConversationReadFrame,
@@ -24,14 +24,17 @@ import type {
   NewMessageFrame,
   ReadReceiptFrame,
   TypingFrame,
-} from '../modules/chat/server-frames.ts'
-import type { NotificationFrame, NotificationsReadFrame } from '../modules/notifications/frames.ts'
-import type { Notification } from '../modules/notifications/model.ts'
+} from '../src/modules/chat/server-frames.ts'
+import type {
+  NotificationFrame,
+  NotificationsReadFrame,
+} from '../src/modules/notifications/frames.ts'
+import type { Notification } from '../src/modules/notifications/model.ts'
 import type {
   OwnTicketUpdatedFrame,
   TicketCreatedFrame,
   TicketUpdatedFrame,
-} from '../modules/support/frames.ts'
+} from '../src/modules/support/frames.ts'
 
 /** What goes over the wire, as the service's own schemas say it. Types alone: nothing of the service is in the client. */
 
