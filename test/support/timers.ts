@@ -30,14 +30,3 @@ export function createTestTimers(start = Date.now()) {
     waiting: () => [...waiting].map(({ at }) => at - now),
   } satisfies Timers & Record<string, unknown>
 }
-
-const patienceMilliseconds = 5_000
-
-/** Waits until something becomes true that comes from elsewhere: a socket, an answer. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + patienceMilliseconds
-  while (!isTrue()) {
-    if (Date.now() > deadline) throw new Error(`it never became true: ${isTrue}`)
-    await Bun.sleep(2)
-  }
-}
