@@ -79,8 +79,8 @@ export function createApi(request: Request) {
         each<Message>(messagesPath(conversationId), options),
       since: messagesSince,
       /** One request, as it is; `client.send` is the one that does not lose a message. */
-      send: (conversationId: string, message: NewMessage) =>
-        request<Message>('POST', messagesPath(conversationId), { body: message }),
+      send: (conversationId: string, message: NewMessage, signal?: AbortSignal) =>
+        request<Message>('POST', messagesPath(conversationId), { body: message, signal }),
     },
 
     broadcasts: {

@@ -18,7 +18,7 @@ type DeliveryOptions = {
   /** Over the open socket; false when there is none. */
   sendFrame: (frame: ClientFrame) => boolean
   /** Over REST. */
-  post: (conversationId: string, message: NewMessage) => Promise<Message>
+  post: (conversationId: string, message: NewMessage, signal: AbortSignal) => Promise<Message>
 }
 
 export type Delivery = ReturnType<typeof createDelivery>
@@ -44,9 +44,12 @@ export function createDelivery({ timers, random, sendFrame, post }: DeliveryOpti
     }
   }
 
-  function overRest({ client_id, conversation_id, message }: Letter, socketError: unknown) {
-    if (!(socketError instanceof Unanswered)) throw socketError
-    return post(conversation_id, { ...message, client_id })
+  // Without the signal, a message of one person could go out with the token of the next.
+  function overRest({ client_id, conversation_id, message }: Letter, signal: AbortSignal) {
+    return (socketError: unknown) => {
+      if (!(socketError instanceof Unanswered)) throw socketError
+      return post(conversation_id, { ...message, client_id }, signal)
+    }
   }
 
   /** Waits before another try, or throws the error when there is no use in one. */
@@ -69,7 +72,7 @@ export function createDelivery({ timers, random, sendFrame, post }: DeliveryOpti
       for (;;) {
         signal.throwIfAborted()
         try {
-          return await overSocket(letter).catch((error) => overRest(letter, error))
+          return await overSocket(letter).catch(overRest(letter, signal))
         } catch (error) {
           signal.throwIfAborted()
           await rest(error)

@@ -211,6 +211,37 @@ test('keeps messages for the next login of the same person, and sends none for a
   expect(left).toMatchObject({ body: 'later', sender_id: users[1]?.id })
 })
 
+test.each(['toServer', 'toClient'] as const)(
+  'sends nothing in the name of the next person who logs in (lost %s)',
+  async (direction) => {
+    await using chat = await startOpen({ storage: memoryStorage() })
+    const { proxy, client, messagesPath } = chat
+    const lost = Promise.withResolvers<unknown>()
+    const type = direction === 'toServer' ? 'message' : 'ack'
+    proxy.onNextFrame(direction, type, () => lost.resolve(undefined))
+    const sending = refusalOf(chat.send('from Ada'))
+    await lost.promise
+    await client.login(bob)
+    expect(await sending).toMatchObject({ name: 'SessionEndedError' })
+    const senders = (await chat.stored()).map(({ sender_id }) => sender_id)
+    expect(senders).toEqual(direction === 'toServer' ? [] : [chat.user.id])
+    expect(proxy.count('POST', messagesPath)).toBe(0)
+  },
+)
+
+test('sends nothing in the name of the next person while it waits as long as it was asked to', async () => {
+  await using chat = await startChat({ storage: memoryStorage() })
+  const { proxy, client, timers, conversationId, messagesPath } = chat
+  proxy.onNext(messagesPath, () => refusal(429, 'rate_limited', { 'retry-after': '7' }))
+  const sending = refusalOf(client.send(conversationId, { body: 'from Ada' }))
+  await waitFor(() => timers.waiting().includes(7_000))
+  await client.login(bob)
+  timers.advance(7_000)
+  expect(await sending).toMatchObject({ name: 'SessionEndedError' })
+  expect(await chat.stored()).toEqual([])
+  expect(proxy.count('POST', messagesPath)).toBe(1)
+})
+
 test('forgets unsent messages with a logout', async () => {
   const storage = memoryStorage()
   await using chat = await startChat({ storage })
