@@ -1,47 +1,37 @@
 import { createApi } from './api.ts'
-import { ApiError } from './api-error.ts'
-import { type Channel, createChannel, type Network } from './channel.ts'
-import type { WebSocketClass } from './connection.ts'
+import { type Channel, createChannel } from './channel.ts'
 import type { Authenticated, Draft, EventGroup, User } from './contract.ts'
 import { createDelivery } from './delivery.ts'
-import { createExchange, type Fetch } from './exchange.ts'
+import { ApiError } from './errors.ts'
+import { createHttpTransport, createRequest } from './http.ts'
 import { createOutbox } from './outbox.ts'
-import { createRequest } from './request.ts'
-import { createSession, type Ending, type Locks } from './session.ts'
+import { type Platform, platformOf } from './platform.ts'
+import { createSession } from './session.ts'
 import { memoryStorage, type Storage } from './storage.ts'
-import { systemTimers, type Timers } from './timers.ts'
 
-export { ApiError, SessionEndedError } from './api-error.ts'
-export type { Channel, Network } from './channel.ts'
+export type { Channel, ChannelEvents, ChannelStatus } from './channel.ts'
 export type * from './contract.ts'
-export type { ChannelEvents, ChannelStatus } from './handlers.ts'
+export { ApiError, SessionEndedError } from './errors.ts'
+export type { RequestOptions } from './http.ts'
 export type { Pending } from './outbox.ts'
-export type { RequestOptions } from './request.ts'
+export type { Platform, Timers } from './platform.ts'
 export { memoryStorage, type Storage, webStorage } from './storage.ts'
-export type { Timers } from './timers.ts'
 
-export type ClientOptions = {
+export type ClientOptions = Partial<Platform> & {
   /** Scheme and host of the service, without a path. */
   baseUrl: string
   /** The language of error messages; without it the browser's own. */
   language?: string
-  /** Keeps the session and unsent messages; `webStorage(localStorage)` outlives the page and is shared by its tabs. */
+  /** Keeps the session and unsent messages. `webStorage(localStorage)` outlives the page, and its tabs share it. */
   storage?: Storage
-  /** Called once when the service no longer knows the session; not for a `logout`. */
+  /** Called once when the service ends the session; not for a `logout`. */
   onSessionEnded?: () => void
-  /** In the place of the platform's own, for tests. */
-  timers?: Timers
-  random?: () => number
-  fetch?: Fetch
-  WebSocket?: WebSocketClass
-  locks?: Locks
-  network?: Network
 }
 
 export type ConnectOptions = {
-  /** What to hear of beyond messages, typing and read receipts. */
+  /** Frames beyond messages, typing and read receipts. */
   events?: EventGroup[]
-  /** The id of the newest message that the page has; without it the channel begins with what is new from now on. */
+  /** The id of the newest message that the page has; without it the channel delivers only new messages. */
   since?: string
 }
 
@@ -49,37 +39,33 @@ export type Client = ReturnType<typeof createClient>
 
 /** A client of the service, for browsers and Bun. */
 export function createClient(options: ClientOptions) {
-  const { storage = memoryStorage(), timers = systemTimers, random = Math.random } = options
+  const { storage = memoryStorage() } = options
   const platform = platformOf(options)
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
-  const exchange = createExchange(baseUrl, platform.fetch, options.language)
+  const http = createHttpTransport(platform.fetch, baseUrl, options.language)
   let channel: Channel | undefined
 
-  const session = createSession({
-    exchange,
+  const session = createSession(platform, {
+    http,
     storage,
     isShared: options.storage !== undefined,
-    timers,
-    locks: platform.locks,
     onRenewed: (accessToken) => channel?.authenticate(accessToken),
-    onEnd(ending: Ending) {
+    onEnd(ending) {
       channel?.close()
       outbox.end(ending === 'logged_out' ? 'drop' : 'keep')
       if (ending === 'ended') options.onSessionEnded?.()
     },
   })
-  const request = createRequest({ exchange, session, timers })
+  const request = createRequest(platform, http, session)
   const api = createApi(request)
-  const delivery = createDelivery({
-    timers,
-    random,
+  const delivery = createDelivery(platform, {
     sendFrame: (frame) => channel?.send(frame) ?? false,
     post: api.messages.send,
   })
-  const outbox = createOutbox({ storage, delivery })
+  const outbox = createOutbox(storage, delivery)
 
   async function begin(path: string, body: object): Promise<User> {
-    const answer = await exchange({ method: 'POST', path, body })
+    const answer = await http({ method: 'POST', path, body })
     const user = session.begin(answer as Authenticated) // the contract's word for it
     outbox.begin(user.id)
     return user
@@ -97,18 +83,18 @@ export function createClient(options: ClientOptions) {
     /** Goes on with the session and the unsent messages that an earlier page left in the storage.
      *  @returns who is logged in; undefined when nobody is */
     restore(): User | undefined {
-      const user = session.user() ?? session.restore()
+      const user = session.current()?.user ?? session.restore()
       if (user) outbox.begin(user.id)
       return user
     },
 
-    /** Ends the session, and forgets it and the unsent messages here even when the service cannot be reached.
-     *  @throws what the network throws; the session then ends when its tokens expire */
+    /** Ends the session. It and the unsent messages are forgotten here even when the service cannot be reached.
+     *  @throws what the network throws; at the service the session then ends when its tokens expire */
     async logout(): Promise<void> {
-      const refreshToken = session.refreshToken()
-      if (refreshToken === undefined) return
+      const login = session.current()
+      if (!login) return
       try {
-        await request('POST', '/v1/auth/logout', { body: { refresh_token: refreshToken } })
+        await request('POST', '/v1/auth/logout', { body: { refresh_token: login.refreshToken } })
       } catch (error) {
         if (!(error instanceof ApiError && error.status === 401)) throw error
       } finally {
@@ -116,30 +102,25 @@ export function createClient(options: ClientOptions) {
       }
     },
 
-    user: session.user,
+    user: () => session.current()?.user,
 
-    /** Sends a message once, however often that takes: over the open channel, else over REST, again after a lost
-     *  connection or a reload.
+    /** Sends a message once, even if that takes many tries: over the open channel or else over REST, and again after a
+     *  lost connection or a reload.
      *  @returns the stored message
      *  @throws ApiError when the service refuses it · SessionEndedError */
     send: (conversationId: string, message: Draft) => outbox.send(conversationId, message),
-    /** The messages on their way, those of an earlier page too. */
+    /** The messages on their way, also those of an earlier page. */
     pending: outbox.pending,
 
-    /** Opens the channel, in the place of one that is open. */
+    /** Opens the channel, and closes an earlier one. */
     connect({ events = [], since }: ConnectOptions = {}): Channel {
       channel?.close()
-      const opened = createChannel({
+      const opened = createChannel(platform, {
         baseUrl,
-        topics: [...new Set<EventGroup>(['ack', ...events])],
+        events: [...new Set<EventGroup>(['ack', ...events])],
         since,
         session,
-        newestMessageId: api.newestMessageId,
-        probe: api.me,
-        timers,
-        random,
-        WebSocket: platform.WebSocket,
-        network: platform.network,
+        api,
       })
       opened.on('ack', delivery.acknowledged)
       opened.on('error', delivery.refused)
@@ -150,18 +131,5 @@ export function createClient(options: ClientOptions) {
       channel = opened
       return opened
     },
-  }
-}
-
-/** What browsers have and Bun may not. */
-type Browser = Partial<Network> & { navigator?: { locks?: Locks } }
-
-function platformOf({ fetch, WebSocket, locks, network }: ClientOptions) {
-  const browser = globalThis as Browser
-  return {
-    fetch: fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init)),
-    WebSocket: WebSocket ?? globalThis.WebSocket,
-    locks: locks ?? browser.navigator?.locks,
-    network: network ?? ('addEventListener' in globalThis ? (browser as Network) : undefined),
   }
 }

@@ -1,77 +1,73 @@
 import type { ClientFrame, ServerFrame } from './contract.ts'
-import type { Timers } from './timers.ts'
+import type { Platform } from './platform.ts'
 
 const heartbeatMilliseconds = 30_000
 const answerMilliseconds = 10_000
-/** What a browser shows for a connection that broke. */
-const broken = 1006
-
-export type WebSocketClass = typeof WebSocket
+/** The code that browsers give a connection that broke. */
+const brokenCode = 1006
 
 type ConnectionOptions = {
   url: string
   token: string
-  WebSocket: WebSocketClass
-  timers: Timers
   onOpen: () => void
   onFrame: (frame: ServerFrame) => void
-  /** Called once, also when the connection never opened. */
+  /** Called once, also when the connection never opened; nothing is called after it. */
   onClose: (code: number) => void
 }
 
 export type Connection = ReturnType<typeof openConnection>
 
-/** One socket. A heartbeat notices when the other end is gone without a word; nothing is heard of it after `onClose`. */
-export function openConnection(options: ConnectionOptions) {
-  const { url, token, WebSocket, timers, onOpen, onFrame, onClose } = options
-  // The token travels in a header of the upgrade: addresses end up in logs.
-  const socket = new WebSocket(url, ['hostline.v1', `bearer.${token}`])
+/** One socket. A heartbeat notices when the server is gone without closing it. */
+export function openConnection({ timers, WebSocket }: Platform, options: ConnectionOptions) {
+  // The token is sent in a header of the upgrade: addresses end up in logs.
+  const socket = new WebSocket(options.url, ['hostline.v1', `bearer.${options.token}`])
   let cancelTimer = timers.after(answerMilliseconds, giveUp)
 
-  function finish(code: number) {
+  function detach() {
     cancelTimer()
     socket.onopen = socket.onmessage = socket.onclose = null
-    onClose(code)
   }
 
   function giveUp() {
+    detach()
     socket.close()
-    finish(broken)
+    options.onClose(brokenCode)
   }
 
-  function check() {
+  function startTimer(milliseconds: number, work: () => void) {
     cancelTimer()
-    cancelTimer = timers.after(answerMilliseconds, giveUp)
-    send({ type: 'ping' })
+    cancelTimer = timers.after(milliseconds, work)
   }
 
   function send(frame: ClientFrame) {
     socket.send(JSON.stringify(frame))
   }
 
-  function alive() {
-    cancelTimer()
-    cancelTimer = timers.after(heartbeatMilliseconds, check)
+  function check() {
+    startTimer(answerMilliseconds, giveUp)
+    send({ type: 'ping' })
   }
 
   socket.onopen = () => {
-    alive()
-    onOpen()
+    startTimer(heartbeatMilliseconds, check)
+    options.onOpen()
   }
   socket.onmessage = ({ data }) => {
-    alive()
+    startTimer(heartbeatMilliseconds, check)
     const frame = JSON.parse(String(data))
-    if (frame.type !== 'pong') onFrame(frame)
+    if (frame.type !== 'pong') options.onFrame(frame)
   }
-  socket.onclose = ({ code }) => finish(code)
+  socket.onclose = ({ code }) => {
+    detach()
+    options.onClose(code)
+  }
 
   return {
     send,
-    /** Asks the other end for a sign of life. */
+    /** Asks the server for a sign of life. */
     check,
     close() {
-      cancelTimer()
-      socket.onopen = socket.onmessage = socket.onclose = null
+      detach()
       socket.close(1000)
     },
   }

@@ -4,19 +4,27 @@ import type { ErrorBody } from '../src/lib/error-body.ts'
 import type {
   Authenticated as AuthenticatedSchema,
   Profile as ProfileSchema,
-  TokenSet,
-  User,
 } from '../src/modules/accounts/model.ts'
-import type { ClientFrame } from '../src/modules/chat/frames.ts'
 import type {
-  Broadcast,
   BroadcastProgress as BroadcastProgressSchema,
-  ConversationListItem,
   Conversation as ConversationSchema,
+  NewMessage,
+} from '../src/modules/chat/model.ts'
+import type * as Chat from '../src/modules/chat/server-frames.ts'
+import type * as Notifications from '../src/modules/notifications/frames.ts'
+import type * as Support from '../src/modules/support/frames.ts'
+
+/** What goes over the wire, taken from the service's own schemas. Only types: the client carries no code of the service. */
+
+export type { TokenSet, User } from '../src/modules/accounts/model.ts'
+export type { ClientFrame } from '../src/modules/chat/frames.ts'
+export type {
+  Broadcast,
+  ConversationListItem,
   Message,
   NewMessage,
 } from '../src/modules/chat/model.ts'
-import type {
+export type {
   AckFrame,
   ConversationReadFrame,
   ErrorFrame,
@@ -25,42 +33,17 @@ import type {
   ReadReceiptFrame,
   TypingFrame,
 } from '../src/modules/chat/server-frames.ts'
-import type {
+export type {
   NotificationFrame,
   NotificationsReadFrame,
 } from '../src/modules/notifications/frames.ts'
-import type { Notification } from '../src/modules/notifications/model.ts'
-import type {
+export type { Notification } from '../src/modules/notifications/model.ts'
+export type {
   OwnTicketUpdatedFrame,
   TicketCreatedFrame,
   TicketUpdatedFrame,
 } from '../src/modules/support/frames.ts'
-
-/** What goes over the wire, as the service's own schemas say it. Types alone: nothing of the service is in the client. */
-
-export type {
-  AckFrame,
-  Broadcast,
-  ClientFrame,
-  ConversationListItem,
-  ConversationReadFrame,
-  ErrorBody,
-  ErrorFrame,
-  EventGroup,
-  Message,
-  NewMessage,
-  NewMessageFrame,
-  Notification,
-  NotificationFrame,
-  NotificationsReadFrame,
-  OwnTicketUpdatedFrame,
-  ReadReceiptFrame,
-  TicketCreatedFrame,
-  TicketUpdatedFrame,
-  TokenSet,
-  TypingFrame,
-  User,
-}
+export type { ErrorBody }
 export type BroadcastProgress = Static<typeof BroadcastProgressSchema>
 export type Conversation = Static<typeof ConversationSchema>
 export type Authenticated = Static<typeof AuthenticatedSchema>
@@ -71,18 +54,18 @@ type List = Static<ReturnType<typeof ListOf<TSchema>>>
 export type Page<T> = Omit<Extract<List, { success: true }>, 'data'> & { data: T[] }
 export type CursorPage<T> = Omit<Exclude<List, { success: true }>, 'data'> & { data: T[] }
 
-/** A message without its idempotency key, which the outbox gives. */
+/** A message without its idempotency key, which the outbox adds. */
 export type Draft = Omit<NewMessage, 'client_id'>
 
 export type ServerFrame =
-  | NewMessageFrame
-  | TypingFrame
-  | ReadReceiptFrame
-  | ErrorFrame
-  | AckFrame
-  | ConversationReadFrame
-  | NotificationFrame
-  | NotificationsReadFrame
-  | OwnTicketUpdatedFrame
-  | TicketCreatedFrame
-  | TicketUpdatedFrame
+  | Chat.NewMessageFrame
+  | Chat.TypingFrame
+  | Chat.ReadReceiptFrame
+  | Chat.ErrorFrame
+  | Chat.AckFrame
+  | Chat.ConversationReadFrame
+  | Notifications.NotificationFrame
+  | Notifications.NotificationsReadFrame
+  | Support.OwnTicketUpdatedFrame
+  | Support.TicketCreatedFrame
+  | Support.TicketUpdatedFrame

@@ -1,20 +1,14 @@
-import { ApiError, askedPause } from './api-error.ts'
-import { createBackoff } from './backoff.ts'
 import type { AckFrame, ClientFrame, Draft, ErrorFrame, Message, NewMessage } from './contract.ts'
-import { sleep, type Timers } from './timers.ts'
+import { ApiError, retryAfterMilliseconds } from './errors.ts'
+import { createBackoff, type Platform, sleep } from './platform.ts'
 
 const answerMilliseconds = 10_000
-/** A message that makes the service fail this often is not for it. */
+/** A message that makes the service fail this often is given up. */
 const mostFailures = 5
 
-export type Letter = { client_id: string; conversation_id: string; message: Draft }
+export type QueuedMessage = { client_id: string; conversation_id: string; message: Draft }
 
-/** Neither stored nor refused, as far as we know. */
-class Unanswered extends Error {}
-
-type DeliveryOptions = {
-  timers: Timers
-  random: () => number
+type Transports = {
   /** Over the open socket; false when there is none. */
   sendFrame: (frame: ClientFrame) => boolean
   /** Over REST. */
@@ -23,42 +17,37 @@ type DeliveryOptions = {
 
 export type Delivery = ReturnType<typeof createDelivery>
 
-/** Brings a message to the service over whichever way is open, as often as it takes: the `client_id` makes every try
- *  the same message. */
-export function createDelivery({ timers, random, sendFrame, post }: DeliveryOptions) {
-  const awaiting = new Map<string, PromiseWithResolvers<Message>>()
+/** Sends a message over whichever transport works, as often as it takes: its `client_id` makes sure that the service
+ *  stores it once. */
+export function createDelivery({ timers, random }: Platform, { sendFrame, post }: Transports) {
+  const unanswered = new Map<string, PromiseWithResolvers<Message | undefined>>()
   let connected = Promise.withResolvers<void>()
 
-  async function overSocket({ client_id, conversation_id, message }: Letter) {
-    const answer = Promise.withResolvers<Message>()
-    awaiting.set(client_id, answer)
+  /** @returns undefined when no answer came */
+  async function overSocket({ client_id, conversation_id, message }: QueuedMessage) {
     const { type: message_type, ...fields } = message
     const frame = { ...fields, conversation_id, client_id, ...(message_type && { message_type }) }
-    const cancel = timers.after(answerMilliseconds, () => answer.reject(new Unanswered()))
-    try {
-      if (!sendFrame({ type: 'message', ...frame })) throw new Unanswered()
-      return await answer.promise
-    } finally {
+    const answer = Promise.withResolvers<Message | undefined>()
+    unanswered.set(client_id, answer)
+    const cancel = timers.after(answerMilliseconds, () => answer.resolve(undefined))
+    if (!sendFrame({ type: 'message', ...frame })) answer.resolve(undefined)
+    return answer.promise.finally(() => {
       cancel()
-      awaiting.delete(client_id)
-    }
+      unanswered.delete(client_id)
+    })
   }
 
   // Without the signal, a message of one person could go out with the token of the next.
-  function overRest({ client_id, conversation_id, message }: Letter, signal: AbortSignal) {
-    return (socketError: unknown) => {
-      if (!(socketError instanceof Unanswered)) throw socketError
-      return post(conversation_id, { ...message, client_id }, signal)
-    }
-  }
+  const overRest = ({ client_id, conversation_id, message }: QueuedMessage, signal: AbortSignal) =>
+    post(conversation_id, { ...message, client_id }, signal)
 
-  /** Waits before another try, or throws the error when there is no use in one. */
-  function createPatience(signal: AbortSignal) {
+  /** @returns what waits before the next try, and throws the error when another try is no use */
+  function retryPolicy(signal: AbortSignal) {
     const backoff = createBackoff(random)
     let failures = 0
     return async (error: unknown) => {
-      if (!isPassing(error) && !(isFailure(error) && ++failures < mostFailures)) throw error
-      const asked = askedPause(error)
+      if (!isTemporary(error) && !(isFailure(error) && ++failures < mostFailures)) throw error
+      const asked = retryAfterMilliseconds(error)
       const pause = sleep(timers, asked ?? backoff.next(), signal)
       await (asked === undefined ? Promise.race([pause, connected.promise]) : pause)
     }
@@ -67,50 +56,50 @@ export function createDelivery({ timers, random, sendFrame, post }: DeliveryOpti
   return {
     /** @returns the stored message
      *  @throws ApiError when the service refuses it for good · the signal's reason */
-    async deliver(letter: Letter, signal: AbortSignal): Promise<Message> {
-      const rest = createPatience(signal)
+    async deliver(queued: QueuedMessage, signal: AbortSignal): Promise<Message> {
+      const waitBeforeRetry = retryPolicy(signal)
       for (;;) {
         signal.throwIfAborted()
         try {
-          return await overSocket(letter).catch(overRest(letter, signal))
+          return (await overSocket(queued)) ?? (await overRest(queued, signal))
         } catch (error) {
           signal.throwIfAborted()
-          await rest(error)
+          await waitBeforeRetry(error)
         }
       }
     },
 
     acknowledged({ client_id, message }: AckFrame) {
-      awaiting.get(client_id ?? '')?.resolve(message)
+      unanswered.get(client_id ?? '')?.resolve(message)
     },
 
     refused(frame: ErrorFrame) {
       const { client_id = '' } = frame.request
       const retryAfterSeconds = frame.retry_after
-      awaiting.get(client_id)?.reject(new ApiError(frame, { retryAfterSeconds }))
+      unanswered.get(client_id)?.reject(new ApiError(frame, { retryAfterSeconds }))
     },
 
-    /** A connection is there: what waits for the network need not. */
+    /** Messages that wait for the network go out now. */
     connected() {
       connected.resolve()
       connected = Promise.withResolvers()
     },
 
-    /** The connection is gone, and with it the answers that were to come over it. */
+    /** The answers that were to come over the connection will not come. */
     disconnected() {
-      for (const answer of awaiting.values()) answer.reject(new Unanswered())
+      for (const answer of unanswered.values()) answer.resolve(undefined)
     },
   }
 }
 
-/** Not the message is to blame but the moment: the network, the load, a restart. */
-function isPassing(error: unknown) {
+/** The network, the load or a restart is to blame, not the message. */
+function isTemporary(error: unknown) {
   if (!(error instanceof ApiError)) return true
   const { code, status = 0, retryAfterSeconds } = error
   return code === 'rate_limited' || retryAfterSeconds !== undefined || status > 500
 }
 
-/** The service fell over, perhaps over this very message. */
+/** The service failed, perhaps because of this message. */
 function isFailure(error: unknown) {
   return error instanceof ApiError && error.code === 'internal_error'
 }

@@ -1,89 +1,87 @@
-import { SessionEndedError } from './api-error.ts'
 import type { Draft, Message } from './contract.ts'
-import type { Delivery, Letter } from './delivery.ts'
+import type { Delivery, QueuedMessage } from './delivery.ts'
+import { SessionEndedError } from './errors.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
 
 /** A message on its way. */
-export type Pending = Letter & {
-  /** Settles once: with the stored message, or with why there will be none. */
+export type Pending = QueuedMessage & {
+  /** Settles once: with the stored message, or with the reason why there is none. */
   sent: Promise<Message>
 }
 
-type OutboxOptions = { storage: Storage; delivery: Delivery }
-
-/** Messages that the service has not acknowledged yet, kept in the storage: what a page did not get through, the next
- *  one sends. One at a time per conversation, in the order of `send`. */
-export function createOutbox({ storage, delivery }: OutboxOptions) {
+/** Messages that the service has not acknowledged yet. They are kept in the storage: what one page could not send, the
+ *  next one sends. Each conversation sends one at a time, in the order of `send`. */
+export function createOutbox(storage: Storage, delivery: Delivery) {
   const pending = new Map<string, Pending>()
-  const lanes = new Map<string, Promise<unknown>>()
-  let owner: { key: string; leave: AbortController } | undefined
+  const lastOf = new Map<string, Promise<unknown>>()
+  let owner: { key: string; controller: AbortController } | undefined
 
-  function enqueue(letter: Letter): Promise<Message> {
+  function enqueue(queued: QueuedMessage): Promise<Message> {
     if (!owner) throw new SessionEndedError()
-    const { key, leave } = owner
-    const { client_id, conversation_id } = letter
-    const before = lanes.get(conversation_id) ?? Promise.resolve()
+    const { key, controller } = owner
+    const { client_id, conversation_id } = queued
+    const before = lastOf.get(conversation_id) ?? Promise.resolve()
     const sent = before
-      .then(() => delivery.deliver(letter, leave.signal))
+      .then(() => delivery.deliver(queued, controller.signal))
       .finally(() => {
         pending.delete(client_id)
-        if (!leave.signal.aborted) forget(key, client_id)
+        if (!controller.signal.aborted) forget(key, client_id)
       })
-    const lane = sent
-      .catch(() => {}) // whoever holds `sent` hears of it
+    const settled = sent
+      .catch(() => {}) // whoever holds `sent` gets the error
       .finally(() => {
-        if (lanes.get(conversation_id) === lane) lanes.delete(conversation_id)
+        if (lastOf.get(conversation_id) === settled) lastOf.delete(conversation_id)
       })
-    lanes.set(conversation_id, lane)
-    pending.set(client_id, { ...letter, sent })
+    lastOf.set(conversation_id, settled)
+    pending.set(client_id, { ...queued, sent })
     return sent
   }
 
-  // Other tabs of the user write to the same list: it is read anew for each change.
-  function remember(key: string, letter: Letter) {
-    writeJson(storage, key, [...storedLetters(storage, key), letter])
+  // Other tabs of the user change the same list: it is read again before each change.
+  function remember(key: string, queued: QueuedMessage) {
+    writeJson(storage, key, [...storedMessages(storage, key), queued])
   }
 
   function forget(key: string, clientId: string) {
-    const others = storedLetters(storage, key).filter(({ client_id }) => client_id !== clientId)
+    const others = storedMessages(storage, key).filter(({ client_id }) => client_id !== clientId)
     if (others.length === 0) removeKey(storage, key)
     else writeJson(storage, key, others)
   }
 
   return {
-    /** Works for a user, beginning with what an earlier page left. */
+    /** Works for a user, and first sends what an earlier page left. */
     begin(userId: string) {
       if (owner) return
-      owner = { key: `hostline.outbox.${userId}`, leave: new AbortController() }
-      for (const letter of storedLetters(storage, owner.key)) void enqueue(letter)
+      owner = { key: `hostline.outbox.${userId}`, controller: new AbortController() }
+      for (const queued of storedMessages(storage, owner.key)) void enqueue(queued)
     },
 
     /** @throws ApiError when the service refuses the message · SessionEndedError */
     async send(conversationId: string, message: Draft): Promise<Message> {
       const client_id = crypto.randomUUID()
-      const letter = { client_id, conversation_id: conversationId, message }
-      if (owner) remember(owner.key, letter)
-      return enqueue(letter)
+      const queued = { client_id, conversation_id: conversationId, message }
+      if (owner) remember(owner.key, queued)
+      return enqueue(queued)
     },
 
     /** In the order in which they are sent, those of an earlier page first. */
     pending: (): Pending[] => [...pending.values()],
 
-    /** Lets go of the user; what is pending stays in the storage for their next login, or goes for good. */
+    /** Stops working for the user. Pending messages stay in the storage for their next login, or are dropped. */
     end(leftovers: 'keep' | 'drop') {
       if (!owner) return
-      const { key, leave } = owner
+      const { key, controller } = owner
       owner = undefined
       pending.clear()
-      lanes.clear()
-      leave.abort(new SessionEndedError())
+      lastOf.clear()
+      controller.abort(new SessionEndedError())
       delivery.disconnected()
       if (leftovers === 'drop') removeKey(storage, key)
     },
   }
 }
 
-function storedLetters(storage: Storage, key: string): Letter[] {
+function storedMessages(storage: Storage, key: string): QueuedMessage[] {
   const stored = readJson(storage, key)
   return Array.isArray(stored) ? stored : [] // only we write under this key
 }

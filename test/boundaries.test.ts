@@ -35,7 +35,7 @@ const refused = [
   ['src/app.ts', './mail/log-mailer.ts'],
   ['client/session.ts', '../src/modules/accounts/model.ts'],
   ['client/channel.ts', '../src/realtime/close-codes.ts'],
-  ['client/timers.ts', '../src/lib/clock.ts'],
+  ['client/platform.ts', '../src/lib/clock.ts'],
   ['client/api.ts', '@sinclair/typebox'],
   ['client/api.ts', 'node:crypto'],
 ] as const
