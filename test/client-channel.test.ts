@@ -237,6 +237,37 @@ describe('a channel', () => {
     expect(chat.timers.waiting()).toEqual([500])
   })
 
+  test('waits longer, too, when its connections do not hold', async () => {
+    await using chat = await startChat()
+    const channel = await openChannel(chat.client)
+    const pauses: (number | undefined)[] = []
+    for (let round = 0; round < 3; round++) {
+      chat.proxy.cut(closeCodes.goingAway)
+      await waitFor(() => channel.status() === 'waiting')
+      const [pause = 0] = chat.timers.waiting()
+      pauses.push(pause)
+      chat.timers.advance(pause)
+      await waitFor(() => channel.status() === 'open')
+    }
+    expect(pauses).toEqual([500, 1_000, 2_000])
+  })
+
+  test('opens no connection when it was closed before', async () => {
+    await using chat = await startChat()
+    const asked = Promise.withResolvers<() => void>()
+    chat.proxy.onNext('/v1/chat/conversations', async (forward) => {
+      await new Promise<void>((resolve) => asked.resolve(resolve))
+      return forward()
+    })
+    const channel = chat.client.connect()
+    const answer = await asked.promise
+    channel.close()
+    answer()
+    await openChannel(chat.client)
+    expect(chat.proxy.upgrades).toHaveLength(1)
+    expect(channel.status()).toBe('closed')
+  })
+
   test('makes sure of its connection when the network changed', async () => {
     await using chat = await startChat()
     await openChannel(chat.client)

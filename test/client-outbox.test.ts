@@ -82,14 +82,15 @@ test('sends what waits for the network as soon as a channel is open', async () =
 
 test('keeps the order of a conversation through a lost connection, and stores each message once', async () => {
   await using chat = await startOpen()
-  const { proxy, client, timers, channel, messagesPath } = chat
+  const { proxy, client, timers, messagesPath } = chat
   proxy.onNextFrame('toClient', 'ack', () => {
     proxy.onNext(messagesPath, unavailable)
     proxy.cut(1001)
   })
   const sent = Promise.all(['1', '2', '3'].map(chat.send))
-  await waitFor(() => proxy.count('POST', messagesPath) === 1)
-  await waitFor(() => channel.status() === 'waiting')
+  const waitingForRetry = () => timers.waiting().filter((pause) => pause === 500)
+  await waitFor(() => waitingForRetry().length === 2) // the channel and the message
+  expect(proxy.count('POST', messagesPath)).toBe(1)
   timers.advance(longestPause)
   expect((await sent).map(({ body }) => body)).toEqual(['1', '2', '3'])
   expect((await chat.stored()).map(({ body }) => body)).toEqual(['1', '2', '3'])
@@ -126,6 +127,7 @@ test('does not let one conversation wait for another', async () => {
 
 test.each([
   ['rate_limited', { retry_after: 3 }, 3_000],
+  ['rate_limited', {}, 500],
   ['internal_error', { retry_after: 1 }, 1_000],
   ['internal_error', {}, 500],
 ])('tries again after %s %j', async (code, more, pause) => {
@@ -152,6 +154,18 @@ test('gives up on a message that makes the service fail again and again, and goe
   }
   expect(await poison).toMatchObject({ name: 'ApiError', code: 'internal_error' })
   expect((await next).body).toBe('2')
+})
+
+test('does not give up on a message while the service asks for time', async () => {
+  await using chat = await startOpen()
+  const { timers } = chat
+  for (let round = 0; round < 6; round++) chat.refuseNext('internal_error', { retry_after: 2 })
+  const sending = chat.send('hello')
+  for (let round = 0; round < 6; round++) {
+    await waitFor(() => timers.waiting().includes(2_000))
+    timers.advance(2_000)
+  }
+  expect((await sending).body).toBe('hello')
 })
 
 test('tells a refusal, drops the message and goes on with the next', async () => {

@@ -315,6 +315,15 @@ describe('REST', () => {
     })
   })
 
+  test('has errors in the language of the page', async () => {
+    await using all = await startClients({ language: 'de' })
+    const login = all.client.login({ ...ada, password: 'wrong' })
+    expect(await refusalOf(login)).toMatchObject({
+      code: 'invalid_credentials',
+      message: expect.stringContaining('Passwort'),
+    })
+  })
+
   test('waits as long as it is asked to for what may be repeated, and for nothing else', async () => {
     await using chat = await startChat()
     const { proxy, client, timers, user, friend } = chat
