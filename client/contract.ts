@@ -5,34 +5,32 @@ import type {
   Authenticated as AuthenticatedSchema,
   Profile as ProfileSchema,
 } from '../src/modules/accounts/model.ts'
+import type * as Chat from '../src/modules/chat/frames.ts'
 import type {
   BroadcastProgress as BroadcastProgressSchema,
   Conversation as ConversationSchema,
   NewMessage,
 } from '../src/modules/chat/model.ts'
-import type * as Chat from '../src/modules/chat/server-frames.ts'
 import type * as Notifications from '../src/modules/notifications/frames.ts'
 import type * as Support from '../src/modules/support/frames.ts'
+import type { ErrorFrame } from '../src/realtime/frames.ts'
 
 /** What goes over the wire, taken from the service's own schemas. Only types: the client carries no code of the service. */
 
 export type { TokenSet, User } from '../src/modules/accounts/model.ts'
-export type { ClientFrame } from '../src/modules/chat/frames.ts'
+export type {
+  AckFrame,
+  ConversationReadFrame,
+  NewMessageFrame,
+  ReadReceiptFrame,
+  TypingFrame,
+} from '../src/modules/chat/frames.ts'
 export type {
   Broadcast,
   ConversationListItem,
   Message,
   NewMessage,
 } from '../src/modules/chat/model.ts'
-export type {
-  AckFrame,
-  ConversationReadFrame,
-  ErrorFrame,
-  EventGroup,
-  NewMessageFrame,
-  ReadReceiptFrame,
-  TypingFrame,
-} from '../src/modules/chat/server-frames.ts'
 export type {
   NotificationFrame,
   NotificationsReadFrame,
@@ -43,7 +41,7 @@ export type {
   TicketCreatedFrame,
   TicketUpdatedFrame,
 } from '../src/modules/support/frames.ts'
-export type { ErrorBody }
+export type { ErrorBody, ErrorFrame }
 export type BroadcastProgress = Static<typeof BroadcastProgressSchema>
 export type Conversation = Static<typeof ConversationSchema>
 export type Authenticated = Static<typeof AuthenticatedSchema>
@@ -61,7 +59,7 @@ export type ServerFrame =
   | Chat.NewMessageFrame
   | Chat.TypingFrame
   | Chat.ReadReceiptFrame
-  | Chat.ErrorFrame
+  | ErrorFrame
   | Chat.AckFrame
   | Chat.ConversationReadFrame
   | Notifications.NotificationFrame
@@ -69,3 +67,13 @@ export type ServerFrame =
   | Support.OwnTicketUpdatedFrame
   | Support.TicketCreatedFrame
   | Support.TicketUpdatedFrame
+
+export type ClientFrame =
+  | Static<typeof Chat.MessageFrame>
+  | Static<typeof Chat.TypingClientFrame>
+  | Static<typeof Chat.ReadClientFrame>
+  | { type: 'auth'; token: string }
+  | { type: 'ping' }
+
+/** Frames that a client can ask for beyond messages, typing and read receipts. */
+export type EventGroup = 'ack' | 'read' | 'notification' | 'support'

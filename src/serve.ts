@@ -1,27 +1,33 @@
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
-import { openChapters } from './chapters.ts'
 import type { Config } from './config.ts'
+import type { Core, Module } from './core.ts'
 import { createAuditTrail } from './db/audit-trail.ts'
-import { openForServer } from './db/client.ts'
-import { findNewestId } from './db/newest-id.ts'
+import { watchForeignCommits } from './db/foreign-commits.ts'
+import { findNewestId, openForServer } from './db/open.ts'
 import { openStorage } from './db/storage.ts'
-import { loadVapidKeys } from './db/vapid-keys.ts'
-import { mailerOf, pusherOf } from './drivers.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
-import { startMaintenance } from './jobs/maintenance.ts'
 import { createOutbox } from './jobs/outbox.ts'
-import { startRunner } from './jobs/runner.ts'
+import { startRetention } from './jobs/retention.ts'
+import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
-import { createMetrics } from './metrics/metrics.ts'
-import { createAvatarUrls } from './modules/accounts/avatar.ts'
+import { createLogMailer, type Mailer } from './mail/mailer.ts'
+import { createSmtpMailer } from './mail/smtp.ts'
+import { createMetrics } from './metrics.ts'
+import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
-import { createChatChannel } from './modules/chat/channel.ts'
+import { createChat } from './modules/chat/chat.ts'
+import { createNotifications } from './modules/notifications/notifications.ts'
+import { createPlatform } from './modules/platform/platform.ts'
+import { createSupport } from './modules/support/support.ts'
+import { createFcmDriver } from './push/fcm.ts'
+import { createPusher } from './push/pusher.ts'
 import { isAllowedEndpoint } from './push/subscription.ts'
-import { makeVapidKeys } from './push/vapid.ts'
+import { createWebPushDriver } from './push/web-push.ts'
+import { createChannel } from './realtime/channel.ts'
 import { createHub } from './realtime/hub.ts'
 
 export const { version } = packageJson
@@ -34,7 +40,7 @@ const stopPollMilliseconds = 5
 /** What a test puts in the place of the real thing. */
 export type Substitutes = {
   clock?: Clock
-  /** In the place of `fdatasync` of the log; called with the real one. */
+  /** In the place of `fdatasync` of the wal; called with the real one. */
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
   passwordCost?: Argon2Cost
@@ -55,11 +61,8 @@ export async function openService(
   const connection = openForServer(config.dataDir)
   const { orm } = connection
   const newId = createIds(clock, findNewestId(orm))
-  const outbox = createOutbox(orm, newId, clock)
-  const hub = createHub()
   const metrics = createMetrics(version, clock)
-  const storage = openStorage({
-    connection,
+  const storage = openStorage(connection, {
     worker: checkpointWorker,
     log,
     counts: metrics.commits,
@@ -67,68 +70,48 @@ export async function openService(
     sync: substitutes.sync,
     maxPending: substitutes.maxPendingWrites,
   })
-  metrics.read({ outbox: outbox.stats, hub: hub.stats, storage: storage.stats })
-  const { write } = storage
-  const audit = createAuditTrail(orm, newId, clock)
-  const avatarUrl = createAvatarUrls(config.publicUrl)
-  const mailer = mailerOf(config, log)
-  const isAllowed =
-    substitutes.isAllowedPushEndpoint ??
-    ((endpoint: string) => isAllowedEndpoint(endpoint, config.webPushHosts))
-  const keys = loadVapidKeys(orm, makeVapidKeys)
-  const chapters = await openChapters({
+  const { write, afterCommit } = storage
+  const core: Core = {
     config,
-    sqlite: connection.sqlite,
     orm,
     write,
-    audit,
-    outbox,
+    afterCommit,
     newId,
     clock,
     log,
-    hub,
-    mailer,
-    pusher: pusherOf(config, { clock, keys, isAllowed }),
-    isAllowedEndpoint: isAllowed,
-    passwordCost: substitutes.passwordCost,
-  })
-  const { services } = chapters
-  const { accounts, serviceKeys } = services
-  const chatChannel = createChatChannel({
-    chat: services.chat,
-    hub,
-    clock,
-    log,
-    frameLimit: config.limits.frames,
-    counts: metrics.channel,
-    authenticate: accounts.authenticate,
-  })
+    hub: createHub(),
+    outbox: createOutbox({ orm, newId, clock, afterCommit }),
+    audit: createAuditTrail(orm, newId, clock),
+  }
+  const mailer = createMailer(config, log)
+  const { accounts, platform, chat, modules } = await createModules(core, mailer, substitutes)
+  metrics.read({ outbox: core.outbox.stats, hub: core.hub.stats, storage: storage.stats })
 
-  const runner = startRunner({
-    outbox,
-    handlers: chapters.jobs,
-    write,
-    clock,
-    log,
+  const channel = createChannel(core, {
+    frames: Object.assign({}, ...modules.map(({ frames }) => frames)),
+    serverFrames: Object.assign({}, ...modules.map(({ serverFrames }) => serverFrames)),
+    replay: chat.replay,
+    authenticate: accounts.authenticate,
+    counts: metrics.channel,
+  })
+  const runner = startRunner(core, {
+    // Each kind has its handler in one of the modules: a test holds them against the list.
+    handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
     random: Math.random,
     onOutcome: metrics.jobs,
   })
-  const stopMaintenance = startMaintenance({ orm, write, clock, log })
+  const stopRetention = startRetention(core)
+  const stopWatching = watchForeignCommits(core, async () => {
+    runner.pollNow()
+    for (const module of modules) await module.onForeignCommit?.()
+  })
 
-  const app = createApp({
-    ...services,
-    webPushKey: keys.publicKey,
-    audit,
-    chatChannel,
-    exports: chapters.exports,
-    avatarUrl,
-    isReady: async () => !chatChannel.isDraining() && (await storage.isWritable()),
+  const app = createApp(core, {
+    modules,
+    channel,
     metrics,
-    metricsToken: config.metricsToken,
-    log,
     version,
-    publicUrl: config.publicUrl,
-    isTls: config.tls !== undefined,
+    isReady: async () => !channel.isDraining() && (await storage.isWritable()),
     pipeline: {
       newId,
       limiter: createRateLimiter(clock.now),
@@ -136,28 +119,73 @@ export async function openService(
       trustedProxies: config.trustedProxies,
       corsOrigins: config.corsOrigins,
       verifyToken: accounts.verifyToken,
-      loadCaller: accounts.findAccount,
-      findServiceKey: serviceKeys.find,
-      loadServiceKey: (key) => serviceKeys.findFresh(key),
+      findPrincipal: accounts.findPrincipal,
+      findServiceKey: platform.findServiceKey,
+      loadServiceKey: platform.loadServiceKey,
     },
   })
 
   return {
     app,
-    chatChannel,
-    hub,
+    channel,
+    core,
     connection,
     accounts,
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
-      await chatChannel.drain()
-      chapters.stop()
-      stopMaintenance()
+      await channel.drain()
+      stopWatching()
+      stopRetention()
+      for (const module of modules) module.stop?.()
       await runner.stop()
       mailer.close()
       metrics.stop()
       await storage.close()
     },
+  }
+}
+
+/** Builds the modules, each with what it needs of the others: platform ← notifications ← chat and support. */
+async function createModules(core: Core, mailer: Mailer, substitutes: Substitutes) {
+  const notifications = createNotifications(core, {
+    mailer,
+    ...pushOf(core, substitutes),
+    findUnreadMessage: (...message) => chat.findUnread(...message),
+  })
+  const { notify, pushMessage } = notifications
+  const platform = createPlatform(core, { notify })
+  const support = createSupport(core, { mailer, notify })
+  const chat = createChat(core, { pushMessage, ...platform })
+  const others: Module[] = [platform, chat, support, notifications]
+  const accounts = await createAccounts(core, {
+    mailer,
+    others,
+    passwordCost: substitutes.passwordCost,
+  })
+  const modules: readonly Module[] = [accounts, ...others]
+  return { accounts, platform, chat, modules }
+}
+
+/** Without a mail server mails are logged. */
+function createMailer({ smtpUrl, mailFrom }: Config, log: Log): Mailer {
+  return smtpUrl === undefined ? createLogMailer(log) : createSmtpMailer(smtpUrl, mailFrom)
+}
+
+/** Web Push always, FCM with a service account. */
+function pushOf({ config, clock }: Core, substitutes: Substitutes) {
+  const { fcm, publicUrl, issuer, webPushHosts } = config
+  const isAllowed =
+    substitutes.isAllowedPushEndpoint ??
+    ((endpoint: string) => isAllowedEndpoint(endpoint, webPushHosts))
+  // How push services reach the operator: they refuse addresses that nobody but us can open.
+  const subject = publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`
+  return {
+    isAllowedEndpoint: isAllowed,
+    createPusher: (keys: Parameters<typeof createWebPushDriver>[0]['keys']) =>
+      createPusher({
+        fcm: fcm && createFcmDriver({ ...fcm, clock }),
+        webPush: createWebPushDriver({ keys, subject, clock, isAllowed }),
+      }),
   }
 }
 
@@ -180,9 +208,9 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
     /** Where the first admin can be made within 30 minutes; undefined when there is one. */
     setUpLink: setUpToken && `${config.publicUrl}/set-up#token=${setUpToken}`,
     service,
-    /** Answers what is running, closes sockets with 1001, makes everything durable. Design, "Failure". */
+    /** Answers what is running, closes sockets with 1001, makes everything durable. */
     async stop() {
-      await service.chatChannel.drain()
+      await service.channel.drain()
       void server.stop()
       await finishRequests(server)
       await server.stop(true)
@@ -191,14 +219,14 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
   }
 }
 
-async function listen({ app, chatChannel }: Service, config: Config) {
+async function listen({ app, channel }: Service, config: Config) {
   const { port, host, tls } = config
   try {
     app.listen({
       port,
       hostname: host,
       reusePort: false,
-      websocket: chatChannel.handlers,
+      websocket: channel.handlers,
       ...(tls && { tls: { cert: Bun.file(tls.cert), key: Bun.file(tls.key) } }),
     })
   } catch (cause) {

@@ -1,66 +1,90 @@
 import { afterAll, expect, test } from 'bun:test'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { ICruiseResult, IViolation } from 'dependency-cruiser'
+import config from '../dependency-cruiser.config.ts'
 
 // Who may know whom (docs/architecture.md), shown by imports that break each rule and by neighbours that do not.
 
 const refused = [
   ['src/serve.ts', './modules/chat/routes.ts'],
-  ['src/serve.ts', './modules/chat/socket.ts'],
-  ['src/modules/support/service.ts', './admin-routes.ts'],
+  ['src/modules/support/desk-service.ts', './desk-routes.ts'],
+  ['src/modules/chat/chat.ts', '../../realtime/socket.ts'],
+  ['src/modules/chat/chat.ts', '../../web/routes.ts'],
+  ['src/modules/chat/chat.ts', '../support/routes.ts'],
+  ['src/modules/chat/chat.ts', 'type ../support/support.ts'],
+  ['src/modules/chat/service.ts', '../accounts/store.ts'],
+  ['src/modules/accounts/service.ts', 'type ../chat/service.ts'],
+  ['src/http/pipeline.ts', '../modules/accounts/tokens.ts'],
+  ['src/realtime/hub.ts', 'type ../modules/chat/frames.ts'],
+  ['src/jobs/runner.ts', '../modules/chat/chat.ts'],
+  ['src/mail/templates.ts', '../modules/chat/model.ts'],
+  ['src/push/pusher.ts', '../modules/notifications/push-jobs.ts'],
+  ['src/db/writer.ts', '../modules/chat/store.ts'],
+  ['src/web/account-pages.ts', '../modules/accounts/model.ts'],
+  ['src/metrics.ts', './modules/chat/frames.ts'],
   ['src/modules/chat/service.ts', 'elysia'],
-  ['src/modules/chat/service.ts', '../../http/exchange.ts'],
-  ['src/modules/chat/store.ts', 'elysia'],
+  ['src/modules/chat/service.ts', '../../http/request-context.ts'],
+  ['src/modules/chat/store.ts', 'type elysia'],
+  ['src/modules/chat/broadcasts.ts', '../../http/body.ts'],
   ['src/modules/accounts/key-store.ts', '@elysiajs/jwt'],
   ['src/modules/chat/service.ts', 'drizzle-orm'],
-  ['src/modules/chat/routes.ts', '../../db/schema.ts'],
+  ['src/modules/chat/routes.ts', 'type ../../db/schema.ts'],
+  ['src/jobs/runner.ts', '../db/schema.ts'],
+  ['src/lib/text.ts', 'drizzle-orm'],
   ['src/serve.ts', 'drizzle-orm/bun-sqlite'],
-  ['src/modules/chat/service.ts', '../accounts/store.ts'],
-  ['src/modules/chat/routes.ts', '../accounts/keys.ts'],
-  ['src/modules/accounts/service.ts', '../chat/service.ts'],
-  ['src/http/pipeline.ts', '../modules/accounts/tokens.ts'],
-  ['src/realtime/hub.ts', '../modules/chat/frames.ts'],
-  ['src/db/writer.ts', '../modules/chat/store.ts'],
-  ['src/metrics/channel.ts', '../modules/chat/frames.ts'],
-  ['src/modules/chat/channel.ts', 'prom-client'],
+  ['src/modules/chat/service.ts', '../../db/client.ts'],
+  ['src/modules/chat/store.ts', 'bun:sqlite'],
+  ['src/app.ts', './mail/log-mailer.ts'],
+  ['src/modules/accounts/mail-jobs.ts', '../../mail/smtp.ts'],
+  ['src/modules/notifications/push-jobs.ts', '../../push/fcm.ts'],
+  ['src/push/pusher.ts', './web-push.ts'],
+  ['src/realtime/hub.ts', 'prom-client'],
   ['src/modules/chat/service.ts', 'prom-client'],
-  ['src/db/writer.ts', 'prom-client'],
-  ['src/http/pipeline.ts', 'prom-client'],
   ['src/serve.ts', 'prom-client'],
   ['src/lib/text.ts', '../http/body.ts'],
-  ['src/lib/text.ts', '../db/client.ts'],
-  ['src/modules/chat/service.ts', '../../db/client.ts'],
-  ['src/modules/accounts/mail-jobs.ts', '../../mail/smtp.ts'],
-  ['src/app.ts', './mail/log-mailer.ts'],
-  ['client/session.ts', '../src/modules/accounts/model.ts'],
-  ['client/channel.ts', '../src/realtime/close-codes.ts'],
+  ['src/lib/text.ts', 'type ../db/client.ts'],
+  ['client/session.ts', 'type ../src/modules/accounts/model.ts'],
   ['client/platform.ts', '../src/lib/clock.ts'],
   ['client/api.ts', '@sinclair/typebox'],
-  ['client/api.ts', 'node:crypto'],
+  ['client/api.ts', 'bun:sqlite'],
+  ['client/contract.ts', '../src/modules/chat/model.ts'],
+  ['src/lib/text.ts', './nowhere.ts'],
 ] as const
 
 const allowed = [
-  ['src/app.ts', './modules/chat/routes.ts'],
+  ['src/app.ts', './web/routes.ts'],
+  ['src/app.ts', './realtime/socket.ts'],
+  ['src/modules/support/support.ts', './desk-routes.ts'],
+  ['src/modules/chat/chat.ts', 'type elysia'],
+  ['src/modules/chat/routes.ts', '../../http/request-context.ts'],
+  ['src/modules/chat/service.ts', './store.ts'],
+  ['src/modules/chat/service.ts', '../../db/writer.ts'],
+  ['src/modules/chat/service.ts', '../../realtime/hub.ts'],
+  ['src/modules/chat/store.ts', 'drizzle-orm'],
+  ['src/modules/chat/broadcast-store.ts', '../../db/schema.ts'],
+  ['src/modules/chat/store.ts', 'type ../../db/client.ts'],
+  ['src/modules/accounts/tokens.ts', '@elysiajs/jwt'],
+  ['src/modules/accounts/mail-jobs.ts', '../../mail/mailer.ts'],
+  ['src/modules/support/canned-replies.ts', 'drizzle-orm'],
+  ['src/jobs/outbox.ts', '../db/schema.ts'],
   ['src/serve.ts', './db/client.ts'],
   ['src/serve.ts', './mail/smtp.ts'],
-  ['src/modules/accounts/mail-jobs.ts', '../../mail/mailer.ts'],
-  ['src/modules/chat/store.ts', 'drizzle-orm'],
-  ['src/modules/chat/store.ts', '../../db/schema.ts'],
-  ['src/modules/chat/service.ts', '../../db/writer.ts'],
-  ['src/modules/chat/service.ts', './store.ts'],
-  ['src/modules/chat/routes.ts', '../../http/exchange.ts'],
+  ['src/cli/check.ts', '../push/web-push.ts'],
+  ['src/metrics.ts', 'prom-client'],
+  ['src/metrics.ts', './realtime/close-codes.ts'],
   ['src/lib/text.ts', './errors.ts'],
-  ['src/metrics/channel.ts', '../realtime/close-codes.ts'],
-  ['src/metrics/channel.ts', 'prom-client'],
+  ['src/lib/ids.ts', 'ulid'],
   ['client/session.ts', './storage.ts'],
-  ['client/contract.ts', '../src/modules/chat/model.ts'],
+  ['client/contract.ts', 'type ../src/modules/chat/model.ts'],
 ] as const
 
 const project = join(import.meta.dir, '..')
 const directory = mkdtempSync(join(tmpdir(), 'hostline-boundaries-'))
 afterAll(() => rmSync(directory, { recursive: true }))
-const complaints = lintAll([...refused, ...allowed])
+const violations = cruise([...refused, ...allowed])
+const complaints = violations.map(importOf)
 
 test.each([...refused])('%s must not import %s', (file, imported) => {
   expect(complaints).toContain(`${file} ${imported}`)
@@ -68,6 +92,11 @@ test.each([...refused])('%s must not import %s', (file, imported) => {
 
 test.each([...allowed])('%s may import %s', (file, imported) => {
   expect(complaints).not.toContain(`${file} ${imported}`)
+})
+
+test('every rule is shown', () => {
+  const bitten = new Set(violations.map(({ rule }) => rule.name))
+  expect(config.forbidden.filter(({ name = '' }) => !bitten.has(name))).toEqual([])
 })
 
 test('of the service, the client takes nothing but types along', async () => {
@@ -79,29 +108,29 @@ test('of the service, the client takes nothing but types along', async () => {
   expect(foreign).toEqual([])
 })
 
-/** Lints files that hold just these imports.
- *  @returns the refused ones, as "file import" */
-function lintAll(imports: (readonly [string, string])[]): string[] {
-  copyFileSync(join(project, 'biome.json'), join(directory, 'biome.json'))
-  const files = Map.groupBy(imports, ([file]) => file)
-  for (const [file, lines] of files) {
-    mkdirSync(dirname(join(directory, file)), { recursive: true })
-    const source = lines.map(([, imported]) => `import '${imported}'`)
-    writeFileSync(join(directory, file), source.join('\n'))
+/** Checks files that hold just these imports. */
+function cruise(imports: (readonly [string, string])[]) {
+  symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
+  for (const [file, imported] of imports) {
+    const [path = '', type] = imported.split(' ').reverse()
+    append(file, type ? `import type {} from '${path}'\n` : `import '${path}'\n`)
+    if (path.startsWith('.') && !path.includes('nowhere')) append(join(dirname(file), path), '')
   }
+  const rules = join(project, 'dependency-cruiser.config.ts')
   const { stdout } = Bun.spawnSync(
-    [
-      join(project, 'node_modules/.bin/biome'),
-      'lint',
-      '--only=style/noRestrictedImports',
-      '--reporter=github',
-      '--max-diagnostics=none',
-    ],
+    [process.execPath, '--bun', 'depcruise', '--config', rules, '-T', 'json', '{src,client}'],
     { cwd: directory },
   )
-  const found = stdout.toString().matchAll(/noRestrictedImports,file=([^,]+),line=(\d+)/g)
-  return [...found].map(([, file = '', line]) => {
-    const name = file.replace(`${directory}/`, '')
-    return `${name} ${files.get(name)?.[Number(line) - 1]?.[1]}`
-  })
+  const { summary }: ICruiseResult = JSON.parse(stdout.toString())
+  return summary.violations
+}
+
+function append(file: string, line: string) {
+  const path = join(directory, file)
+  mkdirSync(dirname(path), { recursive: true })
+  appendFileSync(path, line)
+}
+
+function importOf({ from, unresolvedTo, dependencyTypes = [] }: IViolation) {
+  return `${from} ${dependencyTypes.includes('type-only') ? 'type ' : ''}${unresolvedTo}`
 }

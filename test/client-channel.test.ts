@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type Channel, type ChannelEvents, type Client, memoryStorage } from '../client/client.ts'
-import { closeCodes } from '../src/realtime/close-codes.ts'
+import { closeCodes } from '../src/realtime/hub.ts'
 import { ada, bob, refusalOf, startChat, startPair, storedSession } from './support/clients.ts'
 import { hang, refusal } from './support/fault-proxy.ts'
 import type { TestService } from './support/service.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { generate } from '../bench/growth/generate.ts'
 import { operations } from '../bench/growth/operations.ts'
 import { startSubject } from '../bench/growth/subject.ts'
-import { databaseFile } from '../src/db/client.ts'
+import { databaseFile } from '../src/db/open.ts'
 import { temporaryDirectory } from './support/directory.ts'
 
 test('a generated database is what a service serves', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { texts } from '../src/lib/i18n.ts'
 import type { Notification } from '../src/modules/notifications/model.ts'
-import { notificationTexts, textOf } from '../src/modules/notifications/texts.ts'
+import { textOf } from '../src/modules/notifications/notifier.ts'
 import { createTestClock } from './support/clock.ts'
 import { createRandom } from './support/random.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
@@ -198,7 +199,7 @@ describe('the feed', () => {
     await notify({ type, data })
     const [shown] = (await listOf(service, ada)).data
     expect(shown).toMatchObject({ type, data, ...textOf('de', type, data) })
-    expect(shown.title).not.toBe(notificationTexts.en[type].title)
+    expect(shown.title).not.toBe(texts.en.notifications[type].title)
   })
 
   test('says nothing of an amount that it was not told', () => {

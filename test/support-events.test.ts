@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Value } from '@sinclair/typebox/value'
-import { openForServer } from '../src/db/client.ts'
+import { openForServer } from '../src/db/open.ts'
 import { createWriter } from '../src/db/writer.ts'
 import { createOutbox } from '../src/jobs/outbox.ts'
 import { createIds } from '../src/lib/ids.ts'

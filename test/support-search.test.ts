@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { migrate, type Orm } from '../src/db/client.ts'
+import { migrate, type Orm } from '../src/db/open.ts'
 import { createDeskStore } from '../src/modules/support/desk-store.ts'
 import { createSearchStore, matchOf } from '../src/modules/support/search-store.ts'
 import { createTicketStore } from '../src/modules/support/store.ts'

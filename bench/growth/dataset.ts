@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/db/client.ts'
+import type { Connection } from '../../src/db/open.ts'
 
 /** Each has databases of its own, so that none waits for the rows of the others. */
 export const scopes = ['chat', 'support', 'notifications'] as const

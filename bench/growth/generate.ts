@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { monotonicFactory } from 'ulid'
-import { openForServer } from '../../src/db/client.ts'
+import { openForServer } from '../../src/db/open.ts'
 import { type Dataset, type Fill, type Landmarks, type Scope, scopes } from './dataset.ts'
 import { fills } from './fills.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
-import { type Connection, databaseFile, openToInspect } from '../db/client.ts'
+import { type Connection, databaseFile, openToInspect } from '../db/open.ts'
 import { migrations } from '../db/migrations.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -57,7 +57,12 @@ async function checkPush({ fcm }: Config): Promise<Finding> {
 }
 
 function checkOutbox({ orm }: Connection): Finding {
-  const { waiting, dead } = createOutbox(orm, () => '', systemClock).stats()
+  const { waiting, dead } = createOutbox({
+    orm,
+    newId: () => '',
+    clock: systemClock,
+    afterCommit: () => {},
+  }).stats()
   return {
     subject: 'outbox',
     detail: `${waiting} waiting`,

@@ -1,6 +1,6 @@
 import { readConfig } from '../config.ts'
 import { type AuditTrail, createAuditTrail } from '../db/audit-trail.ts'
-import { openForCommand } from '../db/client.ts'
+import { openForCommand } from '../db/open.ts'
 import type { Write } from '../db/writer.ts'
 import { createOutbox, type Outbox } from '../jobs/outbox.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -40,7 +40,7 @@ export async function withDirectory<T>(
     closeUser: () => {}, // a running server sees the change and does it
   })
   try {
-    const outbox = createOutbox(orm, newId, clock)
+    const outbox = createOutbox({ orm, newId, clock, afterCommit: () => {} })
     const serviceKeys = createServiceKeys({
       store: createServiceKeyStore(orm),
       audit,

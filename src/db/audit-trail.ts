@@ -3,8 +3,9 @@ import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
-import type { Orm } from './client.ts'
+import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
+import { placeholders } from './statements.ts'
 
 export type AuditAction =
   | 'user_registered'
@@ -54,22 +55,9 @@ export function onOneself(userId: string | undefined, ip: string) {
 
 export type AuditTrail = ReturnType<typeof createAuditTrail>
 
-/** The audit log: rows are written in the transaction of what they tell about, and triggers keep them as they are. */
+/** The audit log: a row is written in the transaction that it tells about, and triggers keep it as it is. */
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
-  const insert = orm
-    .insert(auditLog)
-    .values({
-      id: sql.placeholder('id'),
-      at: sql.placeholder('at'),
-      action: sql.placeholder('action'),
-      actorType: sql.placeholder('actorType'),
-      actorId: sql.placeholder('actorId'),
-      targetType: sql.placeholder('targetType'),
-      targetId: sql.placeholder('targetId'),
-      ip: sql.placeholder('ip'),
-      details: sql.placeholder('details'),
-    })
-    .prepare()
+  const insert = orm.insert(auditLog).values(placeholders(auditLog)).prepare()
 
   return {
     record({ action, actor, target, ip, details }: AuditEntry): void {

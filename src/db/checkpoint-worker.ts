@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import type { CheckpointReply, CheckpointRequest } from './checkpointer.ts'
 
-// Runs in a Worker with a connection of its own: copying the log into the database waits for the disk.
+// Runs in a Worker with a connection of its own: a checkpoint waits for the disk.
 declare const self: Worker
 
 let database: Database | undefined
@@ -18,7 +18,7 @@ function answer(request: CheckpointRequest): CheckpointReply {
   try {
     database ??= new Database(request.path)
     const result = database.query<{ log: number }, []>('PRAGMA wal_checkpoint(PASSIVE)').get()
-    return { type: 'done', logFrames: result?.log ?? 0 }
+    return { type: 'done', walFrames: result?.log ?? 0 }
   } catch (error) {
     const { code = 'unknown', message } = error as { code?: string; message: string }
     return { type: 'failed', code, message }

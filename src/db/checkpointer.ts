@@ -3,7 +3,7 @@ import type { Log } from '../lib/log.ts'
 
 export type CheckpointRequest = { type: 'checkpoint'; path: string } | { type: 'close' }
 export type CheckpointReply =
-  | { type: 'done'; logFrames: number }
+  | { type: 'done'; walFrames: number }
   | { type: 'failed'; code: string; message: string }
   | { type: 'closed' }
 
@@ -18,20 +18,20 @@ type CheckpointerOptions = {
   onFatal: (error: unknown) => void
   /** Changed rows between two checkpoints. */
   interval?: number
-  /** Frames (pages of 4 KiB) in the log from which it is started anew. */
-  maxLogFrames?: number
+  /** Frames (pages of 4 KiB) in the wal from which it is reset. */
+  maxWalFrames?: number
 }
 
-// The loop copies no more than this by itself, when it starts the log anew.
+// The loop copies no more than this by itself, when it resets the wal.
 const fewFrames = 512
-// Against a writer that is faster than the copying.
-const mostPasses = 8
+// A bound for a writer that is faster than the checkpoints.
+const maxPasses = 8
 
-/** Keeps the write-ahead log short. A Worker copies it into the database as it grows; when the log is past its limit it
- *  copies again what came meanwhile until that is little, and the loop's own connection copies the rest and starts the
- *  log anew in the same file, which only the writer can do without waiting for itself. */
+/** Keeps the wal short. A Worker checkpoints as it grows. Once it is past its limit the Worker checkpoints again until
+ *  few frames are left; then the loop's own connection copies those and resets the wal to the start of its file, which
+ *  only the writer can do without waiting for itself. */
 export function createCheckpointer(options: CheckpointerOptions) {
-  const { sqlite, path, log, onFatal, interval = 2_000, maxLogFrames = 4_096 } = options
+  const { sqlite, path, log, onFatal, interval = 2_000, maxWalFrames = 4_096 } = options
   const worker = new Worker(options.worker.href)
   const changes = sqlite.prepare<{ n: number }, []>('SELECT total_changes() AS n')
   const countChanges = () => changes.get()?.n ?? 0
@@ -45,37 +45,37 @@ export function createCheckpointer(options: CheckpointerOptions) {
   worker.onmessage = ({ data }: MessageEvent<CheckpointReply>) => {
     running = false
     whenIdle()
-    if (data.type === 'done') copied(data.logFrames)
+    if (data.type === 'done') checkpointed(data.walFrames)
     if (data.type === 'failed') report(data, 'a checkpoint failed')
   }
 
-  function copied(logFrames: number) {
-    const came = logFrames - framesBefore
-    framesBefore = logFrames
-    if (logFrames < maxLogFrames || isClosing) return
-    if (came > fewFrames && ++passes < mostPasses) {
+  function checkpointed(walFrames: number) {
+    const added = walFrames - framesBefore
+    framesBefore = walFrames
+    if (walFrames < maxWalFrames || isClosing) return
+    if (added > fewFrames && ++passes < maxPasses) {
       post({ type: 'checkpoint', path })
       return
     }
     passes = 0
     framesBefore = 0
-    restartLog()
+    resetWal()
   }
 
   worker.onerror = ({ message }) => onFatal(new Error(`the checkpoint worker: ${message}`))
 
-  function restartLog() {
+  function resetWal() {
     try {
       sqlite.run('PRAGMA wal_checkpoint(RESTART)')
     } catch (error) {
-      report(error, 'the log could not be started anew')
+      report(error, 'the wal could not be reset')
     }
   }
 
   function report(error: unknown, message: string) {
     const { code } = error as { code?: string }
     if (code === 'SQLITE_IOERR_FSYNC') onFatal(error)
-    // Others are passing (a reader in the way, a full disk): the next checkpoint copies what this one did not.
+    // Others pass (a reader in the way, a full disk): the next checkpoint copies what this one did not.
     else log.warn(message, { error })
   }
 
@@ -85,7 +85,7 @@ export function createCheckpointer(options: CheckpointerOptions) {
   }
 
   return {
-    /** Tells that something has been committed. */
+    /** Called after each commit. */
     committed() {
       const now = countChanges()
       if (running || now - changesBefore < interval) return

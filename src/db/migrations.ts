@@ -1,19 +1,39 @@
-import accountsAndChat from '../../drizzle/0000_accounts_and_chat.sql' with { type: 'text' }
-import peopleAndMail from '../../drizzle/0001_people_and_mail.sql' with { type: 'text' }
-import followsCallsAndBroadcasts from '../../drizzle/0002_follows_calls_and_broadcasts.sql' with {
-  type: 'text',
-}
-import support from '../../drizzle/0003_support.sql' with { type: 'text' }
-import notifications from '../../drizzle/0004_notifications.sql' with { type: 'text' }
-import timelines from '../../drizzle/0005_timelines.sql' with { type: 'text' }
+import type { Database } from 'bun:sqlite'
+import initial from '../../drizzle/0000_initial.sql' with { type: 'text' }
+import { StartError } from '../lib/start-error.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
- *  carries it. Append only: the position is the version that `PRAGMA user_version` stores. */
-export const migrations: readonly string[] = [
-  accountsAndChat,
-  peopleAndMail,
-  followsCallsAndBroadcasts,
-  support,
-  notifications,
-  timelines,
-]
+ *  carries it. The position is the version that `PRAGMA user_version` stores. */
+export const migrations: readonly string[] = [initial]
+
+const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
+
+/** Brings an empty or older database to this version, one transaction for each step.
+ *  @throws StartError for a newer database or a file of another program */
+export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
+  const version = versionOf(sqlite)
+  if (version > steps.length) {
+    throw new StartError(
+      `the database ${path} has version ${version}, this hostline knows up to ${steps.length}: use a newer executable`,
+    )
+  }
+  if (version > 0 && pragma(sqlite, 'application_id') !== applicationId) {
+    throw new StartError(`the database ${path} belongs to another program`)
+  }
+  steps.slice(version).forEach((step, index) => {
+    sqlite.transaction(() => {
+      sqlite.run(step)
+      sqlite.run(`PRAGMA application_id = ${applicationId}`)
+      sqlite.run(`PRAGMA user_version = ${version + index + 1}`)
+    })()
+  })
+}
+
+export function versionOf(sqlite: Database) {
+  return pragma(sqlite, 'user_version')
+}
+
+function pragma(sqlite: Database, name: 'user_version' | 'application_id') {
+  const row = sqlite.query<Record<string, number>, []>(`PRAGMA ${name}`).get()
+  return row?.[name] ?? 0
+}

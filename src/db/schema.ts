@@ -9,7 +9,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
-import { locales } from '../lib/messages.ts'
+import { locales } from '../lib/i18n.ts'
 import {
   actorTypes,
   audienceKinds,
@@ -289,11 +289,13 @@ export const participants = sqliteTable(
       .references(() => users.id),
     unreadCount: integer('unread_count').notNull().default(0),
     lastReadSeq: integer('last_read_seq').notNull().default(0),
-    lastActivityAt: time('last_activity_at').notNull(),
+    /** The id of the newest message, of the conversation itself while there is none: it orders the list, and tells what
+     *  moved since a message. */
+    lastActivityId: text('last_activity_id').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.userId, table.conversationId] }),
-    index('participants_inbox').on(table.userId, table.lastActivityAt, table.conversationId),
+    index('participants_inbox').on(table.userId, table.lastActivityId),
     check('participants_unread_count', sql.raw('unread_count >= 0')),
   ],
 )
@@ -338,9 +340,8 @@ export const messages = sqliteTable(
     conversationId: text('conversation_id').notNull(),
     /** 1, 2, 3 … within the conversation, in commit order, without gaps. */
     seq: integer('seq').notNull(),
-    id: text('id').notNull(),
+    id: text('id').notNull().unique(),
     senderId: text('sender_id').notNull(),
-    recipientId: text('recipient_id').notNull(),
     type: text('type', { enum: messageTypes }).notNull(),
     body: text('body').notNull(),
     fileUrl: text('file_url'),
@@ -355,13 +356,6 @@ export const messages = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.conversationId, table.seq] }),
-    // In commit order, with whom each concerns: what the timelines have not been told yet is found here.
-    uniqueIndex('messages_by_id').on(
-      table.id,
-      table.recipientId,
-      table.senderId,
-      table.broadcastId,
-    ),
     // The sender is a participant, and its row is there for good: one key says so for both columns.
     foreignKey({
       columns: [table.senderId, table.conversationId],
@@ -373,26 +367,6 @@ export const messages = sqliteTable(
     check('messages_type', oneOf('type', messageTypes)),
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
   ],
-)
-
-/** What a user got and sent, for catching up; the copies of their own broadcasts left out. Written a little after the
- *  messages and many at once, since each user's entries lie elsewhere. WITHOUT ROWID in the migration. */
-export const timelines = sqliteTable(
-  'timelines',
-  {
-    userId: text('user_id').notNull(),
-    messageId: text('message_id').notNull(),
-    conversationId: text('conversation_id').notNull(),
-    seq: integer('seq').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.userId, table.messageId] })],
-)
-
-/** The newest message that the timelines know. */
-export const timelineMark = sqliteTable(
-  'timeline_mark',
-  { id: integer('id').primaryKey(), messageId: text('message_id').notNull() },
-  () => [check('timeline_mark_one', sql.raw('id = 1'))],
 )
 
 // Support. The migration adds what drizzle does not know: `ticket_search`, a full-text index with one row for each

@@ -1,15 +1,14 @@
-import { statSync } from 'node:fs'
+import { close, fdatasync, fstatSync, openSync, statSync } from 'node:fs'
+import { promisify } from 'node:util'
 import type { Log } from '../lib/log.ts'
 import { createCheckpointer } from './checkpointer.ts'
-import type { Connection } from './client.ts'
-import { openLogSync } from './log-sync.ts'
+import type { Connection } from './open.ts'
 import { createWriter } from './writer.ts'
 
 type StorageOptions = {
-  connection: Connection
+  log: Log
   /** Where checkpoint-worker.ts is. */
   worker: URL
-  log: Log
   /** Told of commits and syncs; times in milliseconds. */
   counts: {
     committed: (size: number, milliseconds: number) => void
@@ -17,20 +16,22 @@ type StorageOptions = {
     synced: (milliseconds: number) => void
   }
   onFatal: (error: unknown) => void
-  /** In the place of `fdatasync` of the log; called with the real one. */
+  /** In the place of `fdatasync` of the wal; called with the real one. */
   sync?: ((real: () => Promise<void>) => Promise<void>) | undefined
   maxPending?: number | undefined
 }
 
-/** Durable writing on an open database: the writer, the sync of its log, and the checkpoints that keep it short. */
-export function openStorage(options: StorageOptions) {
-  const { connection, worker, log, counts, onFatal, sync, maxPending } = options
+export type Storage = ReturnType<typeof openStorage>
+
+/** Durable writing on an open database: the writer, the sync of its wal, and the checkpoints that keep it short. */
+export function openStorage(connection: Connection, options: StorageOptions) {
+  const { log, worker, counts, onFatal, sync, maxPending } = options
   const { sqlite, path } = connection
-  const logFile = openLogSync(path)
+  const wal = openWal(path)
   const checkpointer = createCheckpointer({ sqlite, path, worker, log, onFatal })
   const writer = createWriter({
     sqlite,
-    sync: sync ? () => sync(logFile.sync) : logFile.sync,
+    sync: sync ? () => sync(wal.sync) : wal.sync,
     onCommit(size, milliseconds) {
       checkpointer.committed()
       counts.committed(size, milliseconds)
@@ -44,24 +45,38 @@ export function openStorage(options: StorageOptions) {
 
   return {
     write: writer.write,
+    afterCommit: writer.afterCommit,
     /** Asks the disk only after a failure: a commit that works is answer enough. */
     async isWritable() {
       if (writer.isHealthy()) return true
       await writer.write(() => connection.touch()).catch(() => undefined)
       return writer.isHealthy()
     },
-    /** How large the files are. */
-    stats: () => ({ databaseBytes: statSync(path).size, logBytes: logFile.size() }),
+    stats: () => ({ databaseBytes: statSync(path).size, walBytes: wal.size() }),
     async close() {
       await writer.close()
       await checkpointer.close()
-      await logFile.close()
+      await wal.close()
       try {
         connection.close()
       } catch (error) {
-        // Nothing that was promised hangs on this last copy: the log is whole and is read at the next start.
-        log.warn('the log could not be copied into the database', { error })
+        // No promise depends on this last checkpoint: the wal is whole and is read at the next start.
+        log.warn('the wal could not be copied into the database', { error })
       }
     },
+  }
+}
+
+/** The write-ahead log of a database as a file that can be synced beside the loop: `fdatasync` runs on the runtime's
+ *  I/O threads. SQLite reuses one wal file for as long as a connection is open, so one descriptor is enough. */
+export function openWal(databasePath: string) {
+  const descriptor = openSync(`${databasePath}-wal`, 'r+')
+  const syncFile = promisify(fdatasync)
+  return {
+    /** Resolves when everything committed before the call is on the disk. */
+    sync: () => syncFile(descriptor),
+    /** In bytes. It shrinks only when the last connection closes. */
+    size: () => fstatSync(descriptor).size,
+    close: () => promisify(close)(descriptor),
   }
 }

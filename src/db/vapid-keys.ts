@@ -1,4 +1,4 @@
-import type { Orm } from './client.ts'
+import type { Orm } from './open.ts'
 import { vapidKeys } from './schema.ts'
 
 type Keys = { privateKey: string; publicKey: string }

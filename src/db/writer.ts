@@ -2,14 +2,20 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 
-/** Runs `work` (synchronous, SQL and nothing else) inside the next commit. The promise settles after a sync of the log
- *  that began after that commit, in the order of the calls; only a failed commit rejects at once.
+/** Runs `work` (synchronous, SQL and nothing else) inside the next commit. It may run twice, so it changes nothing that
+ *  it captured. The promise settles, in the order of the calls, after a sync of the wal that began after that commit;
+ *  only a failed commit rejects at once.
  *  @throws what `work` throws; its own changes alone are rolled back
- *  @throws unavailable (503) when the queue is full or the commit failed: nothing was written. Design, "Writing". */
+ *  @throws unavailable (503) when the queue is full or the commit failed: nothing was written */
 export type Write = <T>(work: () => T) => Promise<T>
+
+/** Called inside the work of a `write`: runs `callback` once its commit is safe on the disk, in commit order, before
+ *  the promise of that write resolves. Never called when the work is rolled back. */
+export type AfterCommit = (callback: () => void) => void
 
 export type Writer = {
   write: Write
+  afterCommit: AfterCommit
   /** False from a failed commit until the next one that works. */
   isHealthy(): boolean
   /** Takes nothing more; resolves when everything accepted so far is settled. */
@@ -20,11 +26,11 @@ export type WriterOptions = {
   sqlite: Database
   /** Makes every commit so far safe against a power cut. */
   sync: () => Promise<void>
-  /** Called after each commit with the number of functions in it and how long it held the loop. */
+  /** Told of each commit: how many functions it held, and for how long it held the loop. */
   onCommit: (size: number, milliseconds: number) => void
-  /** Called when a commit was given up. */
+  /** Told of each commit that was given up. */
   onCommitFailure?: () => void
-  /** Called after each sync with how long it took. */
+  /** Told how long each sync took. */
   onSync?: (milliseconds: number) => void
   /** A sync failed: no promise can be kept any more and the process must end. */
   onFatal: (error: unknown) => void
@@ -34,7 +40,8 @@ export type WriterOptions = {
 
 type Task = {
   work: () => unknown
-  settle: () => void
+  callbacks: Array<() => void>
+  outcome: { value: unknown } | { error: unknown } | undefined
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -45,8 +52,8 @@ const retryAfterSeconds = 1
 const busyMilliseconds = 2_000
 const busyPollMilliseconds = 5
 
-/** Group commit: what one turn of the event loop queued is one transaction, each function in a savepoint of its own;
- *  the disk is waited for beside the loop, while the next batch is gathered and committed. */
+/** Group commit: what one turn of the event loop queued is one transaction. The disk is waited for beside the loop,
+ *  while the next batch is gathered and committed. */
 export function createWriter(options: WriterOptions): Writer {
   const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
@@ -54,7 +61,7 @@ export function createWriter(options: WriterOptions): Writer {
   const rollback = sqlite.prepare('ROLLBACK')
   const savepoint = sqlite.prepare('SAVEPOINT one')
   const release = sqlite.prepare('RELEASE one')
-  const undo = sqlite.prepare('ROLLBACK TO one')
+  const rollbackToSavepoint = sqlite.prepare('ROLLBACK TO one')
 
   let queued: Task[] = []
   let unsynced: Task[] = []
@@ -64,6 +71,7 @@ export function createWriter(options: WriterOptions): Writer {
   let isClosed = false
   let busySince: number | undefined
   let syncing = false
+  let running: Task | undefined
   let whenDrained: Array<() => void> = []
 
   function write<T>(work: () => T): Promise<T> {
@@ -71,9 +79,15 @@ export function createWriter(options: WriterOptions): Writer {
     if (pending >= maxPending) return Promise.reject(unavailable('too many writes are waiting'))
     pending++
     return new Promise<T>((resolve, reject) => {
-      queued.push({ work, settle: nothing, resolve: resolve as Task['resolve'], reject })
+      const settle = resolve as Task['resolve']
+      queued.push({ work, callbacks: [], outcome: undefined, resolve: settle, reject })
       scheduleFlush()
     })
+  }
+
+  function afterCommit(callback: () => void) {
+    if (!running) throw new Error('afterCommit is called inside the work of a write')
+    running.callbacks.push(callback)
   }
 
   function scheduleFlush() {
@@ -94,13 +108,12 @@ export function createWriter(options: WriterOptions): Writer {
       else fail(batch, error)
       return
     }
-    const milliseconds = performance.now() - startedAt
     busySince = undefined
     if (!healthy) log.info('writing works again')
     healthy = true
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
-    onCommit(batch.length, milliseconds)
+    onCommit(batch.length, performance.now() - startedAt)
     if (queued.length > 0) scheduleFlush()
   }
 
@@ -118,25 +131,48 @@ export function createWriter(options: WriterOptions): Writer {
     setTimeout(flush, busyPollMilliseconds)
   }
 
+  // Savepoints cost as much as the message that they would protect: a batch has them only when one of it has thrown.
   function commitBatch(batch: Task[]) {
     begin.run()
-    for (const task of batch) runAlone(task)
+    try {
+      for (const task of batch) run(task)
+    } catch (error) {
+      mustBeOwn(error)
+      rollback.run()
+      begin.run()
+      for (const task of batch) runAlone(task)
+    }
     commit.run()
+  }
+
+  function run(task: Task) {
+    running = task
+    task.callbacks = []
+    try {
+      const value = task.work()
+      if (value instanceof Promise) throw new TypeError('write takes a synchronous function')
+      task.outcome = { value }
+    } finally {
+      running = undefined
+    }
   }
 
   function runAlone(task: Task) {
     savepoint.run()
     try {
-      const value = task.work()
-      if (value instanceof Promise) throw new TypeError('db.write takes a synchronous function')
-      task.settle = () => task.resolve(value)
+      run(task)
     } catch (error) {
-      // SQLite itself may have ended the transaction (disk full, I/O error): then the whole batch is lost.
-      if (isStorageFailure(error) || !sqlite.inTransaction) throw error
-      undo.run()
-      task.settle = () => task.reject(error)
+      mustBeOwn(error)
+      rollbackToSavepoint.run()
+      task.callbacks = []
+      task.outcome = { error }
     }
     release.run()
+  }
+
+  // SQLite itself may have ended the transaction (disk full, I/O error): then the whole batch is lost.
+  function mustBeOwn(error: unknown) {
+    if (isStorageFailure(error) || !sqlite.inTransaction) throw error
   }
 
   function fail(batch: Task[], error: unknown) {
@@ -145,7 +181,7 @@ export function createWriter(options: WriterOptions): Writer {
     healthy = false
     options.onCommitFailure?.()
     for (const task of batch) task.reject(unavailable('the commit failed', error))
-    done(batch.length)
+    countSettled(batch.length)
     if (queued.length > 0) scheduleFlush()
   }
 
@@ -163,13 +199,25 @@ export function createWriter(options: WriterOptions): Writer {
         return
       }
       options.onSync?.(performance.now() - startedAt)
-      for (const task of covered) task.settle()
-      done(covered.length)
+      for (const task of covered) settle(task)
+      countSettled(covered.length)
     }
     syncing = false
   }
 
-  function done(count: number) {
+  function settle({ callbacks, outcome, resolve, reject }: Task) {
+    for (const callback of callbacks) {
+      try {
+        callback()
+      } catch (error) {
+        log.error('what follows a commit failed', { error })
+      }
+    }
+    if (outcome && 'value' in outcome) resolve(outcome.value)
+    else reject(outcome?.error)
+  }
+
+  function countSettled(count: number) {
     pending -= count
     if (pending > 0) return
     const resolvers = whenDrained
@@ -184,7 +232,7 @@ export function createWriter(options: WriterOptions): Writer {
       : new Promise<void>((resolve) => whenDrained.push(resolve))
   }
 
-  return { write, isHealthy: () => healthy, close }
+  return { write, afterCommit, isHealthy: () => healthy, close }
 }
 
 function isStorageFailure(error: unknown) {
@@ -199,5 +247,3 @@ function isBusy(error: unknown) {
 function unavailable(message: string, cause?: unknown) {
   return new AppError('unavailable', { retryAfterSeconds, cause: cause ?? message })
 }
-
-function nothing() {}

@@ -1,30 +1,30 @@
 import type { TSchema } from '@sinclair/typebox'
 import { ValidationError } from 'elysia'
 import { asAppError, errorBody } from '../lib/error-body.ts'
-import { AppError, invalidField } from '../lib/errors.ts'
+import { AppError } from '../lib/errors.ts'
 import { fieldProblems } from '../lib/fields.ts'
 import type { Log } from '../lib/log.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './request-context.ts'
 
-type Context = {
+type Hook = {
   code: string | number
   error: unknown
-  exchange: Exchange
+  context: RequestContext
   set: { status?: number | string; headers: Record<string, string | number> }
 }
 
-/** Turns whatever was thrown into the contract's error answer (chapter 7), and nothing else. */
+/** Turns whatever was thrown into the contract's error answer, and nothing else. */
 export function createErrorAnswer(log: Log) {
-  return ({ code, error, exchange, set }: Context) => {
+  return ({ code, error, context, set }: Hook) => {
     const answer = translate(code, error)
     if (answer.kind === 'internal_error') {
-      log.error('a request failed', { request_id: exchange.requestId, error: answer.cause })
+      log.error('a request failed', { request_id: context.requestId, error: answer.cause })
     }
     set.status = answer.status
     if (answer.retryAfterSeconds !== undefined) {
       set.headers['retry-after'] = answer.retryAfterSeconds
     }
-    return errorBody(answer, exchange.locale)
+    return errorBody(answer, context.locale)
   }
 }
 
@@ -34,12 +34,5 @@ function translate(code: string | number, error: unknown): AppError {
     return new AppError('validation_error', { details: fieldProblems(schema, error.value) })
   }
   if (code === 'NOT_FOUND') return new AppError('not_found')
-  if (code === 'PARSE') return parseFailure(error)
   return asAppError(error)
-}
-
-// Elysia wraps what a body parser throws.
-function parseFailure(error: unknown) {
-  const cause = (error as { cause?: unknown }).cause
-  return cause instanceof AppError ? cause : invalidField('body', 'malformed_json')
 }

@@ -11,8 +11,10 @@ export const idempotent = {
   successHeaders: { 'Idempotent-Replayed': '`true` when it had been sent before.' },
 }
 
-/** The header of an answer that was given before. */
-export const replayedHeader = { 'idempotent-replayed': 'true' }
+/** Marks an answer that was given before. */
+export function markReplayed(headers: Record<string, string | number>, replayed: boolean): void {
+  if (replayed) headers['idempotent-replayed'] = 'true'
+}
 
 /** The idempotency key in the header, for a body that has none.
  *  @throws validation_error */

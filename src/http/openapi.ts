@@ -1,10 +1,9 @@
-import { swagger } from '@elysiajs/swagger'
 import { type AnyElysia, Elysia } from 'elysia'
 import { ErrorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
-import { catalogues } from '../lib/messages.ts'
+import { texts } from '../lib/i18n.ts'
 import { createSchemas, type Json } from './described-schemas.ts'
-import type { Access } from './exchange.ts'
+import type { Access } from './request-context.ts'
 import { type DescribedRoute, describedRoutes } from './route-table.ts'
 
 type Operation = Json & {
@@ -22,7 +21,7 @@ const successHeaders = [
   'X-RateLimit-Reset',
 ]
 
-/** The OpenAPI 3.1 description of an application's routes (spec 9): what the swagger plugin collects, made valid and
+/** The OpenAPI 3.1 description of an application's routes: what the swagger plugin collects, made valid and
  *  complete. Each operation gets its security, its error answers and the headers of every answer from the same
  *  options that the pipeline enforces. */
 export async function describeApi(routes: AnyElysia, version: string, publicUrl: string) {
@@ -57,6 +56,8 @@ export async function describeApi(routes: AnyElysia, version: string, publicUrl:
 }
 
 async function collect(routes: AnyElysia): Promise<Document> {
+  // Loaded when somebody asks: a start does not need it.
+  const { swagger } = await import('@elysiajs/swagger')
   const host = new Elysia().use(routes).use(swagger({ path: sourcePath, excludeStaticFile: false }))
   const answer = await host.handle(new Request(`http://localhost${sourcePath}/json`))
   return (await answer.json()) as Document // the plugin's own document
@@ -141,7 +142,7 @@ function createComponents() {
     const name = `${kinds.join('_or_')}${isLimited ? '' : '_unlimited'}`
     const retry = status === 429 || status === 503 ? ['Retry-After'] : []
     responses[name] = {
-      description: kinds.map((kind) => catalogues.en.errors[kind]).join(' Or: '),
+      description: kinds.map((kind) => texts.en.errors[kind]).join(' Or: '),
       headers: headers(isLimited, retry),
       content: { 'application/json': { schema: lift(ErrorBody) } },
     }

@@ -1,12 +1,22 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { ErrorKind } from '../lib/errors.ts'
+import type { ServiceScope } from '../lib/vocabulary.ts'
+import type { Access, RouteLimit } from './request-context.ts'
 
-export type OperationDoc = {
-  tag: 'Accounts' | 'Chat' | 'Support' | 'Notifications' | 'Feed' | 'Administration' | 'Service'
-  summary: string
+export type Tag =
+  | 'Accounts'
+  | 'Chat'
+  | 'Support'
+  | 'Notifications'
+  | 'Feed'
+  | 'Administration'
+  | 'Service'
+
+/** What the routes of one audience share. */
+type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope }
+
+type More = {
   description?: string
-  /** Schema of the success answer by status; null for an answer without a JSON body. */
-  success: Record<number, TSchema | null>
   /** Failures beyond those that follow from the route itself (access, limit, body). */
   errors?: ErrorKind[]
   /** Query parameters, none of them required. */
@@ -17,10 +27,25 @@ export type OperationDoc = {
   successHeaders?: Record<string, string>
 }
 
-/** The description of a route, in the form that the swagger plugin passes through; `openapi.ts` makes it complete.
- *  Answers are described, not checked at run time: a test holds them against the description. */
-export function operation(doc: OperationDoc) {
-  const { tag, summary, description, success, errors = [], successHeaders = {} } = doc
+/** Makes the options of routes that share an audience. Each route then names its summary, the schema of its success
+ *  answer by status (null for none; the pipeline sets the status), and what is its own. Answers are described, not checked
+ *  at run time: a test holds them against the description. */
+export function operations(tag: Tag, { access, limit = 'default', scope }: Preset) {
+  return (summary: string, success: Record<number, TSchema | null>, more: More = {}) => ({
+    access,
+    limit,
+    ...(scope !== undefined && { scope }),
+    detail: detailOf(tag, summary, success, more),
+  })
+}
+
+// The form that the swagger plugin passes through; `openapi.ts` makes it complete.
+function detailOf(
+  tag: Tag,
+  summary: string,
+  success: Record<number, TSchema | null>,
+  { description, errors = [], query, headers, successHeaders = {} }: More,
+) {
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
       status,
@@ -36,7 +61,7 @@ export function operation(doc: OperationDoc) {
       },
     ]),
   )
-  const parameters = [...parametersIn('query', doc.query), ...parametersIn('header', doc.headers)]
+  const parameters = [...parametersIn('query', query), ...parametersIn('header', headers)]
   return {
     tags: [tag],
     summary,
@@ -54,4 +79,10 @@ function parametersIn(place: 'query' | 'header', schemas: Record<string, TSchema
     required: false,
     schema,
   }))
+}
+
+export function operation(
+  doc: More & { tag: Tag; summary: string; success: Record<number, TSchema | null> },
+) {
+  return detailOf(doc.tag, doc.summary, doc.success, doc)
 }

@@ -1,170 +1,164 @@
 import type { PreContext } from 'elysia'
 import { AppError, invalidField } from '../lib/errors.ts'
 import type { NewId } from '../lib/ids.ts'
-import { negotiateLocale } from '../lib/locale.ts'
+import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
-import { guardBody } from './body.ts'
+import { bufferBody, readJson } from './body.ts'
 import { clientIp, ipGroup, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
-import type { Access, Caller, Exchange, RouteLimit, ServiceKey } from './exchange.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
-
-/** What the signature of an access token vouches for. */
-export type Claims = { userId: string; sessionId: string; expiresAt: number }
-
-export type RoutePolicy = {
-  /** The pattern, such as /v1/chat/conversations/:id. */
-  path: string
-  access: Access
-  limit: RouteLimit
-  scope: ServiceScope | undefined
-}
+import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
+import type { RoutePolicy } from './route-table.ts'
 
 export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
 
 export type PipelineOptions = {
   newId: NewId
+  /** The address at the other end of a request's connection. */
+  peerOf: (request: Request) => string | undefined
   limiter: RateLimiter
   limits: RateLimits
   trustedProxies: readonly Network[]
   corsOrigins: readonly string[]
   /** The claims of a token of ours that has not expired; does not touch the database. */
-  verifyToken: (token: string) => Promise<Claims | undefined>
+  verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** The person, unless they are gone or disabled or the session is revoked. */
-  loadCaller: (claims: Claims) => Caller | undefined
-  /** The live service key of that text: the first does not touch the database, the second knows one that was made just
-   *  now. */
-  findServiceKey: (key: string) => ServiceKey | undefined
-  loadServiceKey: (key: string) => ServiceKey | undefined
+  findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
+  /** The live service key of that text; does not touch the database. */
+  findServiceKey: (key: string) => ServicePrincipal | undefined
+  /** The same, also for a key that was made just now. */
+  loadServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
   /** Told which route a request is for, whatever becomes of it. */
   noteRoute: (request: Request, route: RoutePolicy) => void
 }
 
-// `path` is what the router will look at: there at run time, missing in the framework's type.
-type Context = PreContext & { exchange: Exchange; path?: string }
-type ResponseHeaders = Context['set']['headers']
+// `path` is what the router will look at, `body` what routes get: there at run time, missing in the framework's type.
+type Hook = PreContext & { context: RequestContext; path?: string; body?: unknown }
+type Headers = Hook['set']['headers']
 
-/** Steps 1 to 7 of decisions 1, in that order, before a route or a body is looked at. The headers that it sets reach
- *  every answer, errors included. */
+/** Everything that is checked before a route runs, in one order: address, body size, signature of the token, limit, route,
+ *  session and role, content type and JSON. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
-  const { limiter, limits, trustedProxies } = options
+  const { newId, limiter, limits, trustedProxies, corsOrigins } = options
 
-  return async (context: Context): Promise<Response | undefined> => {
-    const { request, path = '' } = context
-    const headers = context.set.headers
-    const exchange = begin(context)
-    context.exchange = exchange
+  // Only members of `hook` are used, and no `server`: else the framework parses cookies, or defines a property, for each
+  // request.
+  return async (hook: Hook): Promise<Response | undefined> => {
+    const { request, set, path = '' } = hook
+    const { headers } = set
+    const context = begin(request, headers)
+    hook.context = context
     const route = options.findRoute(request.method, path)
-    if (route) options.noteRoute(request, route)
-    Object.assign(headers, corsHeaders(request.headers, options.corsOrigins))
+    if (route) {
+      options.noteRoute(request, route)
+      set.status = route.status
+    }
     if (isPreflight(request)) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    exchange.earlyBody = await guard(context, exchange)
-
+    const bytes = await guard(request, path, context, headers)
     const bearer = await identify(route?.access, request)
-    countRequest(route?.limit ?? 'default', bearer, exchange, headers)
+    countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
-    if (route.access === 'public') return undefined
-    exchange.readmit = () => admit(route, bearer, exchange)
-    exchange.readmit()
+    authorize(route, bearer, context)
+    if (request.method === 'GET' || request.method === 'HEAD') return undefined
+    const { value, isSlow } = await readJson(request, bytes)
+    // The session may have ended while the body was still arriving.
+    if (isSlow) authorize(route, bearer, context)
+    hook.body = value
     return undefined
   }
 
-  // Whose limit counts, without touching the database.
-  async function identify(access: Access | undefined, request: Request): Promise<Bearer> {
-    if (access === 'service') {
-      const key = bearerServiceKey(request.headers)
-      const id = key && options.findServiceKey(key)?.id
-      return {
-        key,
-        limit: id === undefined ? undefined : { of: `key:${id}`, rule: limits.service },
-      }
-    }
-    const token = access === 'socket' ? socketToken(request) : bearerToken(request.headers)
-    const claims = token === undefined ? undefined : await options.verifyToken(token)
-    return { claims, limit: claims && { of: `user:${claims.userId}`, rule: limits.user } }
+  function begin(request: Request, headers: Headers) {
+    const requestId = newId()
+    headers['x-request-id'] = requestId
+    headers['x-content-type-options'] = 'nosniff'
+    headers['cache-control'] = 'no-store'
+    if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
+    return new RequestContext(requestId, request, findIp)
   }
 
-  function begin({ request, server, set }: Context): Exchange {
-    const requestId = options.newId()
-    set.headers['x-request-id'] = requestId
-    set.headers['x-content-type-options'] = 'nosniff'
-    set.headers['cache-control'] = 'no-store'
-    const peer = () => server?.requestIP(request)?.address
-    return {
-      requestId,
-      locale: negotiateLocale(request.headers.get('accept-language')),
-      caller: undefined,
-      serviceKey: undefined,
-      earlyBody: undefined,
-      ip: () => clientIp(peer(), request.headers.get('x-forwarded-for'), trustedProxies),
-      readmit() {},
-    }
+  function findIp(request: Request): string {
+    const forwardedFor = request.headers.get('x-forwarded-for')
+    return clientIp(options.peerOf(request), forwardedFor, trustedProxies)
   }
 
-  async function guard({ request, path = '', set }: Context, exchange: Exchange) {
+  /** @returns the bytes of a streamed body, which has to be read to be measured */
+  async function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
     try {
-      guardAddress(request, path)
-      return await guardBody(request)
+      guardAddress(request.url, path)
+      return await bufferBody(request)
     } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
-      tell(set.headers, limiter.peek(addressKey('anonymous', exchange), limits.anonymous))
+      tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
       throw error
     }
   }
 
-  function countRequest(
-    of: RouteLimit,
-    bearer: Bearer,
-    exchange: Exchange,
-    headers: ResponseHeaders,
-  ) {
+  // Whose limit counts, without touching the database.
+  function identify(access: Access | undefined, request: Request): Bearer | Promise<Bearer> {
+    if (access === 'service') {
+      const key = bearerServiceKey(request.headers)
+      const id = key && options.findServiceKey(key)?.id
+      const limit = id === undefined ? undefined : { of: `key:${id}`, rule: limits.service }
+      return { key, limit }
+    }
+    const token = access === 'socket' ? socketToken(request) : bearerToken(request.headers)
+    const claims = token === undefined ? undefined : options.verifyToken(token)
+    return claims instanceof Promise ? claims.then(bearerOf) : bearerOf(claims)
+  }
+
+  function bearerOf(claims: AccessClaims | undefined): Bearer {
+    return { claims, limit: claims && { of: `user:${claims.userId}`, rule: limits.user } }
+  }
+
+  function countRequest(of: RouteLimit, bearer: Bearer, context: RequestContext, headers: Headers) {
     if (of === 'none') return
-    const verdict = count(of, bearer, exchange)
+    const verdict = count(of, bearer, context)
     tell(headers, verdict)
     if (verdict?.allowed !== false) return
     throw new AppError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
   }
 
-  function count(of: AddressLimit | 'default', { limit }: Bearer, exchange: Exchange) {
-    if (of !== 'default') return countAddress(of, exchange)
-    return limit ? limiter.take(limit.of, limit.rule) : countAddress('anonymous', exchange)
+  function count(of: AddressLimit | 'default', { limit }: Bearer, context: RequestContext) {
+    if (of !== 'default') return countAddress(of, context)
+    return limit ? limiter.take(limit.of, limit.rule) : countAddress('anonymous', context)
   }
 
-  function countAddress(of: AddressLimit, exchange: Exchange) {
-    return limits[of] === 'off' ? undefined : limiter.take(addressKey(of, exchange), limits[of])
+  function countAddress(of: AddressLimit, context: RequestContext) {
+    return limits[of] === 'off' ? undefined : limiter.take(addressKey(of, context), limits[of])
   }
 
-  function admit({ access, scope }: RoutePolicy, { claims, key }: Bearer, exchange: Exchange) {
-    if (access === 'service') exchange.serviceKey = admitService(key, scope)
-    else exchange.caller = admitPerson(access, claims)
+  function authorize(route: RoutePolicy, { claims, key }: Bearer, context: RequestContext) {
+    if (route.access === 'public') return
+    if (route.access === 'service') context.servicePrincipal = authorizeService(key, route.scope)
+    else context.userPrincipal = authorizePerson(route.access, claims)
   }
 
-  function admitService(text: string | undefined, scope: ServiceScope | undefined): ServiceKey {
+  function authorizeService(text: string | undefined, scope: ServiceScope | undefined) {
     const key = text === undefined ? undefined : options.loadServiceKey(text)
     if (!key) throw new AppError('unauthorized')
     if (!scope || !key.scopes.includes(scope)) throw new AppError('forbidden')
     return key
   }
 
-  function admitPerson(access: Access, claims: Claims | undefined): Caller {
-    const caller = claims && options.loadCaller(claims)
-    if (!caller) throw new AppError('unauthorized')
-    const { role, isVerified } = caller
+  function authorizePerson(access: Access, claims: AccessClaims | undefined): UserPrincipal {
+    const principal = claims && options.findPrincipal(claims)
+    if (!principal) throw new AppError('unauthorized')
+    const { role, isVerified } = principal
     const isHost = role === 'host' && isVerified
     if (access === 'admin' && role !== 'admin') throw new AppError('forbidden')
     if (access === 'host' && !isHost && role !== 'admin') throw new AppError('forbidden')
-    return caller
+    return principal
   }
 }
 
 /** What a request shows of whoever sent it, before the database is asked. */
 type Bearer = {
-  claims?: Claims | undefined
+  claims?: AccessClaims | undefined
   key?: string | undefined
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined
@@ -172,11 +166,11 @@ type Bearer = {
 
 type AddressLimit = 'login' | 'register' | 'anonymous'
 
-function addressKey(of: AddressLimit, { ip }: Exchange) {
-  return `${of}:${ipGroup(ip())}`
+function addressKey(of: AddressLimit, { ip }: RequestContext) {
+  return `${of}:${ipGroup(ip)}`
 }
 
-function tell(headers: ResponseHeaders, verdict: RateVerdict | undefined) {
+function tell(headers: Headers, verdict: RateVerdict | undefined) {
   if (!verdict) return
   headers['x-ratelimit-limit'] = verdict.limit
   headers['x-ratelimit-remaining'] = verdict.remaining
@@ -185,8 +179,6 @@ function tell(headers: ResponseHeaders, verdict: RateVerdict | undefined) {
 
 // The router cuts the path out of the URL text by position, so an unusual Host header can make it see another path
 // than the one that was asked for.
-function guardAddress(request: Request, path: string) {
-  if (!URL.canParse(request.url) || new URL(request.url).pathname !== path) {
-    throw invalidField('host', 'host')
-  }
+function guardAddress(url: string, path: string) {
+  if (URL.parse(url)?.pathname !== path) throw invalidField('host', 'host')
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Limit, SlidingWindow } from '../lib/sliding-window.ts'
+import { type Limit, SlidingWindow } from '../lib/limits.ts'
 
 export type RateLimit = Limit | 'off'
 

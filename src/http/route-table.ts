@@ -1,29 +1,51 @@
 import type { AnyElysia } from 'elysia'
-import Memoirist from 'memoirist'
 import type { ServiceScope } from '../lib/vocabulary.ts'
-import type { Access, RouteLimit } from './exchange.ts'
-import type { RoutePolicy } from './pipeline.ts'
+import type { Access, RouteLimit } from './request-context.ts'
 
-/** A route and the options that each one must name. */
+export type RoutePolicy = {
+  /** The pattern, such as /v1/chat/conversations/:id. */
+  path: string
+  access: Access
+  limit: RouteLimit
+  scope: ServiceScope | undefined
+  /** The status of its success answer. */
+  status: number
+}
+
+/** A route with the options that each one must name. */
 export type DescribedRoute = RoutePolicy & { method: string }
 
-type Hooks = { access?: Access; limit?: RouteLimit; scope?: ServiceScope }
+type Hooks = {
+  access?: Access
+  limit?: RouteLimit
+  scope?: ServiceScope
+  detail?: { responses?: object }
+}
 
 /** Every route of an application with its policy.
  *  @throws Error for a route that does not say who may call it and which limit it counts against */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
-    const { access, limit, scope } = hooks as Hooks
+    const { access, limit, scope, detail } = hooks as Hooks
     if (!access || !limit) throw new Error(`${method} ${path} names no access or no limit`)
     if (access === 'service' && !scope) throw new Error(`${method} ${path} names no scope`)
-    return { method, path, access, limit, scope }
+    const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
+    return { method, path, access, limit, scope, status }
   })
 }
 
-/** Finds the policy of a request before the framework routes it; HEAD counts as GET. */
-export function createRouteFinder(routes: readonly DescribedRoute[]) {
-  const router = new Memoirist<RoutePolicy>()
-  for (const { method, ...policy } of routes) router.add(method, policy.path, policy)
-  return (method: string, path: string): RoutePolicy | undefined =>
-    router.find(method === 'HEAD' ? 'GET' : method, path)?.store
+/** Finds the policy of a request before the framework routes it, by the framework's own router; HEAD counts as GET. */
+export function createRouteFinder(app: AnyElysia) {
+  const { router } = app
+  const policies = describedRoutes(app)
+  // A pattern matches itself: that is how the router's entry of a route is known.
+  const byEntry = new Map(policies.map((it) => [router.http.find(it.method, it.path)?.store, it]))
+  byEntry.delete(undefined)
+
+  return (method: string, path: string): RoutePolicy | undefined => {
+    const name = method === 'HEAD' ? 'GET' : method
+    const fixed = router.static[path]?.[name]
+    if (fixed !== undefined) return policies[fixed]
+    return byEntry.get(router.http.find(name, path)?.store)
+  }
 }

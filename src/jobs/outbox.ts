@@ -13,8 +13,9 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm'
-import type { Orm } from '../db/client.ts'
+import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
+import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { NotificationType } from '../lib/vocabulary.ts'
@@ -35,7 +36,7 @@ export type OutboxJobs = {
     data: Record<string, string>
   }
   notification_mail: { user_id: string; notification_id: string }
-  /** For what is of no use a minute later. */
+  /** Urgent pushes have their own queue: they expire within a minute. */
   urgent_push: { user_id: string; push_token_id: string; notification_id: string }
   notification_push: { user_id: string; push_token_id: string; notification_id: string }
   message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
@@ -44,16 +45,19 @@ export type OutboxJobs = {
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect
 
-/** How the queue stands: for `hostline check` and whoever watches. Counts go up to 10,000, age is in milliseconds. */
+/** The state of the queue, for `hostline check` and metrics. Counts stop at 10,000; age is in milliseconds. */
 export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 
-// Whoever watches asks often, and must not make a long queue longer.
+// Metrics are read often, and must not make a long queue longer.
 const countedAtMost = 10_000
 
 export type Outbox = ReturnType<typeof createOutbox>
 
+type OutboxCore = { orm: Orm; newId: NewId; clock: Clock; afterCommit: AfterCommit }
+
 /** The only queue: rows that are written in the transaction that makes them due. Every function is SQL. */
-export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
+export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
+  let onAdded = (_runAt: number) => {}
   const insert = orm
     .insert(outbox)
     .values({
@@ -78,9 +82,7 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     .orderBy(asc(outbox.runAt), asc(outbox.id))
     .limit(sql.placeholder('limit'))
     .prepare()
-  const waiting = countSome(isNull(outbox.deadAt))
-  const dead = countSome(isNotNull(outbox.deadAt))
-  // The index begins with the kind: the oldest of each kind is one step in it.
+  // The index begins with the kind: the first of each kind is one step in it.
   const firstAfter = orm
     .select({ kind: outbox.kind, runAt: outbox.runAt })
     .from(outbox)
@@ -89,73 +91,86 @@ export function createOutbox(orm: Orm, newId: NewId, clock: Clock) {
     .limit(1)
     .prepare()
 
-  function countSome(which: SQL) {
+  function countSome(which: SQL): number {
     const some = orm
       .select({ one: sql`1`.as('one') })
       .from(outbox)
       .where(which)
       .limit(countedAtMost)
       .as('some')
-    return orm.select({ n: count() }).from(some).prepare()
+    return orm.select({ n: count() }).from(some).get()?.n ?? 0
+  }
+
+  /** When the first waiting job is or was due, ms since the epoch; Infinity for an empty queue. */
+  function firstRunAt(): number {
+    let first = Number.POSITIVE_INFINITY
+    for (let row = firstAfter.get({ kind: '' }); row; row = firstAfter.get(row)) {
+      first = Math.min(first, row.runAt)
+    }
+    return first
+  }
+
+  function update(id: string, changes: Partial<Job> | { attempts: SQL }) {
+    orm
+      .update(outbox)
+      .set({ leasedUntil: null, ...changes })
+      .where(eq(outbox.id, id))
+      .run()
   }
 
   return {
-    /** Notes a job, for now or for later. */
+    /** Adds a job, for now or for later. */
     add<K extends JobKind>(kind: K, payload: OutboxJobs[K], delayMilliseconds = 0): void {
       const now = clock.now()
-      insert.run({ id: newId(), kind, payload, now, runAt: now + delayMilliseconds })
+      const runAt = now + delayMilliseconds
+      insert.run({ id: newId(), kind, payload, now, runAt })
+      afterCommit(() => onAdded(runAt))
     },
-    /** Ids of due jobs of a kind, the longest due first; cheap, for polling. */
+    /** Calls `listener` with the due time of each job that this process adds. */
+    subscribe(listener: (runAt: number) => void): void {
+      onAdded = listener
+    },
+    firstRunAt,
+    /** Ids of due jobs of a kind, the longest due first. */
     listDue: (kind: JobKind, limit: number): string[] =>
       due.all({ kind, now: clock.now(), limit }).map(({ id }) => id),
     /** Takes jobs for `leaseMilliseconds`; each take is an attempt. */
     claim(ids: string[], leaseMilliseconds: number): Job[] {
-      const now = clock.now()
       return orm
         .update(outbox)
-        .set({ leasedUntil: now + leaseMilliseconds, attempts: sql`${outbox.attempts} + 1` })
+        .set({
+          leasedUntil: clock.now() + leaseMilliseconds,
+          attempts: sql`${outbox.attempts} + 1`,
+        })
         .where(inArray(outbox.id, ids))
         .returning()
         .all()
     },
-    /** The job is done. */
-    finish(id: string): void {
+    delete(id: string): void {
       orm.delete(outbox).where(eq(outbox.id, id)).run()
     },
     /** The job is not done and is due again after a while; this take was no attempt. */
-    requeue(id: string, delayMilliseconds: number): void {
-      const runAt = clock.now() + delayMilliseconds
-      const attempts = sql`${outbox.attempts} - 1`
-      const changes = { runAt, leasedUntil: null, attempts }
-      orm.update(outbox).set(changes).where(eq(outbox.id, id)).run()
-    },
+    requeue: (id: string, delayMilliseconds: number): void =>
+      update(id, {
+        runAt: clock.now() + delayMilliseconds,
+        attempts: sql`${outbox.attempts} - 1`,
+      }),
     /** The job failed and is due again at `runAt`. */
-    postpone(id: string, runAt: number, lastError: string): void {
-      orm.update(outbox).set({ runAt, leasedUntil: null, lastError }).where(eq(outbox.id, id)).run()
-    },
+    postpone: (id: string, runAt: number, lastError: string): void =>
+      update(id, { runAt, lastError }),
     /** The job is given up and stays to be seen. */
-    bury(id: string, lastError: string): void {
-      const deadAt = clock.now()
-      orm
-        .update(outbox)
-        .set({ deadAt, leasedUntil: null, lastError })
-        .where(eq(outbox.id, id))
-        .run()
-    },
-    /** Lets go of what a process held that died. */
+    markDead: (id: string, lastError: string): void =>
+      update(id, { deadAt: clock.now(), lastError }),
+    /** Releases what a process held that died. */
     releaseAll(): void {
       orm.update(outbox).set({ leasedUntil: null }).where(isNotNull(outbox.leasedUntil)).run()
     },
     stats(): OutboxStats {
       const now = clock.now()
-      let oldest = now
-      for (let first = firstAfter.get({ kind: '' }); first; first = firstAfter.get(first)) {
-        oldest = Math.min(oldest, first.runAt)
-      }
       return {
-        waiting: waiting.get()?.n ?? 0,
-        dead: dead.get()?.n ?? 0,
-        oldestAge: now - oldest,
+        waiting: countSome(isNull(outbox.deadAt)),
+        dead: countSome(isNotNull(outbox.deadAt)),
+        oldestAge: Math.max(0, now - firstRunAt()),
       }
     },
   }

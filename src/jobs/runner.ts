@@ -1,19 +1,17 @@
-import type { Write } from '../db/writer.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../lib/log.ts'
-import type { Job, JobKind, Outbox, OutboxJobs } from './outbox.ts'
+import type { Core } from '../core.ts'
+import type { Job, JobKind, OutboxJobs } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
- *  A job may run again after a crash: `id` is the same then, for whoever can tell doubles apart by it.
- *  One that is not done, a long one after a share of its work or as soon as it `isStopping`, answers after how long to
- *  go on; that is no failure. What still waits for somebody when the process has waited long enough is told by `signal`. */
+ *  A job may run again after a crash, with the same `id`: receivers can recognise a double by it.
+ *  A job that has more to do, because it is long or because the process `isStopping`, returns when to run again; that is
+ *  no failure. `signal` ends what still waits for an answer when the process cannot wait any longer. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: { id: string; isStopping: () => boolean; signal: AbortSignal },
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
-/** What became of a run of a job: again is a share of its work, failed is tried again later. */
+/** How a run of a job ended: `again` did a part of its work, `failed` is tried again later. */
 export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
 
 /** A failure that trying again cannot mend. */
@@ -30,65 +28,80 @@ export class RetryLater extends Error {
 }
 
 type RunnerOptions = {
-  outbox: Outbox
   handlers: JobHandlers
-  write: Write
-  clock: Clock
-  log: Log
   /** 0 ≤ n < 1 */
   random: () => number
   /** Told of every run, once its outcome is kept. */
-  onOutcome?: (kind: string, outcome: JobOutcome) => void
+  onOutcome: (kind: string, outcome: JobOutcome) => void
 }
 
 const pollMilliseconds = 500
 /** Jobs of one kind that run at the same time: no kind waits for another. */
-const atOnce: Partial<Record<JobKind, number>> = {
+const concurrency: Partial<Record<JobKind, number>> = {
   urgent_push: 32,
   notification_push: 32,
   message_push: 32,
 }
-const usuallyAtOnce = 4
+const defaultConcurrency = 4
 const leaseMilliseconds = 120_000
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
-const stopPatienceMilliseconds = 4_000
+const stopMilliseconds = 4_000
 
-/** Works the outbox off: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
- *  runner on a database, so what was leased when it starts belonged to a process that died. */
-export function startRunner(options: RunnerOptions) {
-  const { outbox, handlers, write, clock, log, random } = options
+export type Runner = ReturnType<typeof startRunner>
+
+/** Works off the outbox: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
+ *  runner on a database, so what was leased when it starts belonged to a process that died. An idle runner reads nothing:
+ *  it knows when the next job is due. */
+export function startRunner(core: Core, options: RunnerOptions) {
+  const { outbox, write, clock, log } = core
+  const { handlers, random, onOutcome } = options
   const running = new Map<string, { kind: string; work: Promise<void> }>()
   const kinds = Object.keys(handlers) as JobKind[]
-  let isClaiming = false
-  let isAskedAgain = false
-  let isStopped = false
-  let isReleased = false
   const impatience = new AbortController()
+  let nextRunAt = 0
+  let isClaiming = false
+  let isReleased = false
+  let isStopped = false
 
-  async function look() {
-    isAskedAgain = isClaiming
-    if (isStopped || isClaiming) return
+  outbox.subscribe((runAt) => {
+    nextRunAt = Math.min(nextRunAt, runAt)
+    poll()
+  })
+
+  function poll() {
+    if (isStopped || isClaiming || nextRunAt > clock.now()) return
     isClaiming = true
-    await claim().catch((error: unknown) => log.warn('jobs could not be claimed', { error }))
-    isClaiming = false
-    // What fell due during the claim was not in it.
-    if (isAskedAgain) void look()
+    claim()
+      .catch((error: unknown) => {
+        log.warn('jobs could not be claimed', { error })
+        nextRunAt = clock.now() + pollMilliseconds
+      })
+      .finally(() => {
+        isClaiming = false
+        poll()
+      })
   }
 
   async function claim() {
+    nextRunAt = Number.POSITIVE_INFINITY
     if (!isReleased) await write(() => outbox.releaseAll())
     isReleased = true
-    if (kinds.every((kind) => next(kind).length === 0)) return
-    const jobs = await write(() => outbox.claim(kinds.flatMap(next), leaseMilliseconds))
-    for (const job of jobs) start(job)
+    const due = kinds.flatMap(listStartable)
+    if (due.length > 0) for (const job of await claimed(due)) start(job)
+    // What is due already runs, or waits for a place.
+    const first = outbox.firstRunAt()
+    const next = first > clock.now() ? first : clock.now() + pollMilliseconds
+    nextRunAt = Math.min(nextRunAt, next)
   }
 
+  const claimed = (ids: string[]) => write(() => outbox.claim(ids, leaseMilliseconds))
+
   /** Due jobs of a kind that do not run yet, as many as may. */
-  function next(kind: JobKind): string[] {
+  function listStartable(kind: JobKind): string[] {
     const others = [...running.values()].filter((job) => job.kind === kind).length
-    const free = (atOnce[kind] ?? usuallyAtOnce) - others
+    const free = (concurrency[kind] ?? defaultConcurrency) - others
     if (free <= 0) return []
     return outbox
       .listDue(kind, free + others)
@@ -98,33 +111,27 @@ export function startRunner(options: RunnerOptions) {
 
   function start(job: Job) {
     const work = run(job)
+      .then((outcome) => onOutcome(job.kind, outcome))
       .catch((error: unknown) => log.warn('the outcome of a job could not be kept', { error }))
       .finally(() => {
         running.delete(job.id)
-        void look()
+        pollNow()
       })
     running.set(job.id, { kind: job.kind, work })
   }
 
-  async function run(job: Job) {
-    options.onOutcome?.(job.kind, await settle(job))
-  }
-
-  async function settle(job: Job): Promise<JobOutcome> {
+  async function run(job: Job): Promise<JobOutcome> {
     let outcome: Awaited<ReturnType<JobHandler<JobKind>>>
     try {
       const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
       const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
-      outcome = await handle(payload, {
-        id: job.id,
-        isStopping: () => isStopped,
-        signal: impatience.signal,
-      })
+      const isStopping = () => isStopped
+      outcome = await handle(payload, { id: job.id, isStopping, signal: impatience.signal })
     } catch (error) {
       return write(() => fail(job, error))
     }
     const again = outcome?.againAfterMilliseconds
-    await write(() => (again === undefined ? outbox.finish(job.id) : outbox.requeue(job.id, again)))
+    await write(() => (again === undefined ? outbox.delete(job.id) : outbox.requeue(job.id, again)))
     return again === undefined ? 'done' : 'again'
   }
 
@@ -132,7 +139,7 @@ export function startRunner(options: RunnerOptions) {
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof PermanentFailure || attempts >= maxAttempts) {
       log.error('a job was given up', { job: id, kind, attempts, reason })
-      outbox.bury(id, reason)
+      outbox.markDead(id, reason)
       return 'given_up'
     }
     log.warn('a job failed and is tried again', { job: id, kind, attempts, reason })
@@ -147,14 +154,21 @@ export function startRunner(options: RunnerOptions) {
     return Math.round(full * (0.8 + 0.4 * random()))
   }
 
-  const stopPolling = clock.every(pollMilliseconds, () => void look())
+  function pollNow() {
+    nextRunAt = 0
+    poll()
+  }
+
+  const stopPolling = clock.every(pollMilliseconds, poll)
 
   return {
+    /** Looks at the queue now: another process may have added a job. */
+    pollNow,
     /** Claims nothing more and waits for what runs. */
     async stop() {
       isStopped = true
       stopPolling()
-      const timer = setTimeout(() => impatience.abort(), stopPatienceMilliseconds)
+      const timer = setTimeout(() => impatience.abort(), stopMilliseconds)
       await Promise.all([...running.values()].map(({ work }) => work))
       clearTimeout(timer)
     },

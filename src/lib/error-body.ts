@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { AppError, errorCodes, type FieldProblem } from './errors.ts'
-import { catalogues, type Locale } from './messages.ts'
+import { type Locale, texts } from './i18n.ts'
 
 /** The error body of chapter 7, the same over HTTP and in an error frame. */
 export const ErrorBody = Type.Object(
@@ -18,7 +18,7 @@ export const ErrorBody = Type.Object(
 export type ErrorBody = Static<typeof ErrorBody>
 
 export function errorBody(error: AppError, locale: Locale): ErrorBody {
-  const { errors, fields } = catalogues[locale]
+  const { errors, fields } = texts[locale]
   const text = ({ key, value = '' }: FieldProblem) => fields[key].replace('{value}', String(value))
   const details =
     error.details === null

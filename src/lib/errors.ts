@@ -1,3 +1,5 @@
+import type en from './texts/en.json'
+
 /** Every failure that a client can see: the code of chapter 7 and its HTTP status. Several kinds may share a code. */
 const errors = {
   validation_error: { code: 'validation_error', status: 400 },
@@ -23,42 +25,7 @@ export const errorCodes = [...new Set(errorKinds.map((kind) => errors[kind].code
 export type FieldProblem = { key: FieldProblemKey; value?: number | string }
 export type FieldProblems = Record<string, FieldProblem>
 
-export type FieldProblemKey =
-  | 'required'
-  | 'not_a_string'
-  | 'not_an_integer'
-  | 'not_an_object'
-  | 'not_a_list'
-  | 'not_a_boolean'
-  | 'invalid'
-  | 'one_of'
-  | 'too_short'
-  | 'too_long'
-  | 'too_small'
-  | 'too_big'
-  | 'blank'
-  | 'malformed_text'
-  | 'control_characters'
-  | 'email'
-  | 'id'
-  | 'http_url'
-  | 'media_type'
-  | 'oneself'
-  | 'unknown_user'
-  | 'always_on'
-  | 'subscription'
-  | 'push_endpoint'
-  | 'too_many_bytes'
-  | 'notification_data'
-  | 'malformed_json'
-  | 'content_type'
-  | 'body_too_large'
-  | 'host'
-  | 'websocket_only'
-  | 'cursor'
-  | 'token'
-  | 'not_an_admin'
-  | 'nothing_to_change'
+export type FieldProblemKey = keyof (typeof en)['fields']
 
 type ErrorOptions = { details?: FieldProblems; retryAfterSeconds?: number; cause?: unknown }
 

@@ -78,6 +78,15 @@ export const ClientId = Text(
   { description: 'Idempotency key: sending again with the same one gives the first answer.' },
 )
 
+/** ISO 8601 UTC with milliseconds. */
+export const Timestamp = Type.String({ format: 'date-time' })
+
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+/** One of a closed set of words. */
+export const OneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Union(values.map((value) => Type.Literal(value as T[number])))
+
 /** A field that may be left out; null counts as left out, since many clients write absent fields so. */
 export const Maybe = <T extends TSchema>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]))

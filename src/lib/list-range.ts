@@ -16,22 +16,37 @@ export type Listing<T> =
 /** Rows that a store cuts out of a list: after `before`, a position that an earlier part ended with. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
-/** The position in a list that is ordered by id alone. */
+/** The position in a list whose order is that of one text. */
 export const idPosition = TypeCompiler.Compile(Type.Tuple([Type.String()]))
 
-/** The part of a list that is ordered by id alone. */
+/** How a store reads a list whose order is that of one text. */
+type Reader<T> = {
+  list: (rows: RowRange) => T[]
+  count: () => number
+  position: (row: T) => string
+}
+
+/** A range of a list whose order is that of one text. */
+export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<T> {
+  const { list, count, position } = reader
+  if (range.form === 'page') {
+    const { perPage: limit, offset } = range
+    const total = count()
+    return { form: 'page', rows: offset < total ? list({ limit, offset }) : [], total }
+  }
+  const { limit, cursor } = range
+  const before = cursor === undefined ? undefined : decodeCursor(cursor, idPosition)[0]
+  const rows = list({ limit: limit + 1, offset: 0, before })
+  return cutAtLimit(rows, limit, (row) => [position(row)])
+}
+
+/** A range of a list that is ordered by id. */
 export function listById<T extends { id: string }>(
   range: ListRange,
   list: (rows: RowRange) => T[],
   count: () => number,
 ): Listing<T> {
-  if (range.form === 'page') {
-    const { perPage: limit, offset } = range
-    return { form: 'page', rows: list({ limit, offset }), total: count() }
-  }
-  const { limit, cursor } = range
-  const before = cursor === undefined ? undefined : decodeCursor(cursor, idPosition)[0]
-  return cutAtLimit(list({ limit: limit + 1, offset: 0, before }), limit, ({ id }) => [id])
+  return listByPosition(range, { list, count, position: ({ id }) => id })
 }
 
 type Position = readonly (string | number)[]

@@ -1,4 +1,5 @@
-import type { Locale } from '../lib/messages.ts'
+import type { Log } from '../lib/log.ts'
+import type { Locale } from '../lib/i18n.ts'
 
 /** A mail as it leaves: plain text and the same as HTML. */
 export type Mail = {
@@ -15,4 +16,14 @@ export type Mailer = {
   /** @throws PermanentFailure when trying again cannot help */
   send(mail: Mail): Promise<void>
   close(): void
+}
+
+/** Writes mails, with their links, to the log: for development, when no SMTP server is configured. */
+export function createLogMailer(log: Log): Mailer {
+  return {
+    async send({ to, subject, text }) {
+      log.info('mail', { to, subject, text })
+    },
+    close() {},
+  }
 }

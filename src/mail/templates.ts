@@ -1,111 +1,10 @@
-import type { Locale } from '../lib/messages.ts'
+import { type Locale, type Texts, texts } from '../lib/i18n.ts'
 
-export type MailKind = 'verify_email' | 'reset_password' | 'password_changed'
-
-type Texts = { subject: string; lead: string; button?: string; note: string }
-
-/** Every text that leaves by mail. */
-export const mailTexts: Record<Locale, Record<MailKind, Texts>> = {
-  en: {
-    verify_email: {
-      subject: 'Confirm your e-mail address',
-      lead: 'Please confirm that this address is yours.',
-      button: 'Confirm address',
-      note: 'The link works once, for 24 hours. If you did not open an account, ignore this mail.',
-    },
-    reset_password: {
-      subject: 'Set a new password',
-      lead: 'Somebody, probably you, asked to set a new password for your account.',
-      button: 'Set a new password',
-      note: 'The link works once, for 30 minutes. If it was not you, ignore this mail: nothing has changed.',
-    },
-    password_changed: {
-      subject: 'Your password was changed',
-      lead: 'The password of your account was just changed.',
-      note: 'If it was not you, set a new password at once and tell the operator.',
-    },
-  },
-  de: {
-    verify_email: {
-      subject: 'Bestätigen Sie Ihre E-Mail-Adresse',
-      lead: 'Bitte bestätigen Sie, dass diese Adresse Ihnen gehört.',
-      button: 'Adresse bestätigen',
-      note: 'Der Link gilt einmal und 24 Stunden lang. Wenn Sie kein Konto eröffnet haben, beachten Sie diese Mail nicht.',
-    },
-    reset_password: {
-      subject: 'Ein neues Passwort setzen',
-      lead: 'Jemand, vermutlich Sie, möchte für Ihr Konto ein neues Passwort setzen.',
-      button: 'Neues Passwort setzen',
-      note: 'Der Link gilt einmal und 30 Minuten lang. Waren Sie es nicht, beachten Sie diese Mail nicht: es hat sich nichts geändert.',
-    },
-    password_changed: {
-      subject: 'Ihr Passwort wurde geändert',
-      lead: 'Das Passwort Ihres Kontos wurde soeben geändert.',
-      note: 'Waren Sie es nicht, setzen Sie sofort ein neues Passwort und melden Sie sich beim Betreiber.',
-    },
-  },
-  es: {
-    verify_email: {
-      subject: 'Confirme su correo electrónico',
-      lead: 'Confirme que esta dirección es suya.',
-      button: 'Confirmar dirección',
-      note: 'El enlace sirve una vez, durante 24 horas. Si no ha abierto una cuenta, ignore este mensaje.',
-    },
-    reset_password: {
-      subject: 'Establezca una nueva contraseña',
-      lead: 'Alguien, probablemente usted, ha pedido una nueva contraseña para su cuenta.',
-      button: 'Establecer contraseña',
-      note: 'El enlace sirve una vez, durante 30 minutos. Si no ha sido usted, ignore este mensaje: nada ha cambiado.',
-    },
-    password_changed: {
-      subject: 'Su contraseña ha cambiado',
-      lead: 'La contraseña de su cuenta acaba de cambiar.',
-      note: 'Si no ha sido usted, establezca una nueva contraseña de inmediato y avise al operador.',
-    },
-  },
-  fr: {
-    verify_email: {
-      subject: 'Confirmez votre adresse e-mail',
-      lead: 'Veuillez confirmer que cette adresse est la vôtre.',
-      button: "Confirmer l'adresse",
-      note: "Le lien fonctionne une fois, pendant 24 heures. Si vous n'avez pas ouvert de compte, ignorez ce message.",
-    },
-    reset_password: {
-      subject: 'Définir un nouveau mot de passe',
-      lead: "Quelqu'un, sans doute vous, a demandé un nouveau mot de passe pour votre compte.",
-      button: 'Définir un mot de passe',
-      note: "Le lien fonctionne une fois, pendant 30 minutes. Si ce n'était pas vous, ignorez ce message : rien n'a changé.",
-    },
-    password_changed: {
-      subject: 'Votre mot de passe a été modifié',
-      lead: "Le mot de passe de votre compte vient d'être modifié.",
-      note: "Si ce n'était pas vous, définissez aussitôt un nouveau mot de passe et prévenez l'opérateur.",
-    },
-  },
-  pt: {
-    verify_email: {
-      subject: 'Confirme o seu e-mail',
-      lead: 'Confirme que este endereço é seu.',
-      button: 'Confirmar endereço',
-      note: 'A ligação funciona uma vez, durante 24 horas. Se não abriu uma conta, ignore esta mensagem.',
-    },
-    reset_password: {
-      subject: 'Definir uma nova palavra-passe',
-      lead: 'Alguém, provavelmente você, pediu uma nova palavra-passe para a sua conta.',
-      button: 'Definir palavra-passe',
-      note: 'A ligação funciona uma vez, durante 30 minutos. Se não foi você, ignore esta mensagem: nada mudou.',
-    },
-    password_changed: {
-      subject: 'A sua palavra-passe foi alterada',
-      lead: 'A palavra-passe da sua conta acabou de ser alterada.',
-      note: 'Se não foi você, defina de imediato uma nova palavra-passe e avise o operador.',
-    },
-  },
-}
+type MailText = { subject: string; lead: string; button?: string; note: string }
 
 /** Subject, text and HTML of a mail. `link` belongs to the button of the kinds that have one. */
-export function renderMail(kind: MailKind, locale: Locale, link?: string) {
-  const { subject, lead, button, note } = mailTexts[locale][kind]
+export function renderMail(kind: keyof Texts['mails'], locale: Locale, link?: string) {
+  const { subject, lead, button, note }: MailText = texts[locale].mails[kind]
   const text = [lead, ...(link === undefined ? [] : [link]), note].join('\n\n')
   const anchor =
     link === undefined
@@ -115,18 +14,9 @@ export function renderMail(kind: MailKind, locale: Locale, link?: string) {
   return { subject, text, html }
 }
 
-/** What surrounds notifications that were not read. */
-export const digestTexts: Record<Locale, { note: string }> = {
-  en: { note: 'You get this mail because you have not read it in the app.' },
-  de: { note: 'Sie erhalten diese Mail, weil Sie es in der App nicht gelesen haben.' },
-  es: { note: 'Recibe este mensaje porque no lo ha leído en la aplicación.' },
-  fr: { note: 'Vous recevez ce message car vous ne l’avez pas lu dans l’application.' },
-  pt: { note: 'Recebe esta mensagem porque não a leu na aplicação.' },
-}
-
 /** One mail for several notifications, oldest first. What they say may come from anybody. */
 export function renderDigest(locale: Locale, items: readonly { title: string; body: string }[]) {
-  const { note } = digestTexts[locale]
+  const { note } = texts[locale].digest
   const [first] = items
   const line = (first?.title ?? '').replace(/[\p{Cc}\s]+/gu, ' ')
   const subject = items.length > 1 ? `${line} (${items.length})` : line

@@ -1,12 +1,24 @@
-import { type CloseCode, closeCodes } from './close-codes.ts'
+import type { Frame } from './frames.ts'
+
+/** Why the server closes a socket. */
+export const closeCodes = {
+  goingAway: 1001,
+  malformedFrames: 4400,
+  tokenExpired: 4401,
+  accessRevoked: 4403,
+  tooManySockets: 4409,
+  tooManyFrames: 4429,
+} as const
+export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
 
 /** A live socket of a user. */
 export type Peer = {
   readonly userId: string
   readonly sessionId: string
   readonly isAdmin: boolean
-  /** Whether a frame is meant for this socket: some go to those alone who asked for them. */
-  wants(frame: Frame): boolean
+  /** Whether this socket takes a frame: some go only to those who asked for them, and what a replay brings is not sent
+   *  twice (`id`). */
+  wants(type: string, id: string | undefined): boolean
   /** Hands over a serialised frame; false when the socket could not take it. */
   send(text: string): boolean
   /** True while frames queue up because the peer reads slowly. */
@@ -14,7 +26,12 @@ export type Peer = {
   close(code: CloseCode): void
 }
 
-export type Frame = { type: string; [field: string]: unknown }
+export type SendOptions = {
+  /** The socket that caused it and need not hear of it. */
+  except?: Peer | undefined
+  /** For what a replay can bring, too: its id there, which rises in commit order. */
+  id?: string
+}
 
 export type Hub = ReturnType<typeof createHub>
 
@@ -50,37 +67,33 @@ export function createHub() {
     peer.close(code)
   }
 
-  function peersOf(userId: string): Iterable<Peer> {
-    return peersByUser.get(userId) ?? []
-  }
+  const peersOf = (userId: string): Iterable<Peer> => peersByUser.get(userId) ?? []
 
-  // Serialised once, for the first who wants it.
-  function deliver(peers: Iterable<Peer>, frame: Frame, accepts: (peer: Peer) => boolean) {
+  /** Serialises a frame once, for the first who wants it. */
+  function createDelivery(frame: Frame, { except, id }: SendOptions, isVolatile = false) {
     let text: string | undefined
-    for (const peer of peers) {
-      if (!peer.wants(frame)) continue
+    const hand = (peer: Peer) => {
       text ??= JSON.stringify(frame)
-      if (!accepts(peer) || !peer.send(text)) dropped++
+      if ((isVolatile && peer.isBehind()) || !peer.send(text)) dropped++
     }
-  }
-
-  function* peersOfAll(userIds: readonly string[]): Iterable<Peer> {
-    for (const userId of userIds) yield* peersOf(userId)
+    return (peers: Iterable<Peer>) => {
+      for (const peer of peers) if (peer !== except && peer.wants(frame.type, id)) hand(peer)
+    }
   }
 
   return {
     add,
     remove,
-    /** Sends a frame to every socket of each user, `except` the one it came from. */
-    send(userIds: readonly string[], frame: Frame, except?: Peer) {
-      const peers = peersOfAll(userIds)
-      deliver(except ? [...peers].filter((peer) => peer !== except) : peers, frame, () => true)
+    /** Sends a frame to every socket of each user. */
+    send(userIds: readonly string[], frame: Frame, options: SendOptions = {}) {
+      const deliver = createDelivery(frame, options)
+      for (const userId of userIds) deliver(peersOf(userId))
     },
-    /** Sends a frame that matters only now: whoever reads slowly does not get it. */
-    sendPassing: (userIds: readonly string[], frame: Frame) =>
-      deliver(peersOfAll(userIds), frame, (peer) => !peer.isBehind()),
+    /** Sends a frame that matters only now: a slow reader does not get it. */
+    sendVolatile: (userId: string, frame: Frame) =>
+      createDelivery(frame, {}, true)(peersOf(userId)),
     /** Sends a frame to every socket of every admin. */
-    sendToAdmins: (frame: Frame) => deliver(admins, frame, () => true),
+    sendToAdmins: (frame: Frame) => createDelivery(frame, {})(admins),
     /** Whether a user has a socket open. */
     isOnline: (userId: string): boolean => peersByUser.has(userId),
     /** Closes the sockets of one session. */

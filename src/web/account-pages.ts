@@ -1,5 +1,6 @@
-import type { Locale } from '../lib/messages.ts'
-import { type AccountPage, pageTexts } from './page-texts.ts'
+import { type Locale, type Texts, texts } from '../lib/i18n.ts'
+
+export type AccountPage = keyof Texts['pages']
 
 const endpoints: Record<AccountPage, string> = {
   'verify-email': '/v1/auth/verify-email',
@@ -26,16 +27,16 @@ button:disabled { opacity: .6 }
 
 /** The page behind a mailed or printed link: a form whose button does the POST. */
 export function accountPage(page: AccountPage, locale: Locale): string {
-  const texts = pageTexts[locale]
-  const { title, lead, button, done } = texts.pages[page]
+  const { form, pages } = texts[locale]
+  const { title, lead, button, done } = pages[page]
   const email =
     page === 'set-up'
-      ? `<label for="email">${texts.email}</label><input id="email" name="email" type="email" autocomplete="username" required>`
+      ? `<label for="email">${form.email}</label><input id="email" name="email" type="email" autocomplete="username" required>`
       : ''
   const password =
     page === 'verify-email'
       ? ''
-      : `<label for="password">${texts.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><small id="hint">${texts.passwordHint}</small>`
+      : `<label for="password">${form.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><small id="hint">${form.passwordHint}</small>`
   return `<!doctype html>
 <html lang="${locale}">
 <head>
@@ -48,13 +49,13 @@ export function accountPage(page: AccountPage, locale: Locale): string {
 <body>
 <main>
 <h1>${title}</h1>
-<form data-endpoint="${endpoints[page]}" data-busy="${texts.busy}" data-done="${done}" data-offline="${texts.offline}" data-expired="${texts.expired}">
+<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
 <p>${lead}</p>
 ${email}${password}
 <button>${button}</button>
 </form>
 <p role="status" tabindex="-1"></p>
-<noscript><p class="error">${texts.noScript}</p></noscript>
+<noscript><p class="error">${form.noScript}</p></noscript>
 </main>
 <script src="/assets/account.js"></script>
 </body>

@@ -1,14 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { routeBase } from '../http/exchange.ts'
 import { operation } from '../http/operation.ts'
+import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
-import { locales } from '../lib/messages.ts'
-import type { Metrics } from '../metrics/metrics.ts'
+import { locales } from '../lib/i18n.ts'
+import type { Metrics } from '../metrics.ts'
 import accountScript from './account-page.client.js' with { type: 'text' }
-import { accountPage, pageStyle } from './account-pages.ts'
-import type { AccountPage } from './page-texts.ts'
+import { type AccountPage, accountPage, pageStyle } from './account-pages.ts'
 
 const tag = 'Service'
 const retryAfterSeconds = 1
@@ -110,12 +109,9 @@ function isBearer({ headers }: Request, token: string) {
 function accountPageRoute(name: AccountPage) {
   return new Elysia().use(routeBase).get(
     `/${name}`,
-    ({ set, query, exchange }) => {
+    ({ set, query, context }) => {
       const { lang }: Record<string, unknown> = query
-      return page(
-        set,
-        accountPage(name, locales.find((known) => known === lang) ?? exchange.locale),
-      )
+      return page(set, accountPage(name, locales.find((known) => known === lang) ?? context.locale))
     },
     {
       access: 'public',

@@ -118,7 +118,7 @@ export async function startService(options: Options = {}) {
   return {
     base,
     directory: directory.path,
-    hub: service.hub,
+    hub: service.core.hub,
     accounts: service.accounts,
     app: service.app,
     sqlite: service.connection.sqlite,

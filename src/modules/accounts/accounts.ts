@@ -1,13 +1,6 @@
-import type { Database } from 'bun:sqlite'
-import type { AuditTrail } from '../../db/audit-trail.ts'
-import type { Orm } from '../../db/client.ts'
-import type { Write } from '../../db/writer.ts'
-import type { Outbox } from '../../jobs/outbox.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { NewId } from '../../lib/ids.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Core, Module } from '../../core.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import type { Hub } from '../../realtime/hub.ts'
+import { createAvatarUrls } from '../../lib/avatar.ts'
 import { watchAccess } from './access-watch.ts'
 import { createKeyStore } from './key-store.ts'
 import { openKeyring } from './keys.ts'
@@ -24,32 +17,30 @@ import { createSessions } from './sessions.ts'
 import { createAccountStore } from './store.ts'
 import { createTokenStore } from './token-store.ts'
 import { createAccessTokens } from './tokens.ts'
+import { accountAdminRoutes } from './admin-routes.ts'
+import { profileRoutes } from './profile-routes.ts'
+import { recoveryRoutes } from './recovery-routes.ts'
+import { accountRoutes } from './routes.ts'
+import { accountServiceRoutes } from './service-routes.ts'
 
-type AccountsOptions = {
-  orm: Orm
-  sqlite: Database
-  write: Write
-  audit: AuditTrail
-  outbox: Outbox
-  newId: NewId
-  clock: Clock
-  log: Log
-  hub: Hub
+type Neighbours = {
   mailer: Mailer
-  publicUrl: string
-  issuer: string
-  /** Whether guessing at one address is slowed down. */
-  isThrottled: boolean
-  passwordCost?: Argon2Cost | undefined
-  /** Takes a user who leaves out of what the other chapters know, in the same transaction. */
-  forget: (userId: string) => void
-  /** A command beside this process has committed. */
-  onForeignCommit: () => void
+  others: readonly Module[]
+  passwordCost: Argon2Cost | undefined
 }
 
-/** Builds the chapter on accounts: its services, its jobs, and the watch over what commands beside us change. */
-export async function openAccounts(options: AccountsOptions) {
-  const { orm, sqlite, write, audit, newId, clock, log, hub, issuer } = options
+export async function createAccounts(core: Core, { mailer, others, passwordCost }: Neighbours) {
+  const { orm, write, audit, newId, clock, log, hub, config } = core
+  const { issuer } = config
+  const sqlite = orm.$client
+  const options = {
+    ...core,
+    mailer,
+    passwordCost,
+    publicUrl: config.publicUrl,
+    isThrottled: config.limits.login !== 'off',
+    forget: (id: string) => others.forEach((m) => m.forget?.(id)),
+  }
   const store = createAccountStore(orm)
   const sessionStore = createSessionStore(orm)
   const oneTimeTokens = createOneTimeTokens({ store: createTokenStore(orm), clock })
@@ -68,28 +59,41 @@ export async function openAccounts(options: AccountsOptions) {
     tokens: oneTimeTokens,
   })
 
+  const accounts = createAccountService({
+    ...common,
+    sessions: createSessions({ store: sessionStore, audit, newId, clock }),
+    tokens: createAccessTokens({ keyring, issuer, clock, newId }),
+    oneTimeTokens,
+  })
+  const profiles = createProfileService({ ...common, sessions: sessionStore, recovery })
+  const people = createPeople({ ...common, sessions: sessionStore, oneTimeTokens })
+  const avatarUrl = createAvatarUrls(config.publicUrl)
+  const stopWatching = watchAccess({
+    sqlite,
+    store,
+    clock,
+    log,
+    onAccessChanged: hub.closeUser,
+    async onForeignCommit() {},
+  })
   return {
-    accounts: createAccountService({
-      ...common,
-      sessions: createSessions({ store: sessionStore, audit, newId, clock }),
-      tokens: createAccessTokens({ keyring, issuer, clock, newId }),
-      oneTimeTokens,
-    }),
-    recovery,
-    profiles: createProfileService({ ...common, sessions: sessionStore, recovery }),
-    people: createPeople({ ...common, sessions: sessionStore, oneTimeTokens }),
-    keyring,
+    routes: accountRoutes({ accounts, keyring })
+      .use(recoveryRoutes({ recovery }))
+      .use(
+        profileRoutes({
+          profiles,
+          avatarUrl,
+          exportOf: (id) => Object.assign({}, ...others.map((m) => m.exportOf?.(id))),
+        }),
+      )
+      .use(accountAdminRoutes({ people, profiles, avatarUrl }))
+      .use(accountServiceRoutes({ people, avatarUrl })),
     jobs: createMailJobs({ ...common, tokens: oneTimeTokens }),
-    stopWatching: watchAccess({
-      sqlite,
-      store,
-      clock,
-      log,
-      onAccessChanged: hub.closeUser,
-      async onForeignCommit() {
-        options.onForeignCommit()
-        await keyring.reload()
-      },
-    }),
-  }
+    onForeignCommit: keyring.reload,
+    stop: stopWatching,
+    offerSetUp: accounts.offerSetUp,
+    authenticate: accounts.authenticate,
+    verifyToken: accounts.verifyToken,
+    findPrincipal: accounts.findAccount,
+  } satisfies Module & Record<string, unknown>
 }

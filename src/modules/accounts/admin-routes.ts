@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { byCaller, callerOf, routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { AccessUpdate, type AvatarUrl, ManagedUser, managedUserView } from './model.ts'
@@ -47,10 +47,10 @@ export function accountAdminRoutes({ people, profiles, avatarUrl }: AdminRoutesO
     })
     .patch(
       '/v1/admin/users/:id',
-      async ({ params, body, exchange }) => {
+      async ({ params, body, context }) => {
         const { role, disabled } = body
         const find = people.byId(params.id)
-        return view(await people.update(find, { role, disabled }, byCaller(exchange)))
+        return view(await people.update(find, { role, disabled }, context.by))
       },
       {
         access: 'admin',
@@ -66,11 +66,10 @@ export function accountAdminRoutes({ people, profiles, avatarUrl }: AdminRoutesO
     )
     .delete(
       '/v1/admin/users/:id/sessions',
-      async ({ params, exchange, set }) => {
-        const { userId, sessionId } = callerOf(exchange)
+      async ({ params, context }) => {
+        const { userId, sessionId } = context.user
         const target = people.get(params.id)
-        await profiles.endAllSessions(target.id, { userId, sessionId, ip: exchange.ip() })
-        set.status = 204
+        await profiles.endAllSessions(target.id, { userId, sessionId, ip: context.ip })
       },
       {
         access: 'admin',

@@ -1,5 +1,5 @@
 import { asc, eq, lt } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { signingKeys } from '../../db/schema.ts'
 
 export type SigningKeyRow = typeof signingKeys.$inferSelect

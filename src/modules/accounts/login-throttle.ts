@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
-import { type Limit, SlidingWindow } from '../../lib/sliding-window.ts'
+import { type Limit, SlidingWindow } from '../../lib/limits.ts'
 
 const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }
 const pauseMilliseconds = 60_000

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { Email, HttpUrl, Maybe, Text } from '../../lib/fields.ts'
-import { locales } from '../../lib/messages.ts'
+import { locales } from '../../lib/i18n.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import type { SessionRow } from './session-store.ts'
 import type { UserRow } from './store.ts'

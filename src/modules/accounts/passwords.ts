@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { AppError } from '../../lib/errors.ts'
-import { createGate } from '../../lib/gate.ts'
+import { createSemaphore } from '../../lib/concurrency.ts'
 
 export type Argon2Cost = { memoryKibibytes: number; iterations: number }
 
@@ -22,7 +22,7 @@ export type Passwords = {
  *  event loop, nor the syncs that share those threads. */
 export function createPasswords(cost: Argon2Cost = contractCost): Passwords {
   const width = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
-  const gate = createGate(
+  const gate = createSemaphore(
     width,
     maxWaiting,
     () => new AppError('unavailable', { retryAfterSeconds }),

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { callerOf, type Exchange, routeBase } from '../../http/exchange.ts'
+import { type RequestContext, routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import {
@@ -22,24 +22,24 @@ type ProfileRoutesOptions = {
   profiles: ProfileService
   avatarUrl: AvatarUrl
   /** What the other modules keep of a person, by name, piece by piece. */
-  exports: Record<string, (userId: string) => Iterable<unknown>>
+  exportOf: (userId: string) => Record<string, Iterable<unknown>>
 }
 
 /** A person's own account. */
-export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOptions) {
+export function profileRoutes({ profiles, avatarUrl, exportOf }: ProfileRoutesOptions) {
   const view = (user: UserRow) => profileView(user, avatarUrl)
 
   return new Elysia({ name: 'profile' })
     .use(routeBase)
-    .get('/v1/users/me', ({ exchange }) => view(profiles.get(callerOf(exchange).userId)), {
+    .get('/v1/users/me', ({ context }) => view(profiles.get(context.user.userId)), {
       access: 'user',
       limit: 'default',
       detail: operation({ tag, summary: 'Show the own profile', success: { 200: Profile } }),
     })
     .patch(
       '/v1/users/me',
-      async ({ body, exchange }) =>
-        view(await profiles.update(callerOf(exchange).userId, changesOf(body))),
+      async ({ body, context }) =>
+        view(await profiles.update(context.user.userId, changesOf(body))),
       {
         access: 'user',
         limit: 'default',
@@ -49,9 +49,8 @@ export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOpt
     )
     .delete(
       '/v1/users/me',
-      async ({ body, exchange, set }) => {
-        await profiles.remove(personAt(exchange), body.password)
-        set.status = 204
+      async ({ body, context }) => {
+        await profiles.remove(personAt(context), body.password)
       },
       {
         access: 'user',
@@ -67,8 +66,8 @@ export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOpt
     )
     .get(
       '/v1/users/me/export',
-      ({ exchange, set }) => {
-        const { userId, sessionId } = callerOf(exchange)
+      ({ context, set }) => {
+        const { userId, sessionId } = context.user
         const everything = { form: 'page', page: 1, perPage: 10_000, offset: 0 } as const
         const { rows } = profiles.listSessions(userId, everything)
         const own = {
@@ -77,7 +76,7 @@ export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOpt
         }
         set.headers['content-type'] = 'application/json'
         set.headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
-        return new Response(jsonStream(own, exports, userId))
+        return new Response(jsonStream(own, exportOf(userId)))
       },
       {
         access: 'user',
@@ -96,8 +95,8 @@ export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOpt
     )
     .get(
       '/v1/auth/sessions',
-      ({ query, exchange }) => {
-        const { userId, sessionId } = callerOf(exchange)
+      ({ query, context }) => {
+        const { userId, sessionId } = context.user
         const range = listRange(query, pageSize)
         return envelope(range, profiles.listSessions(userId, range), (row) =>
           sessionView(row, sessionId),
@@ -116,9 +115,8 @@ export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOpt
     )
     .delete(
       '/v1/auth/sessions/:id',
-      async ({ params, exchange, set }) => {
-        await profiles.endSession(personAt(exchange), params.id)
-        set.status = 204
+      async ({ params, context }) => {
+        await profiles.endSession(personAt(context), params.id)
       },
       {
         access: 'user',
@@ -128,9 +126,9 @@ export function profileRoutes({ profiles, avatarUrl, exports }: ProfileRoutesOpt
     )
 }
 
-function personAt(exchange: Exchange) {
-  const { userId, sessionId } = callerOf(exchange)
-  return { userId, sessionId, ip: exchange.ip() }
+function personAt(context: RequestContext) {
+  const { userId, sessionId } = context.user
+  return { userId, sessionId, ip: context.ip }
 }
 
 function changesOf({ display_name, avatar_url, locale }: ProfileUpdate): ProfileChanges {
@@ -138,16 +136,12 @@ function changesOf({ display_name, avatar_url, locale }: ProfileUpdate): Profile
 }
 
 /** One JSON object that is written piece by piece, however long its lists are. */
-function jsonStream(
-  start: object,
-  lists: Record<string, (userId: string) => Iterable<unknown>>,
-  userId: string,
-) {
+function jsonStream(start: object, lists: Record<string, Iterable<unknown>>) {
   function* pieces() {
     yield JSON.stringify(start).slice(0, -1)
     for (const [name, list] of Object.entries(lists)) {
       let separator = `,${JSON.stringify(name)}:[`
-      for (const item of list(userId)) {
+      for (const item of list) {
         yield separator + JSON.stringify(item)
         separator = ','
       }

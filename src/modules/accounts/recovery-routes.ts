@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import {
   EmailBody,
@@ -19,8 +19,8 @@ export function recoveryRoutes({ recovery }: { recovery: RecoveryService }) {
     .use(routeBase)
     .post(
       '/v1/auth/verify-email',
-      async ({ body, exchange }) => ({
-        user: userView(await recovery.verifyEmail(body.token, exchange.ip())),
+      async ({ body, context }) => ({
+        user: userView(await recovery.verifyEmail(body.token, context.ip)),
       }),
       {
         access: 'public',
@@ -35,9 +35,8 @@ export function recoveryRoutes({ recovery }: { recovery: RecoveryService }) {
     )
     .post(
       '/v1/auth/verify-email/resend',
-      async ({ exchange, set }) => {
-        await recovery.resendVerification(callerOf(exchange).userId, exchange.ip())
-        set.status = 204
+      async ({ context }) => {
+        await recovery.resendVerification(context.user.userId, context.ip)
       },
       {
         access: 'user',
@@ -51,9 +50,8 @@ export function recoveryRoutes({ recovery }: { recovery: RecoveryService }) {
     )
     .post(
       '/v1/auth/password/forgot',
-      async ({ body, exchange, set }) => {
-        await recovery.forgotPassword(body.email, exchange.ip())
-        set.status = 204
+      async ({ body, context }) => {
+        await recovery.forgotPassword(body.email, context.ip)
       },
       {
         access: 'public',
@@ -68,9 +66,8 @@ export function recoveryRoutes({ recovery }: { recovery: RecoveryService }) {
     )
     .post(
       '/v1/auth/password/reset',
-      async ({ body, exchange, set }) => {
-        await recovery.resetPassword(body.token, body.password, exchange.ip())
-        set.status = 204
+      async ({ body, context }) => {
+        await recovery.resetPassword(body.token, body.password, context.ip)
       },
       {
         access: 'public',
@@ -85,11 +82,10 @@ export function recoveryRoutes({ recovery }: { recovery: RecoveryService }) {
     )
     .post(
       '/v1/auth/password/change',
-      async ({ body, exchange, set }) => {
-        const { userId, sessionId } = callerOf(exchange)
-        const caller = { userId, sessionId, ip: exchange.ip() }
+      async ({ body, context }) => {
+        const { userId, sessionId } = context.user
+        const caller = { userId, sessionId, ip: context.ip }
         await recovery.changePassword(caller, body.current_password, body.new_password)
-        set.status = 204
       },
       {
         access: 'user',

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { AppError } from '../../lib/errors.ts'
-import { avatarSvg } from './avatar.ts'
+import { avatarSvg } from '../../lib/avatar.ts'
 import type { Keyring } from './keys.ts'
 import {
   Authenticated,
@@ -27,10 +27,9 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
     .use(routeBase)
     .post(
       '/v1/auth/register',
-      async ({ body, exchange, request, set }) => {
-        const client = clientOf(request, exchange.ip())
-        const { user, tokens } = await accounts.register(body, exchange.locale, client)
-        set.status = 201
+      async ({ body, context, request }) => {
+        const client = clientOf(request, context.ip)
+        const { user, tokens } = await accounts.register(body, context.locale, client)
         return { user: userView(user), ...tokens }
       },
       {
@@ -47,10 +46,9 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
     )
     .post(
       '/v1/auth/set-up',
-      async ({ body, exchange, request, set }) => {
-        const client = clientOf(request, exchange.ip())
-        const { user, tokens } = await accounts.setUp(body, exchange.locale, client)
-        set.status = 201
+      async ({ body, context, request }) => {
+        const client = clientOf(request, context.ip)
+        const { user, tokens } = await accounts.setUp(body, context.locale, client)
         return { user: userView(user), ...tokens }
       },
       {
@@ -67,8 +65,8 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
     )
     .post(
       '/v1/auth/login',
-      async ({ body, exchange, request }) => {
-        const { user, tokens } = await accounts.login(body, clientOf(request, exchange.ip()))
+      async ({ body, context, request }) => {
+        const { user, tokens } = await accounts.login(body, clientOf(request, context.ip))
         return { user: userView(user), ...tokens }
       },
       {
@@ -85,8 +83,8 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
     )
     .post(
       '/v1/auth/refresh',
-      ({ body, exchange, request }) =>
-        accounts.refresh(body.refresh_token, clientOf(request, exchange.ip())),
+      ({ body, context, request }) =>
+        accounts.refresh(body.refresh_token, clientOf(request, context.ip)),
       {
         access: 'public',
         limit: 'default',
@@ -101,9 +99,8 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
     )
     .post(
       '/v1/auth/logout',
-      async ({ body, exchange, set }) => {
-        await accounts.logout(callerOf(exchange).userId, body.refresh_token, exchange.ip())
-        set.status = 204
+      async ({ body, context }) => {
+        await accounts.logout(context.user.userId, body.refresh_token, context.ip)
       },
       {
         access: 'user',

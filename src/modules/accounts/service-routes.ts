@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { byServiceKey, routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { type AvatarUrl, ManagedUser, managedUserView, PersonUpdate } from './model.ts'
 import type { People } from './people.ts'
@@ -23,7 +23,7 @@ export function accountServiceRoutes({ people, avatarUrl }: ServiceRoutesOptions
     })
     .patch(
       '/v1/service/users/:id',
-      async ({ params, body, exchange }) => {
+      async ({ params, body, context }) => {
         const changes = {
           role: body.role,
           disabled: body.disabled,
@@ -31,7 +31,7 @@ export function accountServiceRoutes({ people, avatarUrl }: ServiceRoutesOptions
           displayName: body.display_name?.trim(),
           avatarUrl: body.avatar_url,
         }
-        return view(await people.update(people.byId(params.id), changes, byServiceKey(exchange)))
+        return view(await people.update(people.byId(params.id), changes, context.by))
       },
       {
         access: 'service',

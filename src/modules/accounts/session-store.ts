@@ -1,5 +1,5 @@
 import { and, count, desc, eq, gt, inArray, isNull, lt, ne, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { refreshTokens, sessions, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 

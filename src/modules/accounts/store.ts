@@ -1,8 +1,8 @@
 import { and, asc, count, eq, gt, gte, isNull, like, ne, or, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { sessions, users } from '../../db/schema.ts'
+import type { Locale } from '../../lib/i18n.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import type { Locale } from '../../lib/messages.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
 export type UserRow = typeof users.$inferSelect

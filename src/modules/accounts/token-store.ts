@@ -1,5 +1,5 @@
 import { and, eq, gt } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { oneTimeTokens } from '../../db/schema.ts'
 import type { TokenPurpose } from '../../lib/vocabulary.ts'
 

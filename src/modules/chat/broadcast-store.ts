@@ -1,40 +1,36 @@
 import { and, asc, eq, gt, isNull, or, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
 
 export type BroadcastRow = typeof broadcasts.$inferSelect
-export type NewBroadcastRow = typeof broadcasts.$inferInsert
 export type BroadcastStore = ReturnType<typeof createBroadcastStore>
 
-const exportPart = 200
+const exportChunk = 200
 
 /** SQL over broadcasts. */
 export function createBroadcastStore(orm: Orm) {
+  const find = (id: string): BroadcastRow | undefined =>
+    orm.select().from(broadcasts).where(eq(broadcasts.id, id)).get()
+  const update = (id: string, changes: object): BroadcastRow =>
+    orm.update(broadcasts).set(changes).where(eq(broadcasts.id, id)).returning().get()
+
   return {
-    insert: (row: NewBroadcastRow): BroadcastRow =>
+    insert: (row: typeof broadcasts.$inferInsert): BroadcastRow =>
       orm.insert(broadcasts).values(row).returning().get(),
-    find: (id: string): BroadcastRow | undefined =>
-      orm.select().from(broadcasts).where(eq(broadcasts.id, id)).get(),
-    findRunning: (id: string): BroadcastRow | undefined =>
-      orm
-        .select()
-        .from(broadcasts)
-        .where(and(eq(broadcasts.id, id), isNull(broadcasts.completedAt)))
-        .get(),
-    /** Whether somebody may broadcast at this moment (spec 5.6). */
+    find,
+    findRunning(id: string): BroadcastRow | undefined {
+      const found = find(id)
+      return found?.completedAt === null ? found : undefined
+    },
+    /** Whether somebody may broadcast at this moment. */
     maySend(senderId: string): boolean {
       const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
+      const isSender = and(eq(users.id, senderId), isNull(users.disabledAt))
       return (
         orm
           .select({ id: users.id })
           .from(users)
-          .where(
-            and(
-              eq(users.id, senderId),
-              isNull(users.disabledAt),
-              or(isHost, eq(users.role, 'admin')),
-            ),
-          )
+          .where(and(isSender, or(isHost, eq(users.role, 'admin'))))
           .get() !== undefined
       )
     },
@@ -42,36 +38,26 @@ export function createBroadcastStore(orm: Orm) {
       const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))
       return orm.select().from(broadcasts).where(own).get()
     },
-    /** Notes that `count` more followers, up to `lastFollowerId`, have it. */
+    /** `count` more followers, up to `lastFollowerId`, have it. */
     updateProgress: (id: string, count: number, lastFollowerId: string): BroadcastRow =>
-      orm
-        .update(broadcasts)
-        .set({ deliveredCount: sql`${broadcasts.deliveredCount} + ${count}`, lastFollowerId })
-        .where(eq(broadcasts.id, id))
-        .returning()
-        .get(),
+      update(id, { deliveredCount: sql`${broadcasts.deliveredCount} + ${count}`, lastFollowerId }),
     /** Everybody has it: those whom it reached are its recipients. */
     updateCompleted: (id: string, completedAt: number): BroadcastRow =>
-      orm
-        .update(broadcasts)
-        .set({ completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` })
-        .where(eq(broadcasts.id, id))
-        .returning()
-        .get(),
-    /** Every broadcast of a user, oldest first, read in small parts. */
-    *eachSentBy(senderId: string): Iterable<BroadcastRow> {
-      let part: BroadcastRow[] = []
+      update(id, { completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` }),
+    /** Every broadcast of a user, oldest first, read in small chunks. */
+    *eachSentBy(senderId: string): Generator<BroadcastRow> {
+      let chunk: BroadcastRow[] = []
       do {
-        const after = part.at(-1)?.id ?? ''
-        part = orm
+        const after = chunk.at(-1)?.id ?? ''
+        chunk = orm
           .select()
           .from(broadcasts)
           .where(and(eq(broadcasts.senderId, senderId), gt(broadcasts.id, after)))
           .orderBy(asc(broadcasts.id))
-          .limit(exportPart)
+          .limit(exportChunk)
           .all()
-        yield* part
-      } while (part.length === exportPart)
+        yield* chunk
+      } while (chunk.length === exportChunk)
     },
   }
 }

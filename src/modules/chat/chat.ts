@@ -1,45 +1,70 @@
-import type { Orm } from '../../db/client.ts'
-import type { Write } from '../../db/writer.ts'
-import type { Outbox } from '../../jobs/outbox.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { NewId } from '../../lib/ids.ts'
-import type { Log } from '../../lib/log.ts'
-import type { Hub } from '../../realtime/hub.ts'
+import type { Core, Module } from '../../core.ts'
+import { createAvatarUrls } from '../../lib/avatar.ts'
+import { clientFrame } from '../../realtime/frames.ts'
 import { createBroadcastStore } from './broadcast-store.ts'
-import { type Audience, createBroadcasts } from './broadcasts.ts'
-import { createConversations } from './conversations.ts'
-import { type AreInCall, createChatService } from './service.ts'
-import type { ChatStore, MessageRow } from './store.ts'
-import { createTimelineStore } from './timeline-store.ts'
-import { keepTimelines } from './timelines.ts'
+import { createBroadcasts, type Followers } from './broadcasts.ts'
+import { createCatchUp } from './catch-up.ts'
+import { createCatchUpStore } from './catch-up-store.ts'
+import { createConversations, type PushMessage } from './conversations.ts'
+import {
+  ackFrame,
+  MessageFrame,
+  ReadClientFrame,
+  serverFrames,
+  TypingClientFrame,
+} from './frames.ts'
+import { createInboxStore } from './inbox-store.ts'
+import { broadcastView, draftOf, messageView } from './model.ts'
+import { chatRoutes } from './routes.ts'
+import { createChatService } from './service.ts'
+import { createChatStore } from './store.ts'
 
-type ChatOptions = {
-  orm: Orm
-  store: ChatStore
-  write: Write
-  outbox: Outbox
-  hub: Hub
-  newId: NewId
-  clock: Clock
-  log: Log
-  pushMessage: (message: MessageRow) => void
-  areInCall: AreInCall | undefined
-  audience: Audience
+type Neighbours = {
+  pushMessage: PushMessage
+  areInCall: (userId: string, otherId: string) => boolean
+  followers: Followers
 }
 
-/** Builds the chapter on chat: its services and its job. */
-export function openChat(options: ChatOptions) {
-  const conversations = createConversations(options)
-  const timelines = createTimelineStore(options.orm)
-  const broadcasts = createBroadcasts({
-    ...options,
-    store: createBroadcastStore(options.orm),
+/** Conversations, messages and broadcasts. */
+export function createChat(core: Core, { pushMessage, areInCall, followers }: Neighbours) {
+  const { config, orm } = core
+  const store = createChatStore(orm)
+  const broadcastStore = createBroadcastStore(orm)
+  const inbox = createInboxStore(orm)
+  const conversations = createConversations(core, store, pushMessage)
+  const chat = createChatService(core, {
+    store,
+    inbox,
     conversations,
+    areInCall: config.chatRequiresActiveCall ? areInCall : undefined,
   })
+  const catchUp = createCatchUp(createCatchUpStore(orm))
+  const broadcasts = createBroadcasts(core, { store: broadcastStore, conversations, followers })
+  const avatarUrl = createAvatarUrls(config.publicUrl)
+
   return {
-    chat: createChatService({ ...options, timelines, conversations }),
-    broadcasts,
+    routes: chatRoutes({ chat, catchUp, broadcasts, avatarUrl }),
+    frames: {
+      message: clientFrame(MessageFrame, async (frame, connection) => {
+        const { userId } = connection
+        const draft = draftOf(frame, frame.message_type)
+        const { message } = await chat.send(userId, frame.conversation_id, draft)
+        if (connection.wants('ack', undefined)) connection.sendFrame(ackFrame(message))
+      }),
+      typing: clientFrame(TypingClientFrame, (frame, { userId }) =>
+        chat.typing(userId, frame.conversation_id),
+      ),
+      read: clientFrame(ReadClientFrame, (frame, connection) =>
+        chat.markRead(connection.userId, frame.conversation_id, connection),
+      ),
+    },
+    serverFrames,
+    replay: catchUp.replay,
+    findUnread: store.findUnread,
     jobs: { broadcast: broadcasts.job },
-    stopTimelines: keepTimelines({ ...options, timelines }),
-  }
+    exportOf: (userId: string) => ({
+      messages: store.eachSentBy(userId).map(messageView),
+      broadcasts: broadcastStore.eachSentBy(userId).map(broadcastView),
+    }),
+  } satisfies Module & Record<string, unknown>
 }

@@ -1,16 +1,23 @@
-import type { Clock } from '../../lib/clock.ts'
-import type { NewId } from '../../lib/ids.ts'
-import type { ChatStore, ConversationRow, MessageRow, NewMessageRow } from './store.ts'
+import type { Core } from '../../core.ts'
+import { newMessageFrame } from './frames.ts'
+import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 
-/** What a message says, before it has an id and a time. */
-export type Content = Omit<NewMessageRow, 'id' | 'createdAt'>
+/** What a message says, before it has a place, an id and a time. */
+export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt'>
+
+/** Adds the pushes of a message to the queue, inside its `write`. */
+export type PushMessage = (message: {
+  recipientId: string
+  conversationId: string
+  seq: number
+}) => void
 
 export type Conversations = ReturnType<typeof createConversations>
 
-type ConversationsOptions = { store: ChatStore; newId: NewId; clock: Clock }
+/** What every way of sending does, inside a `write`: opening a conversation, and posting to it. */
+export function createConversations(core: Core, store: ChatStore, pushMessage: PushMessage) {
+  const { newId, clock, hub, afterCommit } = core
 
-/** What every way of sending does, for inside a `write`: opening a conversation, and appending to it. */
-export function createConversations({ store, newId, clock }: ConversationsOptions) {
   return {
     /** The one conversation of two users, made at the first call. */
     open(userId: string, otherId: string): ConversationRow {
@@ -21,8 +28,17 @@ export function createConversations({ store, newId, clock }: ConversationsOption
       store.insert(conversation)
       return conversation
     },
-    append: (content: Content, conversation: ConversationRow): MessageRow =>
-      store.insertMessage({ ...content, id: newId(), createdAt: clock.now() }, conversation),
+
+    /** Stores a message, shows it to `watchers` once it is safe, and pushes it when its recipient has no socket. */
+    post(content: Content, conversation: ConversationRow, watchers: readonly string[]): MessageRow {
+      const row = { ...content, id: newId(), createdAt: clock.now() }
+      const message = store.insertMessage(row, conversation)
+      const { conversationId, seq, id } = message
+      const recipientId = otherOf(conversation, content.senderId)
+      if (!hub.isOnline(recipientId)) pushMessage({ recipientId, conversationId, seq })
+      afterCommit(() => hub.send(watchers, newMessageFrame(message), { id }))
+      return message
+    },
   }
 }
 

@@ -1,102 +1,81 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { errorBody } from '../../lib/error-body.ts'
-import { AppError, invalidField } from '../../lib/errors.ts'
-import { fieldProblems, Maybe, Refined } from '../../lib/fields.ts'
-import type { Locale } from '../../lib/messages.ts'
-import { messageFields, messageProblems, OneOfMessageTypes } from './model.ts'
-import type { ErrorFrame } from './server-frames.ts'
-
-/** What clients send over the channel: spec 6.1 and decisions 6. */
+import { type Static, Type } from '@sinclair/typebox'
+import { Maybe, Refined } from '../../lib/fields.ts'
+import type { ServerFrames } from '../../realtime/frames.ts'
+import { Message, MessageTypeField, messageFields, messageProblems, messageView } from './model.ts'
+import type { MessageRow } from './store.ts'
 
 const conversation = { conversation_id: Type.String() }
 const open = { additionalProperties: true } as const
 
-export const clientFrames = {
-  message: Refined(
-    Type.Object(
-      {
-        type: Type.Literal('message'),
-        ...conversation,
-        ...messageFields,
-        message_type: Maybe(OneOfMessageTypes),
-      },
-      { ...open, description: 'Send a message.' },
-    ),
-    (frame) => messageProblems(frame, frame.message_type),
+export const MessageFrame = Refined(
+  Type.Object(
+    {
+      type: Type.Literal('message'),
+      ...conversation,
+      ...messageFields,
+      message_type: Maybe(MessageTypeField),
+    },
+    { ...open, description: 'Send a message.' },
   ),
-  typing: Type.Object(
-    { type: Type.Literal('typing'), ...conversation },
-    { ...open, description: 'Tell the other user that one is typing.' },
-  ),
-  read: Type.Object(
-    { type: Type.Literal('read'), ...conversation },
-    { ...open, description: 'Mark a conversation as read.' },
-  ),
-  auth: Type.Object(
-    { type: Type.Literal('auth'), token: Type.String() },
-    { ...open, description: 'Go on with a newer access token of the same user.' },
-  ),
-  ping: Type.Object({ type: Type.Literal('ping') }, { ...open, description: 'Ask for a pong.' }),
-}
-
-type ClientFrames = typeof clientFrames
-export type MessageFrame = Static<ClientFrames['message']>
-export type ClientFrame = { [K in keyof ClientFrames]: Static<ClientFrames[K]> }[keyof ClientFrames]
-
-const compiled = new Map(
-  Object.entries(clientFrames).map(([type, schema]: [string, TSchema]) => [
-    type,
-    { schema, check: TypeCompiler.Compile(schema) },
-  ]),
+  (frame) => messageProblems(frame, frame.message_type),
 )
-const knownTypes = [...compiled.keys()].join(', ')
 
-/** Reads a frame as a client sent it.
- *  @throws validation_error: no JSON object, an unknown type, or a field that is not as it must be */
-export function decodeFrame(value: unknown): ClientFrame {
-  const type = frameField(value, 'type')
-  const known = type === undefined ? undefined : compiled.get(type)
-  if (!known) throw isObject(value) ? invalidType(value) : noObject(value)
-  if (!known.check.Check(value)) {
-    throw new AppError('validation_error', { details: fieldProblems(known.schema, value) })
-  }
-  return value as ClientFrame // checked against the schema of its type
+export const TypingClientFrame = Type.Object(
+  { type: Type.Literal('typing'), ...conversation },
+  { ...open, description: 'Tell the other user that one is typing.' },
+)
+
+export const ReadClientFrame = Type.Object(
+  { type: Type.Literal('read'), ...conversation },
+  { ...open, description: 'Mark a conversation as read.' },
+)
+
+export const NewMessageFrame = Type.Object(
+  { type: Type.Literal('new_message'), message: Message },
+  { description: 'A message, to every socket of both users.' },
+)
+export type NewMessageFrame = Static<typeof NewMessageFrame>
+
+export const TypingFrame = Type.Object(
+  { type: Type.Literal('typing'), ...conversation, user_id: Type.String() },
+  { description: 'The other user is typing.' },
+)
+export type TypingFrame = Static<typeof TypingFrame>
+
+export const ReadReceiptFrame = Type.Object(
+  { type: Type.Literal('read_receipt'), ...conversation, user_id: Type.String() },
+  { description: 'The other user has read the conversation.' },
+)
+export type ReadReceiptFrame = Static<typeof ReadReceiptFrame>
+
+export const AckFrame = Type.Object(
+  {
+    type: Type.Literal('ack'),
+    client_id: Type.Union([Type.String(), Type.Null()]),
+    message: Message,
+  },
+  { description: 'Asked for with `ack`: a message of this socket is stored, now or before.' },
+)
+export type AckFrame = Static<typeof AckFrame>
+
+export const ConversationReadFrame = Type.Object(
+  { type: Type.Literal('conversation_read'), ...conversation, unread_count: Type.Integer() },
+  { description: 'Asked for with `read`: another device of the user has read the conversation.' },
+)
+export type ConversationReadFrame = Static<typeof ConversationReadFrame>
+
+export const serverFrames: ServerFrames = {
+  new_message: { schema: NewMessageFrame },
+  typing: { schema: TypingFrame },
+  read_receipt: { schema: ReadReceiptFrame },
+  ack: { schema: AckFrame, group: 'ack' },
+  conversation_read: { schema: ConversationReadFrame, group: 'read' },
 }
 
-// Undefined is what was no JSON, or no text.
-function noObject(value: unknown) {
-  return invalidField('body', value === undefined ? 'malformed_json' : 'not_an_object')
+export function newMessageFrame(row: MessageRow): NewMessageFrame {
+  return { type: 'new_message', message: messageView(row) }
 }
 
-function invalidType(value: object) {
-  return 'type' in value
-    ? invalidField('type', 'one_of', knownTypes)
-    : invalidField('type', 'required')
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** A text field of something that may be a frame. */
-function frameField(value: unknown, name: string): string | undefined {
-  const field = isObject(value) ? value[name] : undefined
-  return typeof field === 'string' ? field : undefined
-}
-
-/** Tells what was refused and why; of the refused frame only what tells it apart comes back. */
-export function errorFrame(refusal: AppError, locale: Locale, refused: unknown): ErrorFrame {
-  const { retryAfterSeconds } = refusal
-  const names = ['type', 'conversation_id', 'client_id']
-  const known = names.flatMap((name) => {
-    const value = frameField(refused, name)
-    return value === undefined ? [] : [[name, value]]
-  })
-  return {
-    type: 'error',
-    ...errorBody(refusal, locale),
-    ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
-    request: Object.fromEntries(known),
-  }
+export function ackFrame(row: MessageRow): AckFrame {
+  return { type: 'ack', client_id: row.clientId, message: messageView(row) }
 }

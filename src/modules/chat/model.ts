@@ -1,17 +1,25 @@
 import { type Static, Type } from '@sinclair/typebox'
+import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
-import { ClientId, HttpUrl, Id, Maybe, MediaType, Refined, Text } from '../../lib/fields.ts'
+import {
+  ClientId,
+  HttpUrl,
+  Id,
+  Maybe,
+  MediaType,
+  Nullable,
+  OneOf,
+  Refined,
+  Text,
+  Timestamp,
+} from '../../lib/fields.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
 import type { BroadcastRow } from './broadcast-store.ts'
 import type { InboxRow } from './inbox-store.ts'
 import type { MessageRow } from './store.ts'
 
-const Timestamp = Type.String({ format: 'date-time' })
-const nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
-  schema: T,
-) => Type.Union([schema, Type.Null()])
-export const OneOfMessageTypes = Type.Union(messageTypes.map((type) => Type.Literal(type)))
+export const MessageTypeField = OneOf(messageTypes)
 
 export const NewConversation = Type.Object(
   { user_id: Id({ description: 'The other participant: a ULID, or the UUID of the same bits.' }) },
@@ -29,34 +37,29 @@ export const messageFields = {
 }
 const MessageFields = Type.Object(messageFields)
 
-/** What a sender hands over; the fields of a file are absent on a text. */
-export type Draft = {
-  body: string
-  type: MessageType
-  fileUrl?: string | undefined
-  fileName?: string | undefined
-  fileSize?: number | undefined
-  fileType?: string | undefined
-  /** The sender's idempotency key. */
-  clientId?: string | undefined
-}
+/** What a sender hands over: the fields of a file are null on a text. */
+export type Draft = Pick<
+  MessageRow,
+  'type' | 'body' | 'fileUrl' | 'fileName' | 'fileSize' | 'fileType' | 'clientId'
+>
 
 /** The draft in a body or a frame, which name its type differently. */
 export function draftOf(fields: Static<typeof MessageFields>, type?: MessageType | null): Draft {
+  const isFile = type === 'file'
   return {
-    body: fields.body,
     type: type ?? 'text',
-    fileUrl: fields.file_url ?? undefined,
-    fileName: fields.file_name ?? undefined,
-    fileSize: fields.file_size ?? undefined,
-    fileType: fields.file_type ?? undefined,
-    clientId: fields.client_id ?? undefined,
+    body: fields.body,
+    fileUrl: (isFile && fields.file_url) || null,
+    fileName: (isFile && fields.file_name) || null,
+    fileSize: isFile ? (fields.file_size ?? null) : null,
+    fileType: (isFile && fields.file_type) || null,
+    clientId: fields.client_id ?? null,
   }
 }
 
 export const NewMessage = Refined(
   Type.Object(
-    { ...messageFields, type: Maybe(OneOfMessageTypes) },
+    { ...messageFields, type: Maybe(MessageTypeField) },
     { title: 'NewMessage', additionalProperties: true },
   ),
   (message) => messageProblems(message, message.type),
@@ -99,7 +102,6 @@ export const BroadcastProgress = Type.Object(
   { title: 'BroadcastProgress' },
 )
 
-/** Spec 2.4, create result. */
 export const Conversation = Type.Object(
   {
     id: Type.String(),
@@ -110,7 +112,6 @@ export const Conversation = Type.Object(
   { title: 'Conversation' },
 )
 
-/** Spec 2.4, list item. */
 export const ConversationListItem = Type.Object(
   {
     id: Type.String(),
@@ -119,10 +120,9 @@ export const ConversationListItem = Type.Object(
       display_name: Type.String(),
       avatar_url: Type.String({ format: 'uri' }),
     }),
-    last_message: Type.Union([
-      Type.Object({ body: Type.String(), type: OneOfMessageTypes, sent_at: Timestamp }),
-      Type.Null(),
-    ]),
+    last_message: Nullable(
+      Type.Object({ body: Type.String(), type: MessageTypeField, sent_at: Timestamp }),
+    ),
     unread_count: Type.Integer(),
     updated_at: Timestamp,
   },
@@ -130,18 +130,17 @@ export const ConversationListItem = Type.Object(
 )
 export type ConversationListItem = Static<typeof ConversationListItem>
 
-/** Spec 2.5. */
 export const Message = Type.Object(
   {
     id: Type.String(),
     conversation_id: Type.String(),
     sender_id: Type.String(),
     body: Type.String(),
-    type: OneOfMessageTypes,
-    file_url: nullable(Type.String()),
-    file_name: nullable(Type.String()),
-    file_size: nullable(Type.Integer()),
-    file_type: nullable(Type.String()),
+    type: MessageTypeField,
+    file_url: Nullable(Type.String()),
+    file_name: Nullable(Type.String()),
+    file_size: Nullable(Type.Integer()),
+    file_type: Nullable(Type.String()),
     created_at: Timestamp,
   },
   { title: 'Message' },
@@ -177,13 +176,6 @@ export function broadcastProgressView(row: BroadcastRow): Static<typeof Broadcas
   return { ...broadcastView(row), delivered_count: row.deliveredCount }
 }
 
-/** Where a person's picture is: their own, or a generated one. */
-export type AvatarUrl = (person: {
-  id: string
-  displayName: string
-  avatarUrl: string | null
-}) => string
-
 export function conversationListItemView(
   row: InboxRow,
   avatarUrl: AvatarUrl,
@@ -202,6 +194,6 @@ export function conversationListItemView(
       sent_at: isoTime(lastMessage.createdAt),
     },
     unread_count: row.unreadCount,
-    updated_at: isoTime(row.lastActivityAt),
+    updated_at: isoTime(lastMessage?.createdAt ?? row.createdAt),
   }
 }

@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
-import { idempotencyKey, idempotent, replayedHeader } from '../../http/idempotency.ts'
-import { operation } from '../../http/operation.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
+import { operations } from '../../http/operation.ts'
 import {
   CursorListOf,
   cursorQuery,
@@ -12,54 +11,57 @@ import {
   listQuery,
   listRange,
 } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { invalidField } from '../../lib/errors.ts'
+import type { Broadcasts } from './broadcasts.ts'
+import type { CatchUp } from './catch-up.ts'
 import {
-  type AvatarUrl,
+  Broadcast,
+  BroadcastProgress,
+  broadcastProgressView,
+  broadcastView,
   Conversation,
   ConversationListItem,
   conversationListItemView,
   draftOf,
   Message,
   messageView,
+  NewBroadcast,
   NewConversation,
   NewMessage,
 } from './model.ts'
 import type { ChatService } from './service.ts'
 
-const tag = 'Chat'
 const conversationPageSize = 20
 const messagePageSize = 50
+const user = operations('Chat', { access: 'user' })
+const host = operations('Chat', { access: 'host' })
 
-type ChatRoutesOptions = { chat: ChatService; avatarUrl: AvatarUrl }
+type Parts = { chat: ChatService; catchUp: CatchUp; broadcasts: Broadcasts; avatarUrl: AvatarUrl }
 
-export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
+export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
   return new Elysia({ name: 'chat' })
     .use(routeBase)
     .get(
       '/v1/chat/conversations',
-      ({ query, exchange }) => {
+      ({ query, context }) => {
         const range = listRange(query, conversationPageSize)
-        const listing = chat.listConversations(callerOf(exchange).userId, range)
+        const listing = chat.listConversations(context.user.userId, range)
         return envelope(range, listing, (row) => conversationListItemView(row, avatarUrl))
       },
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
-          query: listQuery(conversationPageSize),
-          summary: 'List conversations, most recent activity first',
-          success: { 200: ListOf(ConversationListItem) },
-        }),
-      },
+      user(
+        'List conversations, most recent activity first',
+        { 200: ListOf(ConversationListItem) },
+        { query: listQuery(conversationPageSize) },
+      ),
     )
     .post(
       '/v1/chat/conversations',
-      async ({ body, exchange, set }) => {
-        const conversation = await chat.open(callerOf(exchange).userId, body.user_id)
+      async ({ body, context }) => {
+        const conversation = await chat.open(context.user.userId, body.user_id)
         const { id, participant, unreadCount, createdAt } = conversation
-        set.status = 201
         return {
           id,
           participant: { id: participant.id, display_name: participant.displayName },
@@ -68,101 +70,93 @@ export function chatRoutes({ chat, avatarUrl }: ChatRoutesOptions) {
         }
       },
       {
-        access: 'user',
-        limit: 'default',
         body: NewConversation,
-        detail: operation({
-          tag,
-          summary: 'Open the conversation with another user',
-          success: { 201: Conversation },
-          errors: ['not_found'],
-        }),
+        ...user(
+          'Open the conversation with another user',
+          { 201: Conversation },
+          { errors: ['not_found'] },
+        ),
       },
     )
     .get(
       '/v1/chat/messages',
-      ({ query, exchange }) => {
+      ({ query, context }) => {
         const range = cursorRange(query, messagePageSize)
         const { since }: Record<string, unknown> = query
         if (since !== undefined && typeof since !== 'string') throw invalidField('since', 'id')
-        return envelope(
-          range,
-          chat.listMissed(callerOf(exchange).userId, since, range),
-          messageView,
-        )
+        return envelope(range, catchUp.list(context.user.userId, since, range), messageView)
       },
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
+      user(
+        'Catch up: own and received messages after another, oldest first',
+        { 200: CursorListOf(Message) },
+        {
+          description:
+            'Past 1,000 conversations or 10,000 messages the answer is 409: list conversations and messages anew.',
           query: {
             ...cursorQuery,
             since: Type.String({ description: 'Id of a message; without it from the first on.' }),
           },
-          summary: 'Catch up: own and received messages after another, oldest first',
-          success: { 200: CursorListOf(Message) },
-        }),
-      },
+          errors: ['conflict'],
+        },
+      ),
     )
     .get(
       '/v1/chat/conversations/:id/messages',
-      ({ params, query, exchange }) => {
+      ({ params, query, context }) => {
         const range = listRange(query, messagePageSize)
-        const listing = chat.listMessages(callerOf(exchange).userId, params.id, range)
+        const listing = chat.listMessages(context.user.userId, params.id, range)
         return envelope(range, listing, messageView)
       },
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
-          query: listQuery(messagePageSize),
-          summary: 'List messages, newest first',
-          success: { 200: ListOf(Message) },
-          errors: ['forbidden', 'not_found'],
-        }),
-      },
+      user(
+        'List messages, newest first',
+        { 200: ListOf(Message) },
+        { query: listQuery(messagePageSize), errors: ['forbidden', 'not_found'] },
+      ),
     )
     .post(
       '/v1/chat/conversations/:id/messages',
-      async ({ params, body, exchange, request, set }) => {
-        const { userId } = callerOf(exchange)
+      async ({ params, body, context, request, set }) => {
         const draft = draftOf(body, body.type)
-        draft.clientId ??= idempotencyKey(request.headers)
-        const { message, replayed } = await chat.send(userId, params.id, draft)
-        if (replayed) Object.assign(set.headers, replayedHeader)
-        set.status = 201
+        draft.clientId ??= idempotencyKey(request.headers) ?? null
+        const { message, replayed } = await chat.send(context.user.userId, params.id, draft)
+        markReplayed(set.headers, replayed)
         return messageView(message)
       },
       {
-        access: 'user',
-        limit: 'default',
         body: NewMessage,
-        detail: operation({
-          tag,
-          summary: 'Send a message',
-          success: { 201: Message },
-          errors: ['forbidden', 'not_found', 'conflict'],
-          ...idempotent,
-        }),
+        ...user(
+          'Send a message',
+          { 201: Message },
+          { errors: ['forbidden', 'not_found', 'conflict'], ...idempotent },
+        ),
       },
     )
     .put(
       '/v1/chat/conversations/:id/read',
-      async ({ params, exchange, set }) => {
-        await chat.markRead(callerOf(exchange).userId, params.id)
-        set.status = 204
+      ({ params, context }) => chat.markRead(context.user.userId, params.id),
+      user('Mark a conversation as read', { 204: null }, { errors: ['forbidden', 'not_found'] }),
+    )
+    .post(
+      '/v1/chat/broadcast',
+      async ({ body, context, request, set }) => {
+        const clientId = body.client_id ?? idempotencyKey(request.headers)
+        const sent = await broadcasts.send(context.user.userId, body.body, clientId)
+        markReplayed(set.headers, sent.replayed)
+        return broadcastView(sent.broadcast)
       },
       {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
-          summary: 'Mark a conversation as read',
-          success: { 204: null },
-          errors: ['forbidden', 'not_found'],
-        }),
+        body: NewBroadcast,
+        ...host(
+          'Send a message to every follower',
+          { 201: Broadcast },
+          { errors: ['conflict'], ...idempotent },
+        ),
       },
+    )
+    .get(
+      '/v1/chat/broadcasts/:id',
+      ({ params, context }) =>
+        broadcastProgressView(broadcasts.get(context.user.userId, params.id)),
+      user('Progress of a broadcast', { 200: BroadcastProgress }, { errors: ['forbidden'] }),
     )
 }

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
-import { idempotencyKey, idempotent, replayedHeader } from '../../http/idempotency.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
 import type { Announcements } from './announcements.ts'
 import {
@@ -19,9 +19,9 @@ export function announcementRoutes({ announcements }: { announcements: Announcem
     .use(routeBase)
     .post(
       '/v1/admin/notifications',
-      async ({ body, exchange, request, set }) => {
+      async ({ body, context, request, set }) => {
         const { audience, role, user_ids, title, body: text, data, client_id } = body
-        const { announcement, replayed } = await announcements.send(callerOf(exchange).userId, {
+        const { announcement, replayed } = await announcements.send(context.user.userId, {
           audience,
           role: role ?? null,
           userIds: user_ids ?? null,
@@ -30,8 +30,7 @@ export function announcementRoutes({ announcements }: { announcements: Announcem
           data: data ?? {},
           clientId: client_id ?? idempotencyKey(request.headers),
         })
-        if (replayed) Object.assign(set.headers, replayedHeader)
-        set.status = 201
+        markReplayed(set.headers, replayed)
         return announcementView(announcement)
       },
       {

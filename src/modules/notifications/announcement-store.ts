@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gt, isNull, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { NewNotification, NotifyResult, notificationView } from './model.ts'
 import type { NotificationService } from './service.ts'
@@ -8,7 +8,7 @@ import type { NotificationService } from './service.ts'
 export function notificationFeedRoutes({ notifications }: { notifications: NotificationService }) {
   return new Elysia({ name: 'notification-feed' }).use(routeBase).post(
     '/v1/service/notifications',
-    async ({ body, set }) => {
+    async ({ body }) => {
       const { user_id, user_ids, type, title, body: text, data, dedupe_key } = body
       const userIds = [...(user_ids ?? []), ...(user_id ? [user_id] : [])]
       const event = {
@@ -20,7 +20,6 @@ export function notificationFeedRoutes({ notifications }: { notifications: Notif
       }
       const field = user_ids ? 'user_ids' : 'user_id'
       const { rows, duplicates, muted } = await notifications.report(userIds, event, field)
-      set.status = 201
       return { data: rows.map(notificationView), duplicates, muted }
     },
     {

@@ -1,7 +1,7 @@
 import type { Write } from '../../db/writer.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { createTurns } from '../../lib/turns.ts'
+import { createKeyedMutex } from '../../lib/concurrency.ts'
 import { notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderDigest } from '../../mail/templates.ts'
@@ -25,7 +25,7 @@ export function createMailJob(options: MailJobOptions): JobHandler<'notification
   const { store, preferences, mailer, write, clock, publicUrl } = options
 
   // Jobs of one user take turns: the first tells of everything, the others find nothing left.
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
 
   return ({ user_id: userId, notification_id }, { id }) =>
     inTurn(userId, async () => {

@@ -1,13 +1,9 @@
-import type { Orm } from '../../db/client.ts'
-import type { Write } from '../../db/writer.ts'
-import type { Outbox } from '../../jobs/outbox.ts'
+import type { Core, Module } from '../../core.ts'
+import { loadVapidKeys } from '../../db/vapid-keys.ts'
 import type { JobHandlers } from '../../jobs/runner.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { NewId } from '../../lib/ids.ts'
-import type { Log } from '../../lib/log.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Pusher } from '../../push/pusher.ts'
-import type { Hub } from '../../realtime/hub.ts'
+import { makeVapidKeys, type VapidKeys } from '../../push/vapid.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
 import { createAnnouncements } from './announcements.ts'
 import { createMailJob } from './mail-job.ts'
@@ -19,18 +15,15 @@ import { createPushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { createNotificationService } from './service.ts'
 import { createNotificationStore } from './store.ts'
+import { announcementRoutes } from './admin-routes.ts'
+import { notificationFeedRoutes } from './feed-routes.ts'
+import { notificationFrames } from './frames.ts'
+import { pushRoutes } from './push-routes.ts'
+import { notificationRoutes } from './routes.ts'
 
-type NotificationsOptions = {
-  orm: Orm
-  write: Write
-  outbox: Outbox
-  newId: NewId
-  clock: Clock
-  log: Log
-  hub: Hub
+type Neighbours = {
   mailer: Mailer
-  pusher: Pusher
-  publicUrl: string
+  createPusher: (keys: VapidKeys) => Pusher
   isAllowedEndpoint: (endpoint: string) => boolean
   findUnreadMessage: (
     userId: string,
@@ -49,9 +42,15 @@ type Jobs = Pick<
   | 'announcement'
 >
 
-/** Builds the chapter on notifications: in the app, by push and by mail. */
-export function openNotifications(options: NotificationsOptions) {
-  const { orm, write, outbox } = options
+export function createNotifications(core: Core, neighbours: Neighbours) {
+  const { orm, write, outbox } = core
+  const keys = loadVapidKeys(orm, makeVapidKeys)
+  const options = {
+    ...core,
+    ...neighbours,
+    pusher: neighbours.createPusher(keys),
+    publicUrl: core.config.publicUrl,
+  }
   const store = createNotificationStore(orm)
   const preferences = createPreferences({ store: createPreferenceStore(orm), write })
   const pushTokens = createPushTokens({ ...options, store: createPushTokenStore(orm) })
@@ -77,10 +76,17 @@ export function openNotifications(options: NotificationsOptions) {
   }
 
   return {
-    notifications,
-    preferences,
-    pushTokens,
-    announcements,
+    routes: notificationRoutes({ notifications, preferences })
+      .use(pushRoutes({ pushTokens, webPushKey: keys.publicKey }))
+      .use(notificationFeedRoutes({ notifications }))
+      .use(announcementRoutes({ announcements })),
+    serverFrames: Object.fromEntries(
+      Object.entries(notificationFrames).map(([t, schema]) => [
+        t,
+        { schema, group: 'notification' },
+      ]),
+    ),
+    exportOf: (userId: string) => ({ notifications: notifications.exportNotifications(userId) }),
     notify: notifier.notify,
     /** Notes, inside a chat message's `write`, that its recipient's devices are to be told of it. */
     pushMessage(message: { recipientId: string; conversationId: string; seq: number }): void {
@@ -97,5 +103,5 @@ export function openNotifications(options: NotificationsOptions) {
       pushTokens.forget(userId)
     },
     jobs,
-  }
+  } satisfies Module & Record<string, unknown>
 }

@@ -1,5 +1,6 @@
 import type { Outbox } from '../../jobs/outbox.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { type Locale, texts } from '../../lib/i18n.ts'
 import type { NewId } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import type { Hub } from '../../realtime/hub.ts'
@@ -8,7 +9,6 @@ import { notificationFrame } from './frames.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
-import { textOf } from './texts.ts'
 
 /** Something that a user is to hear of. Texts that are absent are told in the user's language. */
 export type NotificationEvent = {
@@ -106,4 +106,20 @@ export function createNotifier(options: NotifierOptions) {
       return () => tell(outcome)
     },
   }
+}
+
+/** A text may name values in braces; `bare` stands in when one of them is missing. */
+type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
+
+/** Title and body of a type in a language, with the values that they name. */
+export function textOf(locale: Locale, type: NotificationType, values: Record<string, string>) {
+  const text: NotificationText = texts[locale].notifications[type]
+  const { title, bareTitle = title, body, bare = body } = text
+  return { title: filled(title, values) ?? bareTitle, body: filled(body, values) ?? bare }
+}
+
+function filled(text: string, values: Record<string, string>): string | undefined {
+  const names = [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  if (!names.every((name) => values[name])) return undefined
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
 }

@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { notificationPreferences } from '../../db/schema.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 

@@ -1,7 +1,7 @@
 import { type JobHandler, type JobHandlers, RetryLater } from '../../jobs/runner.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { createTurns } from '../../lib/turns.ts'
+import { createKeyedMutex } from '../../lib/concurrency.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import {
   type Pusher,
@@ -59,7 +59,7 @@ type Push = { kind: PushJobKind; token: PushTokenRow; message: PushMessage; sign
  *  not pushed, and what is pushed twice after a crash takes its own place on the screen, by its collapse key. */
 export function createPushJobs(options: PushJobsOptions): Pick<JobHandlers, PushJobKind> {
   const { store, pushTokens, pusher, hub, clock, log, findUnreadMessage } = options
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
   const gates = {
     urgent_push: createServiceGate(),
     notification_push: createServiceGate(),

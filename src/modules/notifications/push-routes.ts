@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { NewPushToken, PushToken, pushTokenView, WebPushKey } from './model.ts'
@@ -29,11 +29,10 @@ export function pushRoutes({ pushTokens, webPushKey }: PushRoutesOptions) {
     })
     .post(
       '/v1/notifications/push-tokens',
-      async ({ body, exchange, set }) => {
-        const { userId, sessionId } = callerOf(exchange)
+      async ({ body, context }) => {
+        const { userId, sessionId } = context.user
         const { token, platform } = body
         const row = await pushTokens.register({ userId, sessionId, token, platform })
-        set.status = 201
         return pushTokenView(row)
       },
       {
@@ -49,9 +48,9 @@ export function pushRoutes({ pushTokens, webPushKey }: PushRoutesOptions) {
     )
     .get(
       '/v1/notifications/push-tokens',
-      ({ query, exchange }) => {
+      ({ query, context }) => {
         const range = listRange(query, pageSize)
-        return envelope(range, pushTokens.list(callerOf(exchange).userId, range), pushTokenView)
+        return envelope(range, pushTokens.list(context.user.userId, range), pushTokenView)
       },
       {
         access: 'user',
@@ -66,9 +65,8 @@ export function pushRoutes({ pushTokens, webPushKey }: PushRoutesOptions) {
     )
     .delete(
       '/v1/notifications/push-tokens/:id',
-      async ({ params, exchange, set }) => {
-        await pushTokens.remove(callerOf(exchange).userId, params.id)
-        set.status = 204
+      async ({ params, context }) => {
+        await pushTokens.remove(context.user.userId, params.id)
       },
       {
         access: 'user',

@@ -1,5 +1,5 @@
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { pushTokens, sessions, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { invalidField } from '../../lib/errors.ts'
@@ -30,9 +30,9 @@ export function notificationRoutes({ notifications, preferences }: NotificationR
     .use(routeBase)
     .get(
       '/v1/notifications',
-      ({ query, exchange }) => {
+      ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const listing = notifications.list(callerOf(exchange).userId, isUnread(query), range)
+        const listing = notifications.list(context.user.userId, isUnread(query), range)
         return envelope(range, listing, notificationView)
       },
       {
@@ -51,7 +51,7 @@ export function notificationRoutes({ notifications, preferences }: NotificationR
     )
     .get(
       '/v1/notifications/unread-count',
-      ({ exchange }) => ({ count: notifications.unreadCount(callerOf(exchange).userId) }),
+      ({ context }) => ({ count: notifications.unreadCount(context.user.userId) }),
       {
         access: 'user',
         limit: 'default',
@@ -64,9 +64,8 @@ export function notificationRoutes({ notifications, preferences }: NotificationR
     )
     .put(
       '/v1/notifications/:id/read',
-      async ({ params, exchange, set }) => {
-        await notifications.markRead(callerOf(exchange).userId, params.id)
-        set.status = 204
+      async ({ params, context }) => {
+        await notifications.markRead(context.user.userId, params.id)
       },
       {
         access: 'user',
@@ -76,9 +75,8 @@ export function notificationRoutes({ notifications, preferences }: NotificationR
     )
     .put(
       '/v1/notifications/read-all',
-      async ({ exchange, set }) => {
-        await notifications.markAllRead(callerOf(exchange).userId)
-        set.status = 204
+      async ({ context }) => {
+        await notifications.markAllRead(context.user.userId)
       },
       {
         access: 'user',
@@ -92,7 +90,7 @@ export function notificationRoutes({ notifications, preferences }: NotificationR
     )
     .get(
       '/v1/notifications/preferences',
-      ({ exchange }) => preferencesView(preferences.list(callerOf(exchange).userId)),
+      ({ context }) => preferencesView(preferences.list(context.user.userId)),
       {
         access: 'user',
         limit: 'default',
@@ -105,8 +103,8 @@ export function notificationRoutes({ notifications, preferences }: NotificationR
     )
     .put(
       '/v1/notifications/preferences',
-      async ({ body, exchange }) => {
-        const { userId } = callerOf(exchange)
+      async ({ body, context }) => {
+        const { userId } = context.user
         return preferencesView(await preferences.update(userId, changesOf(body)))
       },
       {

@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { notificationCounts, notifications, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'

@@ -1,5 +1,5 @@
 import { and, eq, gt, isNull, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { calls, users } from '../../db/schema.ts'
 
 export type CallRow = typeof calls.$inferSelect

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
@@ -13,9 +13,8 @@ export function feedRoutes({ follows, calls }: { follows: Follows; calls: Calls 
     .use(routeBase)
     .put(
       '/v1/service/follows/:host_id/:follower_id',
-      async ({ params, set }) => {
+      async ({ params }) => {
         await follows.follow(params.host_id, params.follower_id)
-        set.status = 204
       },
       {
         access: 'service',
@@ -26,9 +25,8 @@ export function feedRoutes({ follows, calls }: { follows: Follows; calls: Calls 
     )
     .delete(
       '/v1/service/follows/:host_id/:follower_id',
-      async ({ params, set }) => {
+      async ({ params }) => {
         await follows.unfollow(params.host_id, params.follower_id)
-        set.status = 204
       },
       {
         access: 'service',

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { audiences, follows, users } from '../../db/schema.ts'
 
 export type FollowStore = ReturnType<typeof createFollowStore>

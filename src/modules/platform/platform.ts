@@ -1,30 +1,29 @@
-import type { AuditTrail } from '../../db/audit-trail.ts'
-import type { Orm } from '../../db/client.ts'
-import type { Write } from '../../db/writer.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { NewId } from '../../lib/ids.ts'
+import type { Core, Module } from '../../core.ts'
 import { createCallStore } from './call-store.ts'
 import { createCalls, type Notify } from './calls.ts'
+import { feedRoutes } from './feed-routes.ts'
 import { createFollowStore } from './follow-store.ts'
 import { createFollows } from './follows.ts'
+import { platformRoutes } from './routes.ts'
 import { createServiceKeyStore } from './service-key-store.ts'
+import { serviceKeyRoutes } from './service-key-routes.ts'
 import { createServiceKeys } from './service-keys.ts'
 
-type PlatformOptions = {
-  orm: Orm
-  write: Write
-  audit: AuditTrail
-  newId: NewId
-  clock: Clock
-  notify: Notify
-}
-
-/** Builds the chapter on the rest of the platform: its keys, and what it tells us. */
-export function openPlatform(options: PlatformOptions) {
-  const { orm } = options
+export function createPlatform(core: Core, { notify }: { notify: Notify }) {
+  const { orm } = core
+  const options = { ...core, notify }
+  const serviceKeys = createServiceKeys({ ...options, store: createServiceKeyStore(orm) })
+  const follows = createFollows({ ...options, store: createFollowStore(orm) })
+  const calls = createCalls({ ...options, store: createCallStore(orm) })
   return {
-    serviceKeys: createServiceKeys({ ...options, store: createServiceKeyStore(orm) }),
-    follows: createFollows({ ...options, store: createFollowStore(orm) }),
-    calls: createCalls({ ...options, store: createCallStore(orm) }),
-  }
+    routes: platformRoutes(core)
+      .use(serviceKeyRoutes({ serviceKeys }))
+      .use(feedRoutes({ follows, calls })),
+    forget: follows.forget,
+    onForeignCommit: serviceKeys.reload,
+    findServiceKey: serviceKeys.find,
+    loadServiceKey: (key: string) => serviceKeys.findFresh(key),
+    areInCall: calls.areInCall,
+    followers: { count: follows.countFollowers, listAfter: follows.listFollowers },
+  } satisfies Module & Record<string, unknown>
 }

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { byCaller, routeBase } from '../../http/exchange.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { CreatedServiceKey, NewServiceKey, ServiceKey, serviceKeyView } from './model.ts'
@@ -31,10 +31,9 @@ export function serviceKeyRoutes({ serviceKeys }: { serviceKeys: ServiceKeys }) 
     )
     .post(
       '/v1/admin/service-keys',
-      async ({ body, exchange, set }) => {
+      async ({ body, context }) => {
         const name = body.name.trim()
-        const made = await serviceKeys.create({ ...body, name }, byCaller(exchange))
-        set.status = 201
+        const made = await serviceKeys.create({ ...body, name }, context.by)
         return { ...serviceKeyView(made.row), key: made.key }
       },
       {
@@ -50,9 +49,8 @@ export function serviceKeyRoutes({ serviceKeys }: { serviceKeys: ServiceKeys }) 
     )
     .delete(
       '/v1/admin/service-keys/:id',
-      async ({ params, exchange, set }) => {
-        await serviceKeys.revoke(params.id, byCaller(exchange))
-        set.status = 204
+      async ({ params, context }) => {
+        await serviceKeys.revoke(params.id, context.by)
       },
       {
         access: 'admin',

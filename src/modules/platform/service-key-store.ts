@@ -1,5 +1,5 @@
 import { and, count, desc, eq, isNull, lt } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { serviceKeys } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 

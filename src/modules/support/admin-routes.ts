@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
-import { idempotencyKey, idempotent, replayedHeader } from '../../http/idempotency.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -39,9 +39,9 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
     .use(cannedReplyRoutes(cannedReplies))
     .get(
       '/v1/admin/support/tickets',
-      ({ query, exchange }) => {
+      ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const { filter, q } = deskQuery(query, callerOf(exchange).userId)
+        const { filter, q } = deskQuery(query, context.user.userId)
         return envelope(range, deskList.list(filter, q, range), deskTicketListItemView)
       },
       {
@@ -64,8 +64,8 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
     })
     .patch(
       '/v1/admin/support/tickets/:id',
-      async ({ params, body, exchange }) => {
-        const { userId } = callerOf(exchange)
+      async ({ params, body, context }) => {
+        const { userId } = context.user
         return deskTicketView(await desk.update(userId, params.id, ...wantedIn(body)))
       },
       {
@@ -80,15 +80,14 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
     )
     .post(
       '/v1/admin/support/tickets/:id/messages',
-      async ({ params, body, exchange, request, set }) => {
-        const sent = await desk.reply(callerOf(exchange).userId, params.id, {
+      async ({ params, body, context, request, set }) => {
+        const sent = await desk.reply(context.user.userId, params.id, {
           body: body.body.trim(),
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
           status: body.status ?? undefined,
           lastMessageId: body.last_message_id ?? undefined,
         })
-        if (sent.replayed) Object.assign(set.headers, replayedHeader)
-        set.status = 201
+        markReplayed(set.headers, sent.replayed)
         return ticketMessageView(sent.value)
       },
       {
@@ -105,9 +104,8 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
     )
     .post(
       '/v1/admin/support/tickets/:id/notes',
-      async ({ params, body, exchange, set }) => {
-        const note = await desk.addNote(callerOf(exchange).userId, params.id, body.body.trim())
-        set.status = 201
+      async ({ params, body, context }) => {
+        const note = await desk.addNote(context.user.userId, params.id, body.body.trim())
         return ticketNoteView(note)
       },
       {
@@ -143,9 +141,8 @@ function cannedReplyRoutes(cannedReplies: CannedReplies) {
     )
     .post(
       '/v1/admin/support/canned-replies',
-      async ({ body, set }) => {
+      async ({ body }) => {
         const created = await cannedReplies.create(body)
-        set.status = 201
         return cannedReplyView(created)
       },
       {
@@ -173,9 +170,8 @@ function cannedReplyRoutes(cannedReplies: CannedReplies) {
     )
     .delete(
       '/v1/admin/support/canned-replies/:id',
-      async ({ params, set }) => {
+      async ({ params }) => {
         await cannedReplies.delete(params.id)
-        set.status = 204
       },
       {
         ...admin,

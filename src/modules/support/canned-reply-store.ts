@@ -1,5 +1,5 @@
 import { asc, count, eq, gt } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { cannedReplies } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 

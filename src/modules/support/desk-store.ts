@@ -1,6 +1,6 @@
 import { and, asc, count, desc, eq, getTableColumns, gt, max, type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { ticketCounts, tickets, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'

@@ -1,5 +1,5 @@
 import { asc, eq, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketNotes, users } from '../../db/schema.ts'
 
 export type NoteRow = typeof ticketNotes.$inferSelect

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { callerOf, routeBase } from '../../http/exchange.ts'
-import { idempotencyKey, idempotent, replayedHeader } from '../../http/idempotency.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import {
@@ -24,16 +24,15 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
     .use(routeBase)
     .post(
       '/v1/support/tickets',
-      async ({ body, exchange, request, set }) => {
-        const opened = await tickets.open(callerOf(exchange).userId, {
+      async ({ body, context, request, set }) => {
+        const opened = await tickets.open(context.user.userId, {
           subject: body.subject.trim(),
           body: body.body.trim(),
           category: body.category ?? 'other',
           priority: body.priority ?? 'normal',
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
         })
-        if (opened.replayed) Object.assign(set.headers, replayedHeader)
-        set.status = 201
+        markReplayed(set.headers, opened.replayed)
         return ticketView(opened.value)
       },
       {
@@ -51,9 +50,9 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
     )
     .get(
       '/v1/support/tickets',
-      ({ query, exchange }) => {
+      ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const listing = tickets.list(callerOf(exchange).userId, range)
+        const listing = tickets.list(context.user.userId, range)
         return envelope(range, listing, ticketListItemView)
       },
       {
@@ -69,7 +68,7 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
     )
     .get(
       '/v1/support/tickets/:id',
-      ({ params, exchange }) => ticketView(tickets.get(callerOf(exchange).userId, params.id)),
+      ({ params, context }) => ticketView(tickets.get(context.user.userId, params.id)),
       {
         access: 'user',
         limit: 'default',
@@ -83,13 +82,12 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
     )
     .post(
       '/v1/support/tickets/:id/messages',
-      async ({ params, body, exchange, request, set }) => {
-        const sent = await tickets.reply(callerOf(exchange).userId, params.id, {
+      async ({ params, body, context, request, set }) => {
+        const sent = await tickets.reply(context.user.userId, params.id, {
           body: body.body.trim(),
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
         })
-        if (sent.replayed) Object.assign(set.headers, replayedHeader)
-        set.status = 201
+        markReplayed(set.headers, sent.replayed)
         return ticketMessageView(sent.value)
       },
       {
@@ -107,8 +105,8 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
     )
     .post(
       '/v1/support/tickets/:id/close',
-      async ({ params, exchange }) =>
-        ticketView(await tickets.close(callerOf(exchange).userId, params.id)),
+      async ({ params, context }) =>
+        ticketView(await tickets.close(context.user.userId, params.id)),
       {
         access: 'user',
         limit: 'default',

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { TicketFilter } from './desk-store.ts'
 

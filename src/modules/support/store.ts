@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, isNotNull, isNull, lte, max, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/client.ts'
+import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.ts'
 
 export type TicketRow = typeof tickets.$inferSelect

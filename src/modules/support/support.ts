@@ -1,17 +1,11 @@
-import type { Orm } from '../../db/client.ts'
-import type { Write } from '../../db/writer.ts'
-import type { Outbox } from '../../jobs/outbox.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { NewId } from '../../lib/ids.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Core, Module } from '../../core.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import type { Hub } from '../../realtime/hub.ts'
 import { createAnnouncements } from './announcements.ts'
 import { startAutoClose } from './auto-close.ts'
 import { createCannedReplies } from './canned-replies.ts'
 import { createCannedReplyStore } from './canned-reply-store.ts'
 import { createDeskList } from './desk-list.ts'
-import { createDeskService, type NotifySupportReply } from './desk-service.ts'
+import { createDeskService } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { createInboxMail } from './inbox-mail.ts'
 import { createNotesStore } from './notes-store.ts'
@@ -19,27 +13,30 @@ import { createOwnerService } from './owner-service.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketStore } from './store.ts'
 import { createTicketChanges } from './ticket-changes.ts'
+import { deskRoutes } from './admin-routes.ts'
+import { ticketFrames } from './frames.ts'
+import { supportRoutes } from './routes.ts'
 
-type SupportOptions = {
-  orm: Orm
-  write: Write
-  outbox: Outbox
-  newId: NewId
-  clock: Clock
-  log: Log
-  hub: Hub
-  mailer: Mailer
-  publicUrl: string
-  reopenDays: number
-  autocloseDays: number
-  /** Whom the operator wants to be told of new tickets. */
-  inbox: string | undefined
-  notifySupportReply: NotifySupportReply
-}
+// biome-ignore lint/suspicious/noExplicitAny: until the module is rewritten
+type Neighbours = { mailer: Mailer; notify: any }
 
-/** Builds the chapter on support: what owners and admins do with tickets, and what happens to them by itself. */
-export function openSupport(options: SupportOptions) {
-  const { orm, outbox, hub, inbox, autocloseDays } = options
+export function createSupport(core: Core, { mailer, notify }: Neighbours) {
+  const { orm, outbox, hub, config } = core
+  const { inbox, autocloseDays } = config.support
+  const options = {
+    ...core,
+    ...config.support,
+    mailer,
+    publicUrl: config.publicUrl,
+    notifySupportReply: ({ userId, ticketId, messageId, subject, body }: any) =>
+      notify(userId, {
+        type: 'support_reply',
+        body,
+        named: { subject },
+        data: { ticket_id: ticketId, message_id: messageId },
+        dedupeKey: `support_reply:${messageId}`,
+      }),
+  }
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
   const common = {
@@ -56,16 +53,17 @@ export function openSupport(options: SupportOptions) {
     },
   })
 
+  const desk2 = createDeskService({ ...common, notes: createNotesStore(orm) })
+  const deskList = createDeskList({ desk, search: createSearchStore(orm) })
+  const cannedReplies = createCannedReplies({ ...options, store: createCannedReplyStore(orm) })
   return {
-    tickets,
-    desk: createDeskService({ ...common, notes: createNotesStore(orm) }),
-    deskList: createDeskList({ desk, search: createSearchStore(orm) }),
-    cannedReplies: createCannedReplies({ ...options, store: createCannedReplyStore(orm) }),
+    routes: supportRoutes({ tickets }).use(deskRoutes({ desk: desk2, deskList, cannedReplies })),
+    serverFrames: Object.fromEntries(
+      Object.entries(ticketFrames).map(([t, schema]) => [t, { schema, group: 'support' }]),
+    ),
     jobs: createInboxMail(common),
-    exportTickets: tickets.exportTickets,
-    /** Inside the removal of an account: its tickets stay with the desk, and nobody waits for an answer any more. What
-     *  an admin had taken on stays theirs until somebody else takes it. */
+    exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: store.endWaiting,
-    stopClosing: startAutoClose({ ...common, days: autocloseDays }),
-  }
+    stop: startAutoClose({ ...common, days: autocloseDays }),
+  } satisfies Module
 }

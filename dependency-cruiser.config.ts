@@ -1,0 +1,91 @@
+import type { IConfiguration, IForbiddenRuleType } from 'dependency-cruiser'
+
+/** Who may know whom (docs/architecture.md). A type counts like a value where no rule says otherwise.
+ *  `test/boundaries.test.ts` shows that each rule bites. */
+
+const face = '^src/modules/(?<module>[^/]+)/\\k<module>[.]ts$'
+const routes = '(routes|/socket)[.]ts$'
+const start = '^src/(serve[.]ts$|cli/)'
+const client = '^(src/)?client/'
+const npm = (name: string) => `(^|node_modules/)${name}(/|$)`
+
+const rules: IForbiddenRuleType[] = [
+  {
+    name: 'only-app-and-faces-mount-routes',
+    from: { pathNot: ['^src/app[.]ts$', face] },
+    to: { path: routes },
+  },
+  {
+    name: 'modules-are-passed-to-each-other',
+    from: { path: '^src/modules/([^/]+)/' },
+    to: { path: ['^src/modules/', routes], pathNot: '^src/modules/$1/' },
+  },
+  {
+    name: 'machinery-knows-no-module',
+    from: { path: '^src/(http|realtime|jobs|mail|push|db|web|metrics)[/.]' },
+    to: { path: '^src/modules/' },
+  },
+  {
+    name: 'only-routes-know-http',
+    from: {
+      path: '^src/modules/',
+      // Tokens are signed through @elysiajs/jwt.
+      pathNot: [routes, face, '^src/modules/accounts/tokens[.]ts$'],
+    },
+    to: { path: [npm('elysia'), npm('@elysiajs'), '^src/http/'] },
+  },
+  {
+    name: 'only-stores-know-sql',
+    from: {
+      pathNot: [
+        'store[.]ts$',
+        '^src/db/',
+        '^src/jobs/(outbox|retention)[.]ts$',
+        // Rows without rules: one file is routes, service and store.
+        '^src/modules/support/canned-replies[.]ts$',
+      ],
+    },
+    to: { path: [npm('drizzle-orm'), '^src/db/schema[.]ts$'] },
+  },
+  {
+    name: 'only-the-start-opens-databases',
+    from: { pathNot: [start, '^src/db/'] },
+    to: { path: ['^src/db/client[.]ts$', '^bun:sqlite$'], dependencyTypesNot: ['type-only'] },
+  },
+  {
+    name: 'only-the-start-creates-drivers',
+    from: { pathNot: start },
+    to: { path: ['^src/mail/(smtp|log-mailer)[.]ts$', '^src/push/(fcm|web-push)[.]ts$'] },
+  },
+  {
+    name: 'only-metrics-know-prometheus',
+    from: { pathNot: '^src/metrics[/.]' },
+    to: { path: npm('prom-client') },
+  },
+  {
+    name: 'lib-knows-nothing-of-ours',
+    from: { path: '^src/lib/' },
+    to: { dependencyTypes: ['local'], pathNot: '^src/lib/' },
+  },
+  {
+    name: 'client-stands-alone',
+    from: { path: client, pathNot: '/contract[.]ts$' },
+    to: { pathNot: client },
+  },
+  {
+    name: 'client-takes-only-types-from-the-server',
+    from: { path: `${client}contract[.]ts$` },
+    to: { pathNot: client, dependencyTypesNot: ['type-only'] },
+  },
+  // An import that leads nowhere would slip through the rules above.
+  { name: 'imports-lead-somewhere', from: {}, to: { couldNotResolve: true } },
+]
+
+export default {
+  forbidden: rules.map((rule) => ({ ...rule, severity: 'error' })),
+  options: {
+    parser: 'swc',
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['bun', 'import'] },
+  },
+} satisfies IConfiguration

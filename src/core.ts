@@ -1,0 +1,44 @@
+import type { AnyElysia } from 'elysia'
+import type { Config } from './config.ts'
+import type { AuditTrail } from './db/audit-trail.ts'
+import type { Orm } from './db/open.ts'
+import type { AfterCommit, Write } from './db/writer.ts'
+import type { Outbox } from './jobs/outbox.ts'
+import type { JobHandlers } from './jobs/runner.ts'
+import type { Clock } from './lib/clock.ts'
+import type { NewId } from './lib/ids.ts'
+import type { Log } from './lib/log.ts'
+import type { ClientFrames, ServerFrames } from './realtime/frames.ts'
+import type { Hub } from './realtime/hub.ts'
+
+/** What every module is handed. */
+export type Core = Readonly<{
+  config: Config
+  orm: Orm
+  write: Write
+  afterCommit: AfterCommit
+  newId: NewId
+  clock: Clock
+  log: Log
+  hub: Hub
+  outbox: Outbox
+  audit: AuditTrail
+}>
+
+/** The face of every module: what `app.ts`, the socket channel, the job runner and the account of a person ask of it. */
+export type Module = {
+  routes: AnyElysia
+  /** What clients send over the channel, by type. */
+  frames?: ClientFrames
+  /** What the server sends over the channel, by type. */
+  serverFrames?: ServerFrames
+  jobs?: Partial<JobHandlers>
+  /** Everything that the module keeps of a person, by section, read while it is written out. */
+  exportOf?: (userId: string) => Record<string, Iterable<unknown>>
+  /** Takes a person out of what the module keeps, inside the write that removes the account. */
+  forget?: (userId: string) => void
+  /** A command beside this process has committed. */
+  onForeignCommit?: () => void | Promise<void>
+  /** Stops what runs by itself. */
+  stop?: () => void
+}

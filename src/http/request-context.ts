@@ -1,0 +1,62 @@
+import { Elysia } from 'elysia'
+import { AppError } from '../lib/errors.ts'
+import { type Locale, negotiateLocale } from '../lib/i18n.ts'
+import type { ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
+import type { ServiceScope } from '../lib/vocabulary.ts'
+
+/** Who may call a route: anybody, a person with an access token, an admin, a host with a verified address (or an
+ *  admin), a person whose token comes the way of a socket's upgrade, or another service with its key. */
+export type Access = 'public' | 'user' | 'admin' | 'host' | 'socket' | 'service'
+
+/** Which limit counts a route's requests; by default the user's, or the address's when nobody is known. */
+export type RouteLimit = 'login' | 'register' | 'default' | 'none'
+
+/** What the pipeline found out about a request before its route ran. */
+export class RequestContext {
+  readonly requestId: string
+  readonly #request: Request | undefined
+  readonly #findIp: (request: Request) => string
+  #ip: string | undefined
+  userPrincipal: UserPrincipal | undefined
+  servicePrincipal: ServicePrincipal | undefined
+
+  constructor(requestId: string, request?: Request, findIp = (_: Request) => 'unknown') {
+    this.requestId = requestId
+    this.#request = request
+    this.#findIp = findIp
+  }
+
+  get locale(): Locale {
+    return negotiateLocale(this.#request?.headers.get('accept-language') ?? null)
+  }
+
+  get ip(): string {
+    this.#ip ??= this.#request ? this.#findIp(this.#request) : 'unknown'
+    return this.#ip
+  }
+
+  /** @throws unauthorized on a public route that was called without a token */
+  get user(): UserPrincipal {
+    if (!this.userPrincipal) throw new AppError('unauthorized')
+    return this.userPrincipal
+  }
+
+  /** Who acts and from where, for the audit log. */
+  get by() {
+    const { ip, servicePrincipal } = this
+    const actor = servicePrincipal
+      ? ({ type: 'service_key', id: servicePrincipal.id } as const)
+      : ({ type: 'user', id: this.user.userId } as const)
+    return { actor, ip }
+  }
+}
+
+/** What every module's routes start from: `context` in the handlers, and the options that each route names, for the
+ *  pipeline and for the API description: who may call it, what counts it, and for services the scope that it takes. */
+export const routeBase = new Elysia({ name: 'route-base' })
+  .decorate('context', new RequestContext(''))
+  .macro({
+    access: (_access: Access) => ({}),
+    limit: (_limit: RouteLimit) => ({}),
+    scope: (_scope: ServiceScope) => ({}),
+  })

@@ -1,0 +1,63 @@
+import { sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { Core } from '../core.ts'
+import {
+  calls,
+  notifications,
+  oneTimeTokens,
+  outbox,
+  refreshTokens,
+  sessions,
+} from '../db/schema.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+/** Rows in one transaction: short enough for the loop. */
+const chunk = 500
+
+type Rule = { key: SQLiteColumn[]; time: SQLiteColumn; days: number; which?: string }
+
+/** How long each kind of row is kept, counted from `time`. */
+const rules: readonly Rule[] = [
+  { key: [refreshTokens.hash], time: refreshTokens.expiresAt, days: 0 },
+  { key: [oneTimeTokens.hash], time: oneTimeTokens.expiresAt, days: 0 },
+  // Longer than any token of an unused session lives.
+  { key: [sessions.id], time: sessions.lastUsedAt, days: 31 },
+  {
+    key: [notifications.userId, notifications.id],
+    time: notifications.createdAt,
+    days: 90,
+    which: 'read_at IS NOT NULL',
+  },
+  { key: [notifications.userId, notifications.id], time: notifications.createdAt, days: 180 },
+  { key: [outbox.id], time: outbox.deadAt, days: 30 },
+  // Longer than any report about a call can be late.
+  { key: [calls.id], time: calls.updatedAt, days: 30 },
+]
+
+/** Deletes what has expired, once an hour, in small chunks.
+ *  @returns how to stop */
+export function startRetention({ orm, write, clock, log }: Core): () => void {
+  let isStopped = false
+
+  function deleteSome({ key, time, days, which = 'TRUE' }: Rule): number {
+    const columns = sql.join(key, sql`, `)
+    const old = sql`SELECT ${columns} FROM ${time.table}
+      WHERE ${time} < ${clock.now() - days * day} AND ${sql.raw(which)} LIMIT ${chunk}`
+    return orm.all(sql`DELETE FROM ${time.table} WHERE (${columns}) IN (${old}) RETURNING 1`).length
+  }
+
+  async function run() {
+    for (const rule of rules) {
+      while (!isStopped && (await write(() => deleteSome(rule))) === chunk);
+    }
+  }
+
+  const stop = clock.every(hour, () => {
+    run().catch((error: unknown) => log.warn('retention failed and is tried again', { error }))
+  })
+  return () => {
+    isStopped = true
+    stop()
+  }
+}

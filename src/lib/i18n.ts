@@ -1,0 +1,52 @@
+import type { ErrorKind } from './errors.ts'
+import de from './texts/de.json' with { type: 'json' }
+import en from './texts/en.json' with { type: 'json' }
+import es from './texts/es.json' with { type: 'json' }
+import fr from './texts/fr.json' with { type: 'json' }
+import pt from './texts/pt.json' with { type: 'json' }
+import type { NotificationType } from './vocabulary.ts'
+
+export const locales = ['en', 'de', 'es', 'fr', 'pt'] as const
+export type Locale = (typeof locales)[number]
+
+/** A section that has these keys, no fewer and no more. */
+type Exactly<Section extends keyof typeof en, Key extends string> = Record<
+  Section,
+  Record<Key, unknown> & Record<Exclude<keyof (typeof en)[Section], Key>, never>
+>
+
+/** The type checker refuses a text that one language lacks, an error or a notification type without a text,
+ *  and a text for one that does not exist. */
+export type Texts = typeof en &
+  typeof de &
+  typeof es &
+  typeof fr &
+  typeof pt &
+  Exactly<'errors', ErrorKind> &
+  Exactly<'notifications', NotificationType>
+
+/** Every text for people, by language. `{value}` in `fields` is the bound or the choice of a field problem. */
+export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }
+
+/** The locale that an `Accept-Language` value asks for (RFC 9110, 12.5.4); `en` when none of ours is wanted. */
+export function negotiateLocale(header: string | null): Locale {
+  if (!header) return 'en'
+  const wanted = header
+    .slice(0, 1_000)
+    .split(',')
+    .map(parseRange)
+    .filter((range) => range.quality > 0)
+    .sort((a, b) => b.quality - a.quality)
+  for (const { language } of wanted) {
+    const match = locales.find((locale) => locale === language || language === '*')
+    if (match) return match
+  }
+  return 'en'
+}
+
+function parseRange(text: string) {
+  const [tag = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
+  const weight = parameters.find((parameter) => parameter.startsWith('q='))
+  const quality = weight === undefined ? 1 : Number(weight.slice(2))
+  return { language: tag.split('-')[0] ?? '', quality: Number.isFinite(quality) ? quality : 0 }
+}

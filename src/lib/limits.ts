@@ -1,0 +1,72 @@
+/** At most `count` events in any window of that length. */
+export type Limit = { count: number; windowMilliseconds: number }
+
+/** The moments of the counted events in the last window. */
+export class SlidingWindow {
+  #times: number[] = []
+  #first = 0
+
+  /** Counts an event at `now` unless the window is full; a refused event does not count. */
+  take(limit: Limit, now: number): boolean {
+    if (this.isFull(limit, now)) return false
+    this.#times.push(now)
+    return true
+  }
+
+  isFull(limit: Limit, now: number): boolean {
+    this.#forget(now - limit.windowMilliseconds)
+    return this.size >= limit.count
+  }
+
+  get size(): number {
+    return this.#times.length - this.#first
+  }
+
+  /** When the oldest counted event leaves the window; `now` when there is none. */
+  freeAt(limit: Limit, now: number): number {
+    const oldest = this.#times[this.#first]
+    return oldest === undefined ? now : oldest + limit.windowMilliseconds
+  }
+
+  #forget(until: number) {
+    let oldest = this.#times[this.#first]
+    while (oldest !== undefined && oldest <= until) {
+      this.#first++
+      oldest = this.#times[this.#first]
+    }
+    // Cutting the array rarely keeps the cost of an event constant.
+    if (this.#first > this.#times.length / 2) {
+      this.#times = this.#times.slice(this.#first)
+      this.#first = 0
+    }
+  }
+}
+
+/** `burst` events at once, then one every `millisecondsPerToken`. */
+export type BucketRule = { burst: number; millisecondsPerToken: number }
+
+export class TokenBucket {
+  readonly #rule: BucketRule
+  #tokens: number
+  #updatedAt: number
+
+  constructor(rule: BucketRule, now: number) {
+    this.#rule = rule
+    this.#tokens = rule.burst
+    this.#updatedAt = now
+  }
+
+  take(now: number): boolean {
+    const gained = (now - this.#updatedAt) / this.#rule.millisecondsPerToken
+    this.#tokens = Math.min(this.#rule.burst, this.#tokens + Math.max(0, gained))
+    this.#updatedAt = now
+    if (this.#tokens < 1) return false
+    this.#tokens--
+    return true
+  }
+
+  /** Milliseconds until the next event is taken. */
+  get waitMilliseconds(): number {
+    return Math.max(0, (1 - this.#tokens) * this.#rule.millisecondsPerToken)
+  }
+}

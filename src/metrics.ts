@@ -1,0 +1,289 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { OutboxStats } from './jobs/outbox.ts'
+import type { JobOutcome } from './jobs/runner.ts'
+import type { Clock } from './lib/clock.ts'
+import { closeCodes } from './realtime/hub.ts'
+
+type Sources = {
+  outbox: () => OutboxStats
+  hub: () => { sockets: number; users: number; dropped: number }
+  storage: () => { databaseBytes: number; walBytes: number }
+}
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** What the process tells a Prometheus server. Events are counted by the functions given out here, so that nobody else
+ *  knows the library; the state of things is read when somebody asks. */
+export function createMetrics(version: string, clock: Clock) {
+  const registry = new Registry()
+  readProcess(registry, version)
+
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    requests: countRequests(registry),
+    channel: countChannel(registry),
+    commits: countCommits(registry),
+    jobs: countJobs(registry),
+    /** Where to read the state of things. */
+    read({ outbox, hub, storage }: Sources) {
+      addTotal(
+        registry,
+        'hostline_frames_dropped_total',
+        'Frames that a slow reader did not get.',
+        () => hub().dropped,
+      )
+      addGauges(registry, {
+        hostline_sockets: ['Open sockets.', () => hub().sockets],
+        hostline_socket_users: ['Users with an open socket.', () => hub().users],
+        hostline_database_bytes: ['Size of the database file.', () => storage().databaseBytes],
+        hostline_database_wal_bytes: [
+          'Size of the write-ahead log, which is used again and again.',
+          () => storage().walBytes,
+        ],
+        hostline_outbox_waiting: [
+          'Jobs that are due or will be; 10000 stands for that many or more.',
+          () => outbox().waiting,
+        ],
+        hostline_outbox_dead: [
+          'Jobs that were given up; 10000 stands for that many or more.',
+          () => outbox().dead,
+        ],
+        hostline_outbox_oldest_seconds: [
+          'How long the longest due job has been due.',
+          () => outbox().oldestAge / 1_000,
+        ],
+      })
+    },
+    stop: watchEventLoop(registry, clock),
+  }
+}
+
+type Handle = (request: Request) => Promise<Response>
+type Route = { path: string; access: string }
+
+// On the request itself: a WeakMap costs some microseconds for each, mostly in the garbage collector.
+const routeOf = Symbol('route')
+type Routed = Request & { [routeOf]?: Route }
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const unknown: Route = { path: 'unknown', access: 'public' }
+
+/** Counts requests by the pattern of the route: what clients make up is one label value. */
+function countRequests(registry: Registry) {
+  const duration = new Histogram({
+    name: 'hostline_http_request_duration_seconds',
+    help: 'From the head of a request to its answer, which a stream then only begins; route is unknown where there is none, preflights included.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers: [registry],
+  })
+
+  function note(request: Routed, answered: number, startedAt: number) {
+    const method = methods.has(request.method) ? request.method : 'other'
+    const { path: route, access } = request[routeOf] ?? unknown
+    // The framework has a 200 for a request that has become a socket; it goes nowhere.
+    const status = access === 'socket' && answered === 200 ? 101 : answered
+    duration.observe({ method, route, status }, (performance.now() - startedAt) / 1_000)
+  }
+
+  return {
+    noteRoute(request: Routed, route: Route) {
+      request[routeOf] = route
+    },
+    /** Choice: around the whole application rather than as a hook in it, as no hook sees every answer: preflights,
+     *  404s, what fails before a route, and the upgrade of a socket. */
+    count:
+      (handle: Handle): Handle =>
+      async (request) => {
+        const startedAt = performance.now()
+        let status = 500
+        try {
+          const response = await handle(request)
+          status = response.status
+          return response
+        } finally {
+          note(request, status, startedAt)
+        }
+      },
+  }
+}
+
+// Clients may close with any of four thousand codes: only those of the protocol and our own are told apart.
+const protocolCodes = { first: 1000, last: 1015 }
+const ownCodes = new Set<number>(Object.values(closeCodes))
+
+function countChannel(registry: Registry) {
+  const registers = [registry]
+  const received = new Counter({
+    name: 'hostline_frames_received_total',
+    help: 'Frames of clients by type; malformed: not understood, refused: over the limit.',
+    labelNames: ['type'],
+    registers,
+  })
+  let sent = 0
+  addTotal(registry, 'hostline_frames_sent_total', 'Frames handed to sockets.', () => sent)
+  const closed = new Counter({
+    name: 'hostline_sockets_closed_total',
+    help: 'Closed sockets by close code.',
+    labelNames: ['code'],
+    registers,
+  })
+
+  return {
+    received: (type: string) => received.inc({ type }),
+    sent() {
+      sent++
+    },
+    closed(code: number) {
+      const isOfProtocol = code >= protocolCodes.first && code <= protocolCodes.last
+      closed.inc({ code: isOfProtocol || ownCodes.has(code) ? code : 'other' })
+    },
+  }
+}
+
+const commitBuckets = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5,
+]
+
+/** Counts commits and syncs; times in milliseconds. */
+function countCommits(registry: Registry) {
+  const registers = [registry]
+  const duration = new Histogram({
+    name: 'hostline_commit_duration_seconds',
+    help: 'How long a commit with the writes in it held the event loop.',
+    buckets: commitBuckets,
+    registers,
+  })
+  const writes = new Histogram({
+    name: 'hostline_commit_writes',
+    help: 'Writes that shared a commit.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers,
+  })
+  const failed = new Counter({
+    name: 'hostline_commits_failed_total',
+    help: 'Commits of which nothing was written.',
+    registers,
+  })
+  const sync = new Histogram({
+    name: 'hostline_sync_duration_seconds',
+    help: 'How long the disk took to make commits safe, beside the event loop.',
+    buckets: commitBuckets,
+    registers,
+  })
+
+  return {
+    committed(size: number, milliseconds: number) {
+      duration.observe(milliseconds / 1_000)
+      writes.observe(size)
+    },
+    commitFailed: () => failed.inc(),
+    synced: (milliseconds: number) => sync.observe(milliseconds / 1_000),
+  }
+}
+
+function countJobs(registry: Registry) {
+  const total = new Counter({
+    name: 'hostline_jobs_total',
+    help: 'Runs of jobs by kind and outcome; again: a part of it, failed: tried again later.',
+    labelNames: ['kind', 'outcome'],
+    registers: [registry],
+  })
+  return (kind: string, outcome: JobOutcome) => total.inc({ kind, outcome })
+}
+
+const loopPeriodMilliseconds = 50
+/** A standstill of minutes is told by its first part as well. */
+const maxSamples = 1_000
+
+/** Measures how late the event loop comes to what is due, with a timer of its own.
+ *  Choice: a histogram, as the runtime's own measure gives quantiles that each reader would reset for the others.
+ *  @returns how to stop */
+function watchEventLoop(registry: Registry, clock: Clock): () => void {
+  const delay = new Histogram({
+    name: 'hostline_event_loop_delay_seconds',
+    help: 'How long what is due waits for the event loop.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+    registers: [registry],
+  })
+  let last = performance.now()
+
+  return clock.every(loopPeriodMilliseconds, () => {
+    const now = performance.now()
+    const late = Math.max(0, now - last - loopPeriodMilliseconds)
+    last = now
+    delay.observe(late / 1_000)
+    // What would have been due meanwhile has waited too: a long standstill is as many samples as fell into it.
+    for (let n = 1; n < maxSamples && n * loopPeriodMilliseconds < late; n++) {
+      delay.observe((late - n * loopPeriodMilliseconds) / 1_000)
+    }
+  })
+}
+
+/** Under the names that Prometheus libraries share. The library's own collection also gives what means nothing on this
+ *  runtime, and names that `promtool` finds fault with. */
+function readProcess(registry: Registry, version: string) {
+  new Gauge({
+    name: 'hostline_build_info',
+    help: 'What runs.',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version }, 1)
+  addTotal(registry, 'process_cpu_seconds_total', 'User and system CPU time.', () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1_000_000
+  })
+  addGauges(registry, {
+    process_start_time_seconds: [
+      'When the process started, since the epoch.',
+      () => performance.timeOrigin / 1_000,
+    ],
+    process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
+  })
+  if (process.platform !== 'linux') return
+  // The limit does not change while the process runs: it is raised before, or not at all.
+  const limits = readFileSync('/proc/self/limits', 'utf8')
+  const maxFiles = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
+  addGauges(registry, {
+    process_open_fds: ['Open files, sockets included.', countOpenFiles],
+    process_max_fds: ['How many files may be open.', () => maxFiles],
+  })
+}
+
+// Kernels from 6.2 on tell the number as the size; before, it takes a walk through all of them.
+function countOpenFiles() {
+  const files = '/proc/self/fd'
+  return statSync(files).size || readdirSync(files).length
+}
+
+/** Gauges by name, each with its help and how to read it. */
+function addGauges(
+  registry: Registry,
+  gauges: Record<string, readonly [help: string, read: () => number]>,
+) {
+  for (const [name, [help, read]] of Object.entries(gauges)) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+}
+
+/** A total that is kept elsewhere. */
+function addTotal(registry: Registry, name: string, help: string, read: () => number) {
+  new Counter({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(read())
+    },
+  })
+}

@@ -1,0 +1,68 @@
+import { AppError, invalidField } from '../../lib/errors.ts'
+import { parseId } from '../../lib/ids.ts'
+import { type CursorRange, cutAtLimit, decodeCursor, idPosition } from '../../lib/list-range.ts'
+import type { Replay } from '../../realtime/channel.ts'
+import type { CatchUpStore, MessageKey } from './catch-up-store.ts'
+import { newMessageFrame } from './frames.ts'
+
+/** Past these the client lists anew, which is cheaper for both sides. */
+const maxConversations = 1_000
+const maxMessages = 10_000
+const replayChunk = 100
+
+export type CatchUp = ReturnType<typeof createCatchUp>
+
+/** What somebody missed after a message, over REST and over the socket: messages of all conversations, oldest first, the
+ *  copies of their own broadcasts left out. */
+export function createCatchUp(store: CatchUpStore) {
+  /** @throws conflict when more has moved than is caught up with */
+  function listMissed(userId: string, since: string): MessageKey[] {
+    const moved = store.listMoved(userId, since, maxConversations + 1)
+    if (moved.length > maxConversations) throw new AppError('conflict')
+    let count = 0
+    const missed = moved.flatMap(({ id, lastSeq }) => {
+      const known = store.findKnownSeq(id, since, lastSeq - maxMessages - 1)
+      count += lastSeq - known
+      if (count > maxMessages) throw new AppError('conflict')
+      return store.listKeys(userId, id, known)
+    })
+    return missed.sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  // A read that finds nothing ends the replay: what is committed later comes live.
+  function* readParts(userId: string, since: string) {
+    let after = since
+    for (;;) {
+      const missed = listMissed(userId, after)
+      if (missed.length === 0) return
+      for (let from = 0; from < missed.length; from += replayChunk) {
+        const rows = store.listMessages(missed.slice(from, from + replayChunk))
+        yield rows.map((row) => ({ id: row.id, frame: newMessageFrame(row) }))
+      }
+      after = missed.at(-1)?.id ?? after
+    }
+  }
+
+  const replay: Replay = {
+    // Not after the newest message there is: later ones would be withheld.
+    start(since) {
+      const [id, newest] = [parseId(since), store.findNewestId()]
+      if (id === undefined) throw invalidField('since', 'id')
+      return id <= newest ? id : newest
+    },
+    read: readParts,
+  }
+
+  return {
+    replay,
+    /** One page of what somebody missed.
+     *  @throws validation_error (`since`, `cursor`) · conflict (list anew) */
+    list(userId: string, sinceText: string | undefined, { limit, cursor }: CursorRange) {
+      const since = sinceText === undefined ? '' : parseId(sinceText)
+      if (since === undefined) throw invalidField('since', 'id')
+      const after = cursor === undefined ? since : decodeCursor(cursor, idPosition)[0]
+      const keys = listMissed(userId, after).slice(0, limit + 1)
+      return cutAtLimit(store.listMessages(keys), limit, ({ id }) => [id])
+    },
+  }
+}

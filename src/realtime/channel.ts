@@ -1,0 +1,225 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { WebSocketHandler } from 'bun'
+import type { Core } from '../core.ts'
+import { asAppError } from '../lib/error-body.ts'
+import { AppError } from '../lib/errors.ts'
+import type { UserPrincipal } from '../lib/principal.ts'
+import { Connection, type ConnectionOptions, type ReplayPart } from './connection.ts'
+import {
+  type ClientFrames,
+  channelFrames,
+  clientFrame,
+  createDecoder,
+  errorFrame,
+  type ServerFrames,
+} from './frames.ts'
+import { closeCodes } from './hub.ts'
+
+/** What a socket that names a message missed. */
+export type Replay = {
+  /** Where a replay after this id begins.
+   *  @throws validation_error (`since`) */
+  start(since: string): string
+  /** @throws conflict when there is more than a replay brings */
+  read(userId: string, since: string): Iterable<ReplayPart>
+}
+
+type ChannelOptions = {
+  frames: ClientFrames
+  serverFrames: ServerFrames
+  replay: Replay
+  /** The person behind an access token, unless it is invalid or they are shut out. */
+  authenticate: (token: string) => Promise<UserPrincipal | undefined>
+  counts: {
+    received: (type: string) => void
+    sent: () => void
+    closed: (code: number) => void
+  }
+}
+
+export type Channel = ReturnType<typeof createChannel>
+
+const maxFrameBytes = 64 * 1_024
+const maxUnsentBytes = 1_024 * 1_024
+// A peer that answers no ping for this long is gone.
+const idleSeconds = 45
+const sweepMilliseconds = 1_000
+
+const AuthFrame = Type.Object(
+  { type: Type.Literal('auth'), token: Type.String() },
+  {
+    additionalProperties: true,
+    description: 'Continue with a newer access token of the same user.',
+  },
+)
+const PingFrame = Type.Object(
+  { type: Type.Literal('ping') },
+  { additionalProperties: true, description: 'Ask for a pong.' },
+)
+
+/** The socket channel: one connection per socket, frames in their order, errors as frames. */
+export function createChannel({ hub, clock, log, config }: Core, options: ChannelOptions) {
+  const { replay, authenticate, counts } = options
+  const received: ClientFrames = {
+    ...options.frames,
+    auth: clientFrame(AuthFrame, extend),
+    ping: clientFrame(PingFrame, (_, connection) => void connection.sendFrame({ type: 'pong' })),
+  }
+  const sent: ServerFrames = { ...channelFrames, ...options.serverFrames }
+  const decode = createDecoder(received)
+  const connections = new Set<Connection>()
+  const running = new Set<Promise<void>>()
+  let draining = false
+
+  async function extend({ token }: Static<typeof AuthFrame>, connection: Connection) {
+    const principal = await authenticate(token)
+    if (principal?.userId !== connection.userId) throw new AppError('unauthorized')
+    connection.extend(principal)
+  }
+
+  // Synchronous up to the queued write: the order of a connection's frames is the order of its messages.
+  function receive(connection: Connection, data: string | Buffer) {
+    const now = clock.now()
+    const value = parseFrame(data)
+    const waitMilliseconds = connection.countFrame(now)
+    if (waitMilliseconds > 0) {
+      counts.received('refused')
+      refuse(connection, value, rateLimited(waitMilliseconds))
+      if (!connection.countRefused(now)) connection.close(closeCodes.tooManyFrames)
+      return
+    }
+    const decoded = decodeOrRefuse(connection, value, now)
+    if (!decoded) return
+    counts.received(decoded.type)
+    try {
+      const work = decoded.handle(decoded.frame, connection)
+      if (work) track(work, connection, value)
+    } catch (error) {
+      refuse(connection, value, error)
+    }
+  }
+
+  function decodeOrRefuse(connection: Connection, value: unknown, now: number) {
+    try {
+      return decode(value)
+    } catch (error) {
+      counts.received('malformed')
+      refuse(connection, value, error)
+      if (!connection.countMalformed(now)) connection.close(closeCodes.malformedFrames)
+      return undefined
+    }
+  }
+
+  function track(work: Promise<void>, connection: Connection, frame: unknown) {
+    const tracked = work
+      .catch((error: unknown) => refuse(connection, frame, error))
+      .finally(() => running.delete(tracked))
+    running.add(tracked)
+  }
+
+  function refuse(connection: Connection, refused: unknown, error: unknown) {
+    const refusal = asAppError(error)
+    if (refusal.kind === 'internal_error') log.error('a frame failed', { error })
+    connection.sendFrame(errorFrame(refusal, connection.locale, refused))
+  }
+
+  async function catchUp(connection: Connection, since: string) {
+    try {
+      await connection.replay(replay.read(connection.userId, since))
+    } catch (error) {
+      if (error instanceof AppError && error.kind === 'conflict') {
+        connection.sendFrame({ type: 'resync' })
+        connection.goLive()
+        return
+      }
+      log.error('a replay failed', { error })
+      connection.drop()
+    }
+  }
+
+  const stopSweeping = clock.every(sweepMilliseconds, () => {
+    const now = clock.now()
+    for (const connection of connections) {
+      if (connection.isExpired(now)) connection.close(closeCodes.tokenExpired)
+    }
+  })
+
+  const handlers: WebSocketHandler<Connection> = {
+    maxPayloadLength: maxFrameBytes,
+    backpressureLimit: maxUnsentBytes,
+    closeOnBackpressureLimit: true,
+    idleTimeout: idleSeconds,
+    sendPings: true,
+    open(socket) {
+      const connection = socket.data
+      connection.attach(socket)
+      connections.add(connection)
+      hub.add(connection)
+      const since = connection.replaysAfter
+      if (since !== undefined) void catchUp(connection, since)
+    },
+    message(socket, data) {
+      if (!draining) receive(socket.data, data)
+    },
+    drain: (socket) => socket.data.drained(),
+    close(socket, code) {
+      counts.closed(code)
+      socket.data.detach()
+      connections.delete(socket.data)
+      hub.remove(socket.data)
+    },
+  }
+
+  const groups = [...new Set(Object.values(sent).flatMap(({ group }) => group ?? []))]
+
+  type Wishes = { locale: ConnectionOptions['locale']; groups: readonly string[]; since?: string }
+
+  return {
+    handlers,
+    /** What a client can ask for by `?events=`. */
+    groups,
+    /** Schemas of the frames, for the description of the channel. */
+    schemas: { received: schemasOf(received), sent: schemasOf(sent) },
+    /** What a new connection starts with.
+     *  @throws validation_error (`since`) */
+    connect(principal: UserPrincipal, { locale, groups: asked, since }: Wishes): Connection {
+      const withheld = Object.keys(sent).filter((type) => {
+        const group = sent[type]?.group
+        return group !== undefined && !asked.includes(group)
+      })
+      return new Connection(principal, {
+        locale,
+        withheld: new Set(withheld),
+        since: since === undefined ? undefined : replay.start(since),
+        frameLimit: config.limits.frames,
+        now: clock.now(),
+        onSent: counts.sent,
+      })
+    },
+    /** Takes no more frames, waits until those taken are answered, and closes every socket with 1001. */
+    async drain() {
+      draining = true
+      stopSweeping()
+      await Promise.all(running)
+      hub.closeAll(closeCodes.goingAway)
+    },
+    isDraining: () => draining,
+  }
+}
+
+function schemasOf(frames: Record<string, { schema: TSchema }>) {
+  return Object.fromEntries(Object.entries(frames).map(([type, { schema }]) => [type, schema]))
+}
+
+function parseFrame(data: string | Buffer): unknown {
+  if (typeof data !== 'string') return undefined
+  try {
+    return JSON.parse(data)
+  } catch {
+    return undefined
+  }
+}
+
+function rateLimited(waitMilliseconds: number) {
+  return new AppError('rate_limited', { retryAfterSeconds: Math.ceil(waitMilliseconds / 1_000) })
+}

@@ -1,0 +1,192 @@
+import type { ServerWebSocket } from 'bun'
+import type { Locale } from '../lib/i18n.ts'
+import { type Limit, SlidingWindow, TokenBucket } from '../lib/limits.ts'
+import type { UserPrincipal } from '../lib/principal.ts'
+import type { Frame } from './frames.ts'
+import type { CloseCode, Peer } from './hub.ts'
+
+/** A part of what a client missed, oldest first. */
+export type ReplayPart = ReadonlyArray<{ id: string; frame: Frame }>
+
+export type ConnectionOptions = {
+  locale: Locale
+  /** Types of frames that this client did not ask for. */
+  withheld: ReadonlySet<string>
+  /** The id after which a replay begins; without it there is none. */
+  since: string | undefined
+  frameLimit: Limit | 'off'
+  now: number
+  /** Told of each frame that the socket took. */
+  onSent: () => void
+}
+
+const burstFactor = 3
+const expiryGraceMilliseconds = 30_000
+const refusedLimit: Limit = { count: 49, windowMilliseconds: 60_000 }
+const malformedLimit: Limit = { count: 19, windowMilliseconds: 60_000 }
+const behindBytes = 64 * 1_024
+const maxHeldFrames = 1_000
+
+/** One socket of a user: whose it is, for how long, and how much it may still send. */
+export class Connection implements Peer {
+  readonly userId: string
+  readonly isAdmin: boolean
+  readonly locale: Locale
+  readonly #withheld: ReadonlySet<string>
+  readonly #onSent: () => void
+  readonly #bucket: TokenBucket | undefined
+  readonly #refused = new SlidingWindow()
+  readonly #malformed = new SlidingWindow()
+  #sessionId: string
+  #expiresAt: number
+  #socket: ServerWebSocket<Connection> | undefined
+  #isClosed = false
+  #whenDrained = () => {}
+  /** The newest message that the client has or had replayed. */
+  #position: string
+  /** What must wait until the replay is through; undefined while frames go out as they come. */
+  #held: string[] | undefined
+
+  constructor(principal: UserPrincipal, options: ConnectionOptions) {
+    const { since, frameLimit } = options
+    this.userId = principal.userId
+    this.isAdmin = principal.role === 'admin'
+    this.locale = options.locale
+    this.#withheld = options.withheld
+    this.#onSent = options.onSent
+    this.#sessionId = principal.sessionId
+    this.#expiresAt = principal.expiresAt
+    this.#position = since ?? ''
+    if (since !== undefined) this.#held = []
+    if (frameLimit !== 'off') this.#bucket = createBucket(frameLimit, options.now)
+  }
+
+  get sessionId(): string {
+    return this.#sessionId
+  }
+
+  /** The id after which the replay begins; undefined when there is none. */
+  get replaysAfter(): string | undefined {
+    return this.#held && this.#position
+  }
+
+  attach(socket: ServerWebSocket<Connection>): void {
+    this.#socket = socket
+  }
+
+  /** Continues with a newer token of the same user. */
+  extend({ sessionId, expiresAt }: UserPrincipal): void {
+    this.#sessionId = sessionId
+    this.#expiresAt = expiresAt
+  }
+
+  isExpired(now: number): boolean {
+    return now >= this.#expiresAt + expiryGraceMilliseconds
+  }
+
+  /** Counts a frame.
+   *  @returns 0, or for a frame too many the milliseconds until the next one is taken */
+  countFrame(now: number): number {
+    if (!this.#bucket || this.#bucket.take(now)) return 0
+    return Math.max(1, this.#bucket.waitMilliseconds)
+  }
+
+  /** Counts a refused frame; false at the 50th within a minute. */
+  countRefused(now: number): boolean {
+    return this.#refused.take(refusedLimit, now)
+  }
+
+  /** Counts a malformed frame; false at the 20th within a minute. */
+  countMalformed(now: number): boolean {
+    return this.#malformed.take(malformedLimit, now)
+  }
+
+  /** Answers this client, also in the middle of a replay. */
+  sendFrame(frame: Frame): boolean {
+    return this.#transmit(JSON.stringify(frame))
+  }
+
+  wants(type: string, id: string | undefined): boolean {
+    if (this.#withheld.has(type)) return false
+    return id === undefined || (!this.#held && id > this.#position)
+  }
+
+  send(text: string): boolean {
+    if (!this.#held) return this.#transmit(text)
+    if (this.#held.length >= maxHeldFrames) this.drop()
+    this.#held.push(text)
+    return true
+  }
+
+  isBehind(): boolean {
+    return this.#held !== undefined || this.#unsentBytes() > behindBytes
+  }
+
+  /** Sends what the client missed at the pace at which it reads, then lets live frames through. Nothing may come between
+   *  the end of `parts` and that. */
+  async replay(parts: Iterable<ReplayPart>): Promise<void> {
+    for (const part of parts) {
+      for (const { id, frame } of part) {
+        this.sendFrame(frame)
+        this.#position = id
+        if (this.#unsentBytes() > behindBytes) await this.#drained()
+      }
+      await new Promise(setImmediate)
+      if (this.#isClosed) return
+    }
+    this.goLive()
+  }
+
+  /** Lets live frames through, those first that waited for the replay. */
+  goLive(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const text of held) this.#transmit(text)
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#isClosed) resolve()
+      else this.#whenDrained = resolve
+    })
+  }
+
+  /** The peer has read what was unsent. */
+  drained(): void {
+    this.#whenDrained()
+  }
+
+  /** The socket is gone. */
+  detach(): void {
+    this.#isClosed = true
+    this.#socket = undefined
+    this.#whenDrained()
+  }
+
+  // The socket answers 0 for a dropped frame, and closes by itself when too much is unsent.
+  #transmit(text: string): boolean {
+    const isSent = this.#socket !== undefined && this.#socket.send(text) !== 0
+    if (isSent) this.#onSent()
+    return isSent
+  }
+
+  #unsentBytes() {
+    return this.#socket?.getBufferedAmount() ?? 0
+  }
+
+  /** Breaks the connection, as with a reader that is too slow: the client reconnects and catches up. */
+  drop(): void {
+    this.#isClosed = true
+    this.#socket?.terminate()
+  }
+
+  close(code: CloseCode): void {
+    this.#isClosed = true
+    this.#socket?.close(code)
+  }
+}
+
+function createBucket({ count, windowMilliseconds }: Limit, now: number) {
+  const rule = { burst: burstFactor * count, millisecondsPerToken: windowMilliseconds / count }
+  return new TokenBucket(rule, now)
+}

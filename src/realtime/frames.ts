@@ -1,0 +1,113 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { ErrorBody, errorBody } from '../lib/error-body.ts'
+import { AppError, invalidField } from '../lib/errors.ts'
+import { fieldProblems } from '../lib/fields.ts'
+import type { Locale } from '../lib/i18n.ts'
+import type { Connection } from './connection.ts'
+
+export type Frame = { type: string; [field: string]: unknown }
+
+/** A frame that the server sends. One with a `group` goes only to sockets that asked for the group by `?events=`. */
+export type ServerFrames = Record<string, { schema: TSchema; group?: string }>
+
+/** A frame that clients send. */
+export type ClientFrame = {
+  schema: TSchema
+  handle: (frame: never, connection: Connection) => void | Promise<void>
+}
+export type ClientFrames = Record<string, ClientFrame>
+
+/** Ties the handler of a frame to its schema. */
+export function clientFrame<Schema extends TSchema>(
+  schema: Schema,
+  handle: (frame: Static<Schema>, connection: Connection) => void | Promise<void>,
+): ClientFrame {
+  return { schema, handle }
+}
+
+const PongFrame = Type.Object(
+  { type: Type.Literal('pong') },
+  { description: 'The answer to a ping.' },
+)
+
+const ResyncFrame = Type.Object(
+  { type: Type.Literal('resync') },
+  { description: 'More was missed than a replay brings: list conversations and messages anew.' },
+)
+
+const ErrorFrame = Type.Object(
+  {
+    type: Type.Literal('error'),
+    ...ErrorBody.properties,
+    retry_after: Type.Optional(Type.Integer({ description: 'Seconds.' })),
+    request: Type.Object(
+      {
+        type: Type.Optional(Type.String()),
+        conversation_id: Type.Optional(Type.String()),
+        client_id: Type.Optional(Type.String()),
+      },
+      { description: 'The fields that identify the refused frame.' },
+    ),
+  },
+  { description: 'A frame was refused; the socket stays open.' },
+)
+export type ErrorFrame = Static<typeof ErrorFrame>
+
+/** What the channel itself sends. */
+export const channelFrames: ServerFrames = {
+  pong: { schema: PongFrame },
+  error: { schema: ErrorFrame },
+  resync: { schema: ResyncFrame },
+}
+
+/** Reads frames of these types as clients send them. */
+export function createDecoder(frames: ClientFrames) {
+  const knownTypes = Object.keys(frames).join(', ')
+  const checks = new Map<string, TypeCheck<TSchema>>()
+
+  function checkOf(type: string, schema: TSchema) {
+    const check = checks.get(type) ?? TypeCompiler.Compile(schema)
+    checks.set(type, check)
+    return check
+  }
+
+  function typeOf(value: unknown): string {
+    // Undefined is what was no JSON, or no text.
+    if (value === undefined) throw invalidField('body', 'malformed_json')
+    if (!isObject(value)) throw invalidField('body', 'not_an_object')
+    const { type } = value
+    if (type === undefined) throw invalidField('type', 'required')
+    if (typeof type === 'string' && Object.hasOwn(frames, type)) return type
+    throw invalidField('type', 'one_of', knownTypes)
+  }
+
+  /** @throws validation_error: no JSON object, an unknown type, or a field that is not as it must be */
+  return (value: unknown) => {
+    const type = typeOf(value)
+    const { schema, handle } = frames[type] as ClientFrame // `typeOf` knows no other
+    if (!checkOf(type, schema).Check(value)) {
+      throw new AppError('validation_error', { details: fieldProblems(schema, value) })
+    }
+    return { type, frame: value as never, handle } // checked against the schema of its type
+  }
+}
+
+/** Says what was refused and why. Of the refused frame only the fields that identify it come back. */
+export function errorFrame(refusal: AppError, locale: Locale, refused: unknown): ErrorFrame {
+  const { retryAfterSeconds } = refusal
+  const fields = ['type', 'conversation_id', 'client_id'].flatMap((name) => {
+    const value = isObject(refused) ? refused[name] : undefined
+    return typeof value === 'string' ? [[name, value]] : []
+  })
+  return {
+    type: 'error',
+    ...errorBody(refusal, locale),
+    ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
+    request: Object.fromEntries(fields),
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'bun:test'
+import { createRandom } from './support/random.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+test.each([31, 32])(
+  'what users catch up on is what a model of their conversations says (seed %i)',
+  async (seed) => {
+    await using service = await startService()
+    const random = createRandom(seed)
+    const host = await service.registerAs('host')
+    const people = [host, await service.register(), await service.register()]
+    const { token } = await service.issueKey()
+    for (const fan of people.slice(1)) {
+      await service.call('PUT', `/v1/service/follows/${host.id}/${fan.id}`, { token })
+    }
+    const told = new Map(people.map(({ id }) => [id, [] as string[]]))
+
+    const tellAll = async (text: string) => {
+      await service.call('POST', '/v1/chat/broadcast', { token: host.token, body: { body: text } })
+      for (const fan of people.slice(1)) told.get(fan.id)?.push(text)
+    }
+    const say = async (from: Person, to: Person, text: string) => {
+      if (from === to) return
+      await service.say(from, await service.openConversation(from, to), text)
+      for (const { id } of [from, to]) told.get(id)?.push(text)
+    }
+
+    for (let step = 0; step < 120; step++) {
+      const text = `message ${step}`
+      if (random.next() < 0.1) await tellAll(text)
+      else await say(random.pick(people), random.pick(people), text)
+      const reader = random.pick(people)
+      expect(await caughtUp(service, reader)).toEqual(told.get(reader.id) ?? [])
+    }
+  },
+)
+
+/** The bodies of everything that a user has to catch up on, page by page. */
+async function caughtUp(service: TestService, { token }: Person) {
+  const found: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const path = `/v1/chat/messages?limit=7${cursor && `&cursor=${cursor}`}`
+    const { body } = await service.call('GET', path, { token })
+    found.push(...body.data.map((message: { body: string }) => message.body))
+    cursor = body.pagination.cursor
+  }
+  return found
+}

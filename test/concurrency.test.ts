@@ -1,0 +1,45 @@
+import { expect, test } from 'bun:test'
+import { createSemaphore } from '../src/lib/concurrency.ts'
+
+/** Work that ends when told to. */
+function startWork() {
+  const running: Array<() => void> = []
+  return { running, work: () => new Promise<void>((resolve) => running.push(resolve)) }
+}
+
+test('lets so many run at once and the others in their order', async () => {
+  const semaphore = createSemaphore(2, 10, () => new Error('full'))
+  const { running, work } = startWork()
+  const finished: number[] = []
+  const all = [0, 1, 2, 3].map((n) => semaphore(work).then(() => finished.push(n)))
+  for (const done of [1, 2, 3, 4]) {
+    await Bun.sleep(0)
+    expect(running.length).toBe(Math.min(4, done + 1))
+    running[done - 1]?.()
+  }
+  await Promise.all(all)
+  expect(finished).toEqual([0, 1, 2, 3])
+})
+
+test('refuses who finds the line full, and takes others again later', async () => {
+  const semaphore = createSemaphore(1, 1, () => new Error('full'))
+  const { running, work } = startWork()
+  const first = semaphore(work)
+  const second = semaphore(work)
+  expect(semaphore(work)).rejects.toThrow('full')
+  running[0]?.()
+  await first
+  await Bun.sleep(0)
+  running[1]?.()
+  await second
+  const third = semaphore(work)
+  await Bun.sleep(0)
+  running[2]?.()
+  await third
+})
+
+test('work that fails gives its place back', async () => {
+  const semaphore = createSemaphore(1, 1, () => new Error('full'))
+  expect(semaphore(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(await semaphore(async () => 'yes')).toBe('yes')
+})

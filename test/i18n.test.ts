@@ -1,0 +1,40 @@
+import { expect, test } from 'bun:test'
+import { locales, texts } from '../src/lib/i18n.ts'
+import { renderMail } from '../src/mail/templates.ts'
+
+const english = listTexts(texts.en)
+const translations = locales.filter((locale) => locale !== 'en')
+
+test.each(translations)('%s has every text that en has, in its order', (locale) => {
+  const places = (all: [string, string][]) => all.map(([place]) => place)
+  expect(places(listTexts(texts[locale]))).toEqual(places(english))
+})
+
+test.each(translations)('the texts of %s name the values that those of en name', (locale) => {
+  const named = ([place, text]: [string, string]) => [place, text.match(/\{\w+\}/g) ?? []]
+  expect(listTexts(texts[locale]).map(named)).toEqual(english.map(named))
+})
+
+test.each(translations)('%s is a translation, not a copy', (locale) => {
+  const own = listTexts(texts[locale])
+  const originals = new Map(english)
+  expect(own.filter(([place, text]) => originals.get(place) === text)).toEqual([])
+  expect(own.filter(([, text]) => text.trim() !== text || text === '')).toEqual([])
+})
+
+test('the HTML of a mail says what its text says', () => {
+  for (const locale of locales) {
+    const { text, html } = renderMail('verify_email', locale, 'https://x.example/verify#token=t')
+    for (const part of text.split('\n\n')) expect(html).toContain(part)
+    expect(html).toContain(`<html lang="${locale}">`)
+  }
+})
+
+/** Every text in a tree of texts, by its place. */
+function listTexts(tree: object, place = ''): [string, string][] {
+  return Object.entries(tree).flatMap(([key, value]: [string, unknown]) =>
+    typeof value === 'string'
+      ? [[`${place}.${key}`, value]]
+      : listTexts(value as object, `${place}.${key}`),
+  )
+}
