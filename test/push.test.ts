@@ -443,6 +443,8 @@ describe('a restart in the middle of pushing', () => {
 })
 
 describe('a chat message', () => {
+  type Shown = { notification: { body: string } }
+
   const say = async (all: Awaited<ReturnType<typeof startPushing>>, text: string) => {
     const bob = await all.service.register('bob')
     const conversationId = await all.service.openConversation(bob, all.ada)
@@ -466,7 +468,7 @@ describe('a chat message', () => {
 
   test('that a newer one follows is not pushed, and never shown after it', async () => {
     await using all = await startPushing()
-    const { service, ada, google, until, settle } = all
+    const { service, ada, google, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
     const bob = await service.register('bob')
     const conversationId = await service.openConversation(bob, ada)
@@ -475,12 +477,14 @@ describe('a chat message', () => {
     await service.say(bob, conversationId, 'one')
     await until(() => google.sends.length === 1)
     for (const text of ['two', 'three']) await service.say(bob, conversationId, text)
+    await until(() => countJobs(service, 'leased_until IS NOT NULL') === 3)
+    // What has no place in that order overtakes them.
+    await notify({ body: 'paid' })
+    await until(() => google.sends.length > 1)
     answer.resolve({ status: 200 })
     await settle()
-    expect(google.sends.map(({ message }) => message)).toEqual([
-      expect.objectContaining({ notification: { title: 'bob', body: 'one' } }),
-      expect.objectContaining({ notification: { title: 'bob', body: 'three' } }),
-    ])
+    const bodies = google.sends.map(({ message }) => (message as Shown).notification.body)
+    expect(bodies).toEqual(['one', 'paid', 'three'])
   })
 
   test('is not pushed to somebody who has read it meanwhile', async () => {
@@ -497,15 +501,21 @@ describe('a chat message', () => {
     expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
-  test('is not pushed to somebody who is online', async () => {
+  test('is not pushed to somebody who is online, or has come online meanwhile', async () => {
     await using all = await startPushing({ listen: true })
-    const { service, ada, google, settle } = all
+    const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    const socket = await service.connect(ada)
+    google.tellFcm({ status: 503 })
     await say(all, 'are you there?')
-    socket.close()
+    await until(() => google.sends.length === 1)
+    await service.connect(ada)
     await settle()
-    expect([google.sends, all.waiting()]).toEqual([[], 0])
+    clock.advance(60_000)
+    await settle()
+    const cid = await service.register('cid')
+    await service.say(cid, await service.openConversation(cid, ada), 'hello')
+    await settle()
+    expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 })
 
