@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
+import { RetryLater } from '../src/jobs/runner.ts'
 import { createBulkhead } from '../src/modules/notifications/jobs.ts'
-import { PushPostponed, PushRefused } from '../src/push/pusher.ts'
+import { PushRefused } from '../src/push/pusher.ts'
 
 /** A bulkhead whose pushes run until they are told how they end. */
 function createPlaces() {
@@ -38,7 +39,7 @@ test('a push service gets most places, and leaves some to others', async () => {
 
 test('one that fails gets two until it is well again', async () => {
   const fill = createPlaces()
-  await (await fill('fcm')).end(new PushPostponed('down'))
+  await (await fill('fcm')).end(new RetryLater('down', 0))
   const slow = await fill('fcm')
   expect(slow).toMatchObject({ running: 2, turnedAway: ['{"againAfterMilliseconds":5000}'] })
   await slow.end()

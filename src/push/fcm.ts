@@ -1,14 +1,9 @@
 import { Type } from '@sinclair/typebox'
+import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
 import { parseJson } from '../lib/fields.ts'
 import { type Answer, outcomeOf, post, reasonOf } from './post.ts'
-import {
-  type FcmTarget,
-  type PushDriver,
-  type PushMessage,
-  PushPostponed,
-  topicOf,
-} from './pusher.ts'
+import { type FcmTarget, type PushDriver, type PushMessage, topicOf } from './pusher.ts'
 import { createAccessTokens, type ServiceAccount } from './service-account.ts'
 
 type FcmOptions = {
@@ -93,7 +88,7 @@ function isTokenRefused({ status, text }: Answer) {
 function fcmOutcome(answer: Answer, clock: Clock): 'delivered' | 'gone' {
   if (errorCodeOf(answer.text) === 'UNREGISTERED') return 'gone'
   // Choice: the operator can mend our credentials, so the message waits for that.
-  if (answer.status === 401) throw new PushPostponed(reasonOf(answer))
+  if (answer.status === 401) throw new RetryLater(reasonOf(answer), 0)
   return outcomeOf(answer, clock)
 }
 

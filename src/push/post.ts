@@ -1,5 +1,6 @@
+import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
-import { PushPostponed, PushRefused } from './pusher.ts'
+import { PushRefused } from './pusher.ts'
 
 const usualTimeoutMilliseconds = 10_000
 const longestRetryAfterMilliseconds = 24 * 3_600_000
@@ -17,7 +18,7 @@ type Post = {
 export type Answer = { host: string; status: number; retryAfter: string | null; text: string }
 
 /** Posts once, to exactly this address: a redirect is an answer like others.
- *  @throws PushPostponed when no answer came in time */
+ *  @throws RetryLater when no answer came in time */
 export async function post(url: string, request: Post): Promise<Answer> {
   const { headers, body, timeoutMilliseconds = usualTimeoutMilliseconds, signal } = request
   const { host } = new URL(url)
@@ -37,23 +38,19 @@ export async function post(url: string, request: Post): Promise<Answer> {
     const reason = timeout.aborted
       ? `no answer within ${timeoutMilliseconds} ms`
       : (error as Error).message
-    throw new PushPostponed(`${host}: ${reason}`, { cause: error })
+    throw new RetryLater(`${host}: ${reason}`, 0, { cause: error })
   }
 }
 
 /** What became of a message, by the answer to it.
- *  @throws PushPostponed when the service is busy or broken · PushRefused for every other failure */
+ *  @throws RetryLater when the service is busy or broken · PushRefused for every other failure */
 export function outcomeOf(answer: Answer, clock: Clock): 'delivered' | 'gone' {
   const { status, retryAfter } = answer
   if (status >= 200 && status < 300) return 'delivered'
   if (status === 404 || status === 410) return 'gone'
   const reason = reasonOf(answer)
   if (status < 500 && status !== 429 && status !== 408) throw new PushRefused(reason)
-  const retryAfterMilliseconds = retryAfter === null ? undefined : millisecondsOf(retryAfter, clock)
-  throw new PushPostponed(
-    reason,
-    retryAfterMilliseconds === undefined ? {} : { retryAfterMilliseconds },
-  )
+  throw new RetryLater(reason, retryAfter === null ? 0 : millisecondsOf(retryAfter, clock))
 }
 
 export function reasonOf({ host, status, text }: Answer): string {
@@ -65,7 +62,7 @@ function millisecondsOf(retryAfter: string, clock: Clock) {
   const milliseconds = /^\d+$/.test(retryAfter)
     ? Number(retryAfter) * 1_000
     : Date.parse(retryAfter.endsWith(' GMT') ? retryAfter : '') - clock.now()
-  if (Number.isNaN(milliseconds)) return undefined
+  if (Number.isNaN(milliseconds)) return 0
   return Math.min(Math.max(milliseconds, 0), longestRetryAfterMilliseconds)
 }
 

@@ -23,7 +23,7 @@ export type WebPushTarget = { kind: 'web_push'; subscription: WebPushSubscriptio
 export type PushTarget = FcmTarget | WebPushTarget
 
 /** Hands a message to the push service of a device. `gone`: the device can never be reached by this token again.
- *  @throws PushPostponed when it is worth trying again · PushRefused when it is not */
+ *  @throws RetryLater when the service is busy, broken or away · PushRefused for every other failure */
 export type PushDriver<Target extends PushTarget> = (
   target: Target,
   message: PushMessage,
@@ -31,17 +31,6 @@ export type PushDriver<Target extends PushTarget> = (
 ) => Promise<'delivered' | 'gone'>
 
 export type Pusher = ReturnType<typeof createPusher>
-
-/** The push service cannot take the message now, or could not be reached. */
-export class PushPostponed extends Error {
-  /** How long the service asks to be left alone. */
-  readonly retryAfterMilliseconds: number | undefined
-
-  constructor(message: string, options: { retryAfterMilliseconds?: number; cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
-    this.retryAfterMilliseconds = options.retryAfterMilliseconds
-  }
-}
 
 /** The push service does not want this message. The token stays: nothing is wrong with it. */
 export class PushRefused extends Error {}

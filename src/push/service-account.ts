@@ -1,9 +1,9 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
+import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
 import { parseJson } from '../lib/fields.ts'
 import { post } from './post.ts'
-import { PushPostponed } from './pusher.ts'
 
 /** Who we are to Google. */
 export type ServiceAccount = {
@@ -74,7 +74,7 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
     const { host, status, text } = answer
     const grant = parseJson(Grant, text)
     // Choice: also when the account itself is refused, as the operator can mend that.
-    if (!grant) throw new PushPostponed(`${host} granted no access token (${status})`)
+    if (!grant) throw new RetryLater(`${host} granted no access token (${status})`, 0)
     const { access_token: token, expires_in } = grant
     held = { token, freshUntil: clock.now() + expires_in * 1_000 - spareMilliseconds }
     return token

@@ -8,7 +8,6 @@ import { renderDigest } from '../../mail/templates.ts'
 import {
   type Pusher,
   type PushMessage,
-  PushPostponed,
   PushRefused,
   type PushTarget,
   targetOf,
@@ -70,17 +69,13 @@ export function createPushJobs(core: Core, parts: Parts): Pick<JobHandlers, Push
     const target = targetOf(token.token, token.platform)
     const outcome = await bulkheads[kind](serviceOf(target), () =>
       pusher(target, message, signal),
-    ).catch(retryLater)
+    ).catch(dropRefused)
     if (outcome === 'gone') await write(() => pushTokenStore.delete(token.id))
     return typeof outcome === 'object' ? outcome : undefined
   }
 
   // Choice: what a push service refuses is over, as trying again would not mend it.
-  function retryLater(error: unknown) {
-    if (error instanceof PushPostponed) {
-      const { message, retryAfterMilliseconds = 0 } = error
-      throw new RetryLater(message, retryAfterMilliseconds, { cause: error })
-    }
+  function dropRefused(error: unknown) {
     if (!(error instanceof PushRefused)) throw error
     log.debug('a push was refused', { reason: error.message })
     return undefined
@@ -160,7 +155,7 @@ export function createBulkhead() {
       state.isSlow = false
       return outcome
     } catch (error) {
-      state.isSlow = error instanceof PushPostponed
+      state.isSlow = error instanceof RetryLater
       throw error
     } finally {
       state.running--
