@@ -3,6 +3,7 @@ import { type BrowserContext, chromium } from 'playwright-core'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { type ServerProcess, startServer } from './support/process.ts'
+import { waitFor } from './support/wait.ts'
 
 const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome')
 const switches = [
@@ -115,8 +116,10 @@ describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
   test('the first admin is made with the link that the start printed', async () => {
     await using all = await startAll()
     const { server, browser } = all
-    while (!server.output().includes('#token=')) await Bun.sleep(10)
-    const link = /http\S+\/set-up#token=[\w-]+/.exec(server.output())?.[0] ?? ''
+    const [link] = await waitFor(
+      () => /http\S+\/set-up#token=[\w-]+/.exec(server.output()),
+      'the link',
+    )
     const { page, complaints } = await visit(browser, link)
     await page.getByLabel('E-mail address').fill('ops@example.com')
     await page.getByLabel('New password').fill('correct horse')

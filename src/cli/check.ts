@@ -1,15 +1,14 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
-import { type Connection, databaseFile, openToInspect } from '../db/open.ts'
 import { migrations } from '../db/migrations.ts'
+import { type Connection, databaseFile, openToInspect } from '../db/open.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/start-error.ts'
 import { trySmtp } from '../mail/smtp.ts'
 import { tryServiceAccount } from '../push/service-account.ts'
-import type { Terminal } from './terminal.ts'
-import { refuseArguments } from './usage.ts'
+import { refuseArguments, type Terminal } from './terminal.ts'
 
 const leastFreeBytes = 256 * 1_024 * 1_024
 
