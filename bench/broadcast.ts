@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Channel, type Client, createClient } from '../src/client/client.ts'
+import { type Channel, type Client, createClient } from '../client/client.ts'
 import { addFollowers } from '../test/support/audience.ts'
-import { startBenchServer } from './server.ts'
+import { percentile, startPinned } from './measure.ts'
 
 /** `bun run bench:broadcast`: what others notice while a broadcast goes out. Pairs of people talk at a steady pace over
  *  their sockets; a prober asks for /healthz without pause: its longest wait bounds the longest stop of the loop. */
@@ -27,20 +27,16 @@ const password = 'correct horse battery'
 const directory = mkdtempSync(join(tmpdir(), 'hostline-broadcast-'))
 try {
   await makeHost()
-  const server = await startBenchServer(directory)
-  try {
-    await measure(server.base)
-  } finally {
-    await server.stop()
-  }
+  await using server = await startPinned('hostline', { dataDir: directory })
+  await measure(server.base)
 } finally {
   rmSync(directory, { recursive: true })
 }
 
 async function makeHost() {
-  const server = await startBenchServer(directory)
+  const server = await startPinned('hostline', { dataDir: directory })
   const { id } = await enter(server.base, 'host').registered
-  await server.stop()
+  await server.kill('SIGTERM')
   using sqlite = new Database(join(directory, 'hostline.db'))
   sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [id])
   addFollowers(sqlite, id, followers)
@@ -122,9 +118,11 @@ async function completed(host: Client, id: string) {
 type Summary = ReturnType<typeof summary>
 
 function summary(sends: number[], probes: number[]) {
-  const sorted = sends.toSorted((a, b) => a - b)
-  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? 0
-  return { p50: at(0.5), p99: at(0.99), longest: Math.max(...probes) }
+  return {
+    p50: percentile(sends, 0.5),
+    p99: percentile(sends, 0.99),
+    longest: Math.max(...probes),
+  }
 }
 
 function tell(before: Summary, during: Summary, tookSeconds: number) {

@@ -3,11 +3,11 @@ import { fdatasync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ServerWebSocket } from 'bun'
 
-/** The floor: what the same inserts, batches and syncs cost on this machine with nothing around them. No framework,
- *  no accounts, no limits, no validation: bare Bun.serve and bun:sqlite. Users are numbers, 2n talks with 2n + 1. */
+/** The floor: what the same inserts, batches, syncs and pages cost on this machine with nothing around them. No
+ *  framework, no accounts, no limits, no validation: bare Bun.serve and bun:sqlite. Users are numbers, 2n talks with
+ *  2n + 1. */
 
-const [directory = '.', portText = '0'] = process.argv.slice(2)
-const path = join(directory, 'floor.db')
+const path = join(process.env['DATA_DIR'] ?? '.', 'floor.db')
 const sqlite = new Database(path, { create: true })
 sqlite.run('PRAGMA journal_mode = WAL')
 sqlite.run('PRAGMA synchronous = NORMAL')
@@ -16,7 +16,8 @@ sqlite.run(`CREATE TABLE participants (user_id TEXT, conversation_id TEXT, unrea
   last_activity_at INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (user_id, conversation_id)) WITHOUT ROWID`)
 sqlite.run('CREATE INDEX inbox ON participants (user_id, last_activity_at, conversation_id)')
 sqlite.run(`CREATE TABLE messages (conversation_id TEXT, seq INTEGER, id TEXT, sender_id TEXT, type TEXT, body TEXT,
-  created_at INTEGER, PRIMARY KEY (conversation_id, seq)) WITHOUT ROWID`)
+  file_url TEXT, file_name TEXT, file_size INTEGER, file_type TEXT, created_at INTEGER,
+  PRIMARY KEY (conversation_id, seq)) WITHOUT ROWID`)
 
 const begin = sqlite.prepare('BEGIN IMMEDIATE')
 const commit = sqlite.prepare('COMMIT')
@@ -30,12 +31,19 @@ const touch = sqlite.prepare(
   `UPDATE participants SET last_activity_at = ?, unread_count = unread_count + (user_id <> ?)
    WHERE user_id IN (?, ?) AND conversation_id = ?`,
 )
+const lastSeq = sqlite.prepare<{ last_seq: number }, [string]>(
+  'SELECT last_seq FROM conversations WHERE id = ?',
+)
+const list = sqlite.prepare<{ created_at: number }, [string, number, number]>(
+  `SELECT id, conversation_id, sender_id, body, type, file_url, file_name, file_size, file_type, created_at
+   FROM messages WHERE conversation_id = ? AND seq > ? AND seq <= ? ORDER BY seq DESC`,
+)
 for (let user = 0; user < 256; user += 2) {
   const id = conversationOf(user)
   sqlite.run('INSERT INTO conversations (id) VALUES (?)', [id])
   for (const own of [user, user + 1]) {
     sqlite.run('INSERT INTO participants (user_id, conversation_id) VALUES (?, ?)', [
-      String(own),
+      userId(own),
       id,
     ])
   }
@@ -43,7 +51,11 @@ for (let user = 0; user < 256; user += 2) {
 const wal = openSync(`${path}-wal`, 'r+')
 
 function conversationOf(user: number) {
-  return `C${String(user).padStart(25, '0')}`
+  return `C${String(user - (user % 2)).padStart(25, '0')}`
+}
+
+function userId(user: number) {
+  return String(user).padStart(26, '0')
 }
 
 type Data = { user: number }
@@ -74,17 +86,17 @@ function flush() {
 }
 
 function store({ user, body }: Task): string {
-  const low = user - (user % 2)
-  const conversation = conversationOf(low)
+  const conversation = conversationOf(user)
   const seq = next.get(conversation)?.last_seq ?? 0
   const now = Date.now()
   const id = String(++counter).padStart(26, '0')
-  insert.run(conversation, seq, id, String(user), body, now)
-  touch.run(now, String(user), String(low), String(low + 1), conversation)
+  const sender = userId(user)
+  insert.run(conversation, seq, id, sender, body, now)
+  touch.run(now, sender, sender, userId(user ^ 1), conversation)
   const message = {
     id,
     conversation_id: conversation,
-    sender_id: String(user),
+    sender_id: sender,
     body,
     created_at: now,
   }
@@ -97,9 +109,8 @@ function sync() {
   unsynced = []
   fdatasync(wal, () => {
     for (const { user, frame, done } of covered) {
-      const low = user - (user % 2)
-      sockets.get(low)?.send(frame)
-      sockets.get(low + 1)?.send(frame)
+      sockets.get(user)?.send(frame)
+      sockets.get(user ^ 1)?.send(frame)
       done(frame)
     }
     syncing = false
@@ -107,15 +118,32 @@ function sync() {
   })
 }
 
+/** The newest page of messages, as the service answers it. */
+function page(user: number, perPage: number) {
+  const conversation = conversationOf(user)
+  const total = lastSeq.get(conversation)?.last_seq ?? 0
+  const data = list.all(conversation, total - perPage, total).map((row) => ({
+    ...row,
+    created_at: new Date(row.created_at).toISOString(),
+  }))
+  const pagination = { page: 1, per_page: perPage, total, total_pages: Math.ceil(total / perPage) }
+  return { success: true, data, pagination }
+}
+
 const server = Bun.serve<Data>({
-  port: Number(portText),
+  hostname: '127.0.0.1',
+  port: 0,
   async fetch(request, self) {
     const url = new URL(request.url)
-    const user = Number(url.searchParams.get('user'))
-    if (url.pathname === '/ws') {
+    const [, resource, id] = url.pathname.split('/')
+    const user = Number(id)
+    if (resource === 'ws') {
       return self.upgrade(request, { data: { user } })
         ? undefined
         : new Response(null, { status: 400 })
+    }
+    if (request.method === 'GET') {
+      return Response.json(page(user, Number(url.searchParams.get('per_page'))))
     }
     const { body } = (await request.json()) as { body: string }
     return new Promise((resolve) => {
@@ -128,4 +156,4 @@ const server = Bun.serve<Data>({
     close: (socket) => void sockets.delete(socket.data.user),
   },
 })
-console.log(JSON.stringify({ port: server.port }))
+console.log(`listens on 127.0.0.1:${server.port}`)

@@ -1,145 +1,152 @@
-import { readFileSync } from 'node:fs'
-import { floorPairs, hostlinePairs, type Pair } from './targets.ts'
+import { call } from '../test/support/process.ts'
+import { cpuMicroseconds, percentile, rssMegabytes, type Target } from './measure.ts'
 
-/** The load generator, a process of its own: N senders in a closed loop for some seconds. A message counts when its
- *  sender has the acknowledgement and both users' sockets have it. Prints one line of JSON. */
+/** The load generator, a process of its own: people in closed loops for some seconds. A message counts when its sender
+ *  has the acknowledgement and both users' sockets have it. Prints one line of JSON, a `Result`. */
 
-type Order = {
-  target: 'floor' | 'hostline'
-  base: string
-  serverPid: number
-  transport: 'socket' | 'rest'
-  senders: number
-  seconds: number
-  /** Readers that ask for a page of messages in a closed loop, beside the senders. */
-  readers: number
-  /** People who log in, again and again, all at once. */
-  logins: number
+export type Load = {
+  transport?: 'socket' | 'rest'
+  senders?: number
+  /** Who ask for a page of 50 messages, beside the senders. */
+  readers?: number
+  /** Who log in, again and again, all at once. */
+  logins?: number
+}
+export type Order = Load & { target: Target; base: string; serverPid: number; seconds: number }
+/** Times in ms, `cpu` in µs of the server for each: only where it did nothing else. */
+export type Series = { rate: number; p50: number; p99: number; cpu: number | null }
+export type Result = { sends: Series | null; reads: Series | null; rssMegabytes: number }
+
+/** A sender and the person they talk with. */
+type Pair = {
+  socketUrls: [own: string, theirs: string]
+  messagesUrl: string
+  headers: Record<string, string>
+  frame: string
 }
 
-const order = JSON.parse(process.argv[2] ?? '{}') as Order
-const { target, base, transport, senders, seconds, readers, logins } = order
-const pairs =
-  target === 'floor' ? floorPairs(base, senders) : await hostlinePairs(base, Math.max(senders, 1))
 const warmUpMilliseconds = 1_000
-const settleMilliseconds = 500
-const latencies: number[] = []
-const reads: number[] = []
-let entered = 0
-let counting = false
-let stopped = false
+const body = 'a message of the usual length, as people write them all day'
+const json = { 'content-type': 'application/json' }
 
-if (readers > 0) await fillPage(pairs)
-const loops = [
-  ...pairs.slice(0, senders).map(talk),
-  ...Array.from({ length: readers }, (_, n) => readLoop(n)),
-  ...Array.from({ length: logins }, loginLoop),
-  ...Array.from({ length: logins }, loginLoop),
-]
+const order = JSON.parse(process.argv[2] ?? '{}') as Order
+const { target, base, serverPid, seconds } = order
+const { transport = 'rest', senders = 0, readers = 0, logins = 0 } = order
+const sendTimes: number[] = []
+const readTimes: number[] = []
+let isCounting = false
+
+const pairOf = target === 'floor' ? floorPair : hostlinePair
+const pairs = await Promise.all(Array.from({ length: senders }, (_, n) => pairOf(n)))
+const first = pairs[0] ?? (await pairOf(0))
+if (readers > 0) for (let n = 0; n < 50; n++) await post(first)
+for (const pair of pairs) void talk(pair)
+for (let n = 0; n < readers; n++) void read(first)
+for (let n = 0; n < logins; n++) void logIn()
 await Bun.sleep(warmUpMilliseconds)
-const cpuBefore = cpuMicroseconds()
+const cpuBefore = cpuMicroseconds(serverPid)
 const startedAt = performance.now()
-counting = true
+isCounting = true
 await Bun.sleep(seconds * 1_000)
-counting = false
-const elapsed = (performance.now() - startedAt) / 1_000
-const cpu = cpuMicroseconds() - cpuBefore
-stopped = true
-await Promise.race([Promise.all(loops), Bun.sleep(settleMilliseconds)])
+isCounting = false
+const elapsedSeconds = (performance.now() - startedAt) / 1_000
+const cpu = cpuMicroseconds(serverPid) - cpuBefore
 
-console.log(
-  JSON.stringify({
-    messagesPerSecond: Math.round(latencies.length / elapsed),
-    p50: percentile(latencies, 0.5),
-    p99: percentile(latencies, 0.99),
-    cpuPerMessage: Math.round(cpu / Math.max(1, latencies.length)),
-    pagesPerSecond: Math.round(reads.length / elapsed),
-    readP50: percentile(reads, 0.5),
-    readP99: percentile(reads, 0.99),
-    cpuPerPage: Math.round(cpu / Math.max(1, reads.length)),
-    loginsPerSecond: Math.round(entered / elapsed),
-    rssMegabytes: rssMegabytes(),
-  }),
-)
+const result: Result = {
+  sends: senders > 0 ? series(sendTimes, readers + logins) : null,
+  reads: readers > 0 ? series(readTimes, senders + logins) : null,
+  rssMegabytes: rssMegabytes(serverPid),
+}
+console.log(JSON.stringify(result))
 process.exit(0)
 
-async function talk({ sender, recipient }: Pair) {
-  let arrived = { own: 0, theirs: 0 }
+function series(times: number[], others: number): Series {
+  return {
+    rate: times.length / elapsedSeconds,
+    p50: percentile(times, 0.5),
+    p99: percentile(times, 0.99),
+    cpu: others > 0 ? null : cpu / times.length,
+  }
+}
+
+async function talk(pair: Pair) {
+  const missing = new Set<string>()
   let wake = () => {}
-  const listen = async (url: string, count: () => void) => {
+  const open = async (url: string) => {
     const socket = new WebSocket(url)
     socket.onmessage = ({ data }) => {
       if (!String(data).includes('"new_message"')) throw new Error(String(data))
-      count()
-      wake()
+      missing.delete(url)
+      if (missing.size === 0) wake()
     }
     await new Promise((resolve) => (socket.onopen = resolve))
     return socket
   }
-  const own = await listen(sender.socketUrl, () => arrived.own++)
-  const theirs = await listen(recipient.socketUrl, () => arrived.theirs++)
-  const body = 'a message of the usual length, as people write them all day'
-  while (!stopped) {
-    arrived = { own: 0, theirs: 0 }
+  const [own, theirs] = pair.socketUrls
+  const socket = await open(own)
+  await open(theirs)
+  while (true) {
+    missing.add(own).add(theirs)
+    const arrived = new Promise<void>((resolve) => (wake = resolve))
     const sentAt = performance.now()
-    if (transport === 'socket') own.send(sender.frame(body))
-    else await post(sender.sendUrl, sender.headers, body)
-    while (arrived.own === 0 || arrived.theirs === 0) {
-      await new Promise<void>((resolve) => (wake = resolve))
-    }
-    if (counting) latencies.push(performance.now() - sentAt)
+    if (transport === 'socket') socket.send(pair.frame)
+    else await post(pair)
+    await arrived
+    if (isCounting) sendTimes.push(performance.now() - sentAt)
   }
-  own.close()
-  theirs.close()
 }
 
-async function post(url: string, headers: Record<string, string>, body: string) {
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ body }) })
-  if (answer.status !== 201) throw new Error(`a send answered ${answer.status}`)
+function post({ messagesUrl, headers }: Pair) {
+  return ask(messagesUrl, 201, { method: 'POST', headers, body: JSON.stringify({ body }) })
+}
+
+async function read({ messagesUrl, headers }: Pair) {
+  while (true) {
+    const askedAt = performance.now()
+    await ask(`${messagesUrl}?per_page=50`, 200, { headers })
+    if (isCounting) readTimes.push(performance.now() - askedAt)
+  }
+}
+
+async function logIn() {
+  const request = { method: 'POST', headers: json, body: JSON.stringify(account('a0')) }
+  while (true) await ask(`${base}/v1/auth/login`, 200, request)
+}
+
+async function ask(url: string, status: number, request: RequestInit) {
+  const answer = await fetch(url, request)
+  if (answer.status !== status) throw new Error(`${url} answered ${answer.status}`)
   await answer.arrayBuffer()
 }
 
-async function loginLoop() {
-  const body = JSON.stringify({ email: 'a0@bench.example', password: 'correct horse battery' })
-  while (!stopped) {
-    const headers = { 'content-type': 'application/json' }
-    const answer = await fetch(`${base}/v1/auth/login`, { method: 'POST', headers, body })
-    await answer.arrayBuffer()
-    if (counting && answer.status === 200) entered++
+/** On the floor server, which knows nobody. */
+function floorPair(n: number): Pair {
+  const socketUrl = `${base.replace('http', 'ws')}/ws/`
+  return {
+    socketUrls: [`${socketUrl}${2 * n}`, `${socketUrl}${2 * n + 1}`],
+    messagesUrl: `${base}/messages/${2 * n}`,
+    headers: json,
+    frame: JSON.stringify({ type: 'message', body }),
   }
 }
 
-async function fillPage([first]: Pair[]) {
-  if (!first) return
-  for (let n = 0; n < 50; n++)
-    await post(first.sender.sendUrl, first.sender.headers, `message ${n}`)
-}
-
-async function readLoop(n: number) {
-  const pair = pairs[n % Math.max(1, Math.min(senders, pairs.length))] ?? pairs[0]
-  if (!pair) return
-  const url = `${(senders > 0 ? pair : (pairs[0] ?? pair)).sender.sendUrl}?per_page=50`
-  while (!stopped) {
-    const askedAt = performance.now()
-    const answer = await fetch(url, { headers: pair.sender.headers })
-    if (answer.status !== 200) throw new Error(`a page answered ${answer.status}`)
-    await answer.arrayBuffer()
-    if (counting) reads.push(performance.now() - askedAt)
+/** Registers the two and opens their conversation. */
+async function hostlinePair(n: number): Promise<Pair> {
+  const register = async (name: string) =>
+    (await call(base, 'POST', '/v1/auth/register', { body: account(name) })).body
+  const [a, b] = await Promise.all([register(`a${n}`), register(`b${n}`)])
+  const token = a.access_token
+  const request = { token, body: { user_id: b.user.id } }
+  const { id } = (await call(base, 'POST', '/v1/chat/conversations', request)).body
+  const socketUrl = `${base.replace('http', 'ws')}/v1/chat/ws?token=`
+  return {
+    socketUrls: [socketUrl + token, socketUrl + b.access_token],
+    messagesUrl: `${base}/v1/chat/conversations/${id}/messages`,
+    headers: { ...json, authorization: `Bearer ${token}` },
+    frame: JSON.stringify({ type: 'message', conversation_id: id, body }),
   }
 }
 
-function percentile(values: number[], share: number) {
-  const sorted = values.toSorted((a, b) => a - b)
-  return Number((sorted[Math.floor(share * (sorted.length - 1))] ?? 0).toFixed(2))
-}
-
-function cpuMicroseconds() {
-  const [, rest = ''] = readFileSync(`/proc/${order.serverPid}/stat`, 'utf8').split(') ')
-  const fields = rest.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10_000 // clock ticks of 10 ms
-}
-
-function rssMegabytes() {
-  const status = readFileSync(`/proc/${order.serverPid}/status`, 'utf8')
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024)
+function account(name: string) {
+  return { email: `${name}@bench.example`, password: 'correct horse battery' }
 }

@@ -1,161 +1,148 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { hostlineCommand, pin, startProcess } from './server.ts'
+import type { Load, Order, Result, Series } from './load.ts'
+import { type Figure, type Goal, median, pin, startPinned, type Target } from './measure.ts'
+import { measureStart } from './start.ts'
 
-/** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another. */
+/** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another; then what
+ *  that says about the goals: it ends with 1 when one is missed. */
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '4' },
     senders: { type: 'string', default: '32' },
     rounds: { type: 'string', default: '2' },
+    /** Only the cases whose name has this in it. */
+    only: { type: 'string', default: '' },
   },
 })
-const seconds = Number(values.seconds)
 const senders = Number(values.senders)
-const shim = await buildShim()
 
-type Target = 'floor' | 'hostline'
-type Case = {
+const measures = ['rate', 'cpu', 'p99'] as const
+type Measure = (typeof measures)[number]
+type Case = Load & {
   name: string
-  target: Target
-  transport: 'socket' | 'rest'
-  senders: number
-  readers: number
-  logins?: number
-  syncMs: number
+  /** How much longer each sync takes. */
+  syncMs?: number
+  /** Of the ratios Hostline : floor; a case without them runs without the floor. */
+  goals?: { [measure in Measure]?: Goal }
+  /** Of Hostline alone. */
+  own?: { what: string; of: (result: Result) => number | undefined; goal: Goal }
 }
-type Result = Record<
-  | 'messagesPerSecond'
-  | 'p50'
-  | 'p99'
-  | 'cpuPerMessage'
-  | 'pagesPerSecond'
-  | 'readP50'
-  | 'readP99'
-  | 'cpuPerPage'
-  | 'rssMegabytes'
-  // The log never shrinks while it is in use: its size at the end is the largest.
-  | 'logMegabytes',
-  number
->
 
-const cases: Case[] = []
-for (let round = 0; round < Number(values.rounds); round++) {
-  for (const transport of ['socket', 'rest'] as const) {
-    for (const target of ['floor', 'hostline'] as const) {
-      cases.push({
-        name: `${transport}, ${senders} senders`,
-        target,
-        transport,
-        senders,
-        readers: 0,
-        syncMs: 0,
-      })
-    }
-  }
-}
-for (const target of ['floor', 'hostline'] as const) {
-  cases.push({
-    name: 'socket, sync + 2 ms',
-    target,
-    transport: 'socket',
+const socket = { transport: 'socket', senders } as const
+const cases: Case[] = [
+  {
+    name: `socket, ${senders} senders`,
+    ...socket,
+    goals: { rate: ['≥', 0.75], cpu: ['≤', 1.5], p99: ['≤', 2] },
+    own: { what: 'RSS, MB', of: ({ rssMegabytes }) => rssMegabytes, goal: ['≤', 130] },
+  },
+  {
+    name: `rest, ${senders} senders`,
     senders,
-    readers: 0,
-    syncMs: 2,
-  })
-}
-cases.push({
-  name: 'socket + 1 reader, sync 20 ms',
-  target: 'hostline',
-  transport: 'socket',
-  senders,
-  readers: 1,
-  syncMs: 20,
-})
-cases.push({
-  name: 'pages of 50, 16 readers',
-  target: 'hostline',
-  transport: 'rest',
-  senders: 0,
-  readers: 16,
-  syncMs: 0,
-})
-cases.push({
-  name: '200 logins at once + 4 readers',
-  target: 'hostline',
-  transport: 'rest',
-  senders: 0,
-  readers: 4,
-  logins: 200,
-  syncMs: 0,
-})
+    goals: { rate: ['≥', 0.6], cpu: ['≤', 1.9], p99: ['≤', 2] },
+  },
+  { name: 'pages of 50, 16 readers', readers: 16, goals: { rate: ['≥', 0.6] } },
+  { ...socket, name: 'socket, sync + 2 ms', syncMs: 2, goals: { rate: ['≥', 0.9] } },
+  {
+    name: 'socket + 1 reader, sync 20 ms',
+    ...socket,
+    readers: 1,
+    syncMs: 20,
+    own: { what: 'p99 of reads, ms', of: ({ reads }) => reads?.p99, goal: ['≤', 3] },
+  },
+  { name: '200 logins at once + 4 readers', readers: 4, logins: 200 },
+]
 
-console.log(
-  '| case | server | messages/s | p50 / p99 ms | CPU µs/message | pages/s | p50 / p99 ms | RSS MB | log MB |',
-)
-console.log('|---|---|---|---|---|---|---|---|---|')
-for (const one of cases) {
-  if (one.syncMs > 0 && !shim) continue
-  console.log(row(one, await measure(one)))
-}
-if (shim) rmSync(dirname(shim), { recursive: true })
-else console.log('no C compiler here: the cases with a slow disk were left out')
-
-function row({ name, target, senders, readers }: Case, r: Result) {
-  const sent =
-    senders > 0 ? [r.messagesPerSecond, `${r.p50} / ${r.p99}`, r.cpuPerMessage] : ['', '', '']
-  const read = readers > 0 ? [r.pagesPerSecond, `${r.readP50} / ${r.readP99}`] : ['', '']
-  return `| ${[name, target, ...sent, ...read, r.rssMegabytes, r.logMegabytes].join(' | ')} |`
+const workshop = mkdtempSync(join(tmpdir(), 'hostline-bench-'))
+const slowSync = join(workshop, 'slow-sync.so')
+const source = join(import.meta.dir, 'slow-sync.c')
+const canSlow =
+  Bun.which('gcc') !== null &&
+  Bun.spawnSync(['gcc', '-shared', '-fPIC', '-O2', '-o', slowSync, source]).success
+if (!canSlow) console.log('no C compiler here: the cases with a slow disk are left out\n')
+try {
+  const figures = await measureCases()
+  if ('start'.includes(values.only)) figures.push(...(await measureStart(workshop)))
+  console.log('\n| Hostline : floor, unless a unit is named | | goal | |\n|---|---|---|---|')
+  for (const figure of figures) console.log(row(figure))
+  if (figures.some(isMissed)) process.exitCode = 1
+} finally {
+  rmSync(workshop, { recursive: true })
 }
 
-async function measure(one: Case): Promise<Result> {
-  const directory = mkdtempSync(join(tmpdir(), 'hostline-bench-'))
-  const server = await startProcess(command(one.target, directory), {
-    DATA_DIR: directory,
-    ...(one.syncMs > 0 && { LD_PRELOAD: shim ?? '', SLOW_SYNC_MS: String(one.syncMs) }),
-  })
-  try {
-    const order = {
-      logins: 0,
-      ...one,
-      base: server.base,
-      serverPid: server.pid,
-      seconds,
+/** @returns what the medians of all rounds say */
+async function measureCases(): Promise<Figure[]> {
+  const measured = cases
+    .filter(({ name, syncMs = 0 }) => name.includes(values.only) && (canSlow || syncMs === 0))
+    .map((one) => ({ one, floor: [] as Result[], hostline: [] as Result[] }))
+  const columns = ['messages/s', 'pages/s'].map((rate) => `${rate} | p50 / p99 ms | CPU µs each`)
+  console.log(`| case | server | ${columns.join(' | ')} | RSS MB | WAL MB |`)
+  console.log('|---|---|---|---|---|---|---|---|---|---|')
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const { one, floor, hostline } of measured) {
+      if (one.goals) floor.push(await measure(one, 'floor'))
+      hostline.push(await measure(one, 'hostline'))
     }
-    const load = Bun.spawn(
-      [...pin(1), 'bun', join(import.meta.dir, 'load.ts'), JSON.stringify(order)],
-      {
-        // The runtime's own bound on requests at once would make readers wait in the client.
-        env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '4096' },
-        stdout: 'pipe',
-        stderr: 'inherit',
-      },
-    )
-    const result = JSON.parse(await new Response(load.stdout).text()) as Omit<
-      Result,
-      'logMegabytes'
-    >
-    const log = join(directory, one.target === 'floor' ? 'floor.db-wal' : 'hostline.db-wal')
-    return { ...result, logMegabytes: Math.round(statSync(log).size / 1_048_576) }
-  } finally {
-    await server.stop()
-    rmSync(directory, { recursive: true })
   }
+  return measured.flatMap(({ one, floor, hostline }) => compare(one, floor, hostline))
 }
 
-function command(target: Target, directory: string) {
-  return target === 'floor'
-    ? ['bun', join(import.meta.dir, 'floor.ts'), directory]
-    : hostlineCommand
+async function measure(one: Case, target: Target): Promise<Result> {
+  const dataDir = mkdtempSync(join(workshop, `${target}-`))
+  const { name, syncMs = 0, goals, own, ...load } = one
+  const slow = syncMs > 0 && { LD_PRELOAD: slowSync, SLOW_SYNC_MS: String(syncMs) }
+  await using server = await startPinned(target, { dataDir, environment: { ...slow } })
+  const result = await runLoad({ ...load, target, base: server.base, serverPid: server.pid })
+  // The WAL never shrinks while it is in use: its size at the end is the largest.
+  const walMegabytes = statSync(join(dataDir, `${target}.db-wal`)).size / 1_048_576
+  const cells = [...cellsOf(result.sends), ...cellsOf(result.reads)]
+  const sizes = [result.rssMegabytes, walMegabytes].map((size) => size.toFixed())
+  console.log(`| ${[name, target, ...cells, ...sizes].join(' | ')} |`)
+  return result
 }
 
-async function buildShim(): Promise<string | undefined> {
-  if (!Bun.which('gcc')) return undefined
-  const path = join(mkdtempSync(join(tmpdir(), 'hostline-shim-')), 'slow-sync.so')
-  const source = join(import.meta.dir, 'slow-sync.c')
-  const { exitCode } = Bun.spawnSync(['gcc', '-shared', '-fPIC', '-O2', '-o', path, source])
-  return exitCode === 0 ? path : undefined
+async function runLoad(of: Omit<Order, 'seconds'>): Promise<Result> {
+  const order = JSON.stringify({ ...of, seconds: Number(values.seconds) })
+  const load = Bun.spawn([...pin(1), 'bun', join(import.meta.dir, 'load.ts'), order], {
+    // The runtime's own bound on requests at once would make readers wait in the client.
+    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '4096' },
+    stderr: 'inherit',
+  })
+  const text = await load.stdout.text()
+  if ((await load.exited) !== 0) throw new Error('the load generator failed')
+  return JSON.parse(text) as Result
+}
+
+function cellsOf(series: Series | null): string[] {
+  if (!series) return ['', '', '']
+  const { rate, p50, p99, cpu } = series
+  return [rate.toFixed(), `${p50.toFixed(2)} / ${p99.toFixed(2)}`, cpu?.toFixed() ?? '']
+}
+
+function compare({ name, goals, own }: Case, floor: Result[], hostline: Result[]): Figure[] {
+  const middle = (results: Result[], measure: Measure) =>
+    median(results.map(({ sends, reads }) => (sends ?? reads)?.[measure] ?? Number.NaN))
+  const figures = (goals ? measures : []).map((measure): Figure => {
+    const value = middle(hostline, measure) / middle(floor, measure)
+    return { what: `${name}: ${measure}`, value, goal: goals?.[measure] }
+  })
+  if (!own) return figures
+  const value = median(hostline.map((result) => own.of(result) ?? Number.NaN))
+  return [...figures, { what: `${name}: ${own.what}`, value, goal: own.goal }]
+}
+
+function row(figure: Figure): string {
+  const { what, value, goal } = figure
+  const cells = goal ? [goal.join(' '), isMissed(figure) ? 'MISSED' : 'ok'] : ['', '']
+  return `| ${[what, value.toFixed(2), ...cells].join(' | ')} |`
+}
+
+function isMissed({ value, goal }: Figure): boolean {
+  if (!goal) return false
+  const [direction, bound] = goal
+  return !(direction === '≥' ? value >= bound : value <= bound)
 }

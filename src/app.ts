@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Core, Module } from './core.ts'
 import { describeChannel } from './http/asyncapi.ts'
-import { readJson } from './http/body.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { describeApi } from './http/openapi.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
@@ -16,7 +15,7 @@ import { descriptionRoute, webRoutes } from './web/routes.ts'
 type AppOptions = {
   modules: readonly Module[]
   channel: Channel
-  pipeline: Omit<PipelineOptions, 'findRoute' | 'noteRoute'>
+  pipeline: Omit<PipelineOptions, 'findRoute' | 'noteRoute' | 'peerOf'>
   metrics: Metrics
   /** Whether requests are welcome: the database can be written and nobody is shutting down. */
   isReady: () => Promise<boolean>
@@ -60,11 +59,12 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     .onRequest(
       createPipeline({
         ...options.pipeline,
+        peerOf: (request) => app.server?.requestIP(request)?.address,
         noteRoute: metrics.requests.noteRoute,
         findRoute: (method, path) => findRoute(method, path),
       }),
     )
-    .onParse(({ request, context }) => readJson(request, context.bufferedBody, context.reauthorize))
+    .onParse((hook) => (hook as { body?: unknown }).body ?? null)
     .use(routes)
   findRoute = createRouteFinder(app)
   return app

@@ -16,8 +16,8 @@ import {
   trueOrFalse,
   wholeNumber,
 } from './config-values.ts'
+import { StartError } from './lib/errors.ts'
 import { logLevels } from './lib/log.ts'
-import { StartError } from './lib/start-error.ts'
 import { publicPushServices } from './push/subscription.ts'
 
 /** An entry that has a default. `parse` throws a reason that completes "NAME must …". */

@@ -53,6 +53,7 @@ test('it has every frame, and each reference leads somewhere', async () => {
     'server_notifications_read',
     'server_pong',
     'server_read_receipt',
+    'server_resync',
     'server_ticket_created',
     'server_ticket_updated',
     'server_typing',

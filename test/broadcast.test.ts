@@ -42,7 +42,7 @@ const inbox = async (service: TestService, { token }: Person) =>
 function copies(sqlite: Database) {
   return sqlite
     .query(
-      'SELECT count(*) AS messages, count(DISTINCT recipient_id) AS people FROM messages WHERE broadcast_id IS NOT NULL',
+      'SELECT count(*) AS messages, count(DISTINCT conversation_id) AS people FROM messages WHERE broadcast_id IS NOT NULL',
     )
     .get()
 }

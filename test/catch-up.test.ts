@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readConfig } from '../src/config.ts'
 import { createIds } from '../src/lib/ids.ts'
 import { openService } from '../src/serve.ts'
+import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
 import { createRandom } from './support/random.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
@@ -203,6 +204,69 @@ describe('catching up over REST', () => {
       expect([status, Object.keys(body.error.details)]).toEqual([400, [query.split('=')[0] ?? '']])
     },
   )
+})
+
+describe('too much to catch up with', () => {
+  /** Adds messages straight to the database: there are too many to send. */
+  function addMessages(
+    { sqlite }: TestService,
+    conversationId: string,
+    from: Person,
+    count: number,
+  ) {
+    const newId = createIds({ now: Date.now, every: () => () => {} })
+    const insert = sqlite.prepare(
+      "INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at) VALUES (?, ?, ?, ?, 'text', 'x', 0)",
+    )
+    const ids = Array.from({ length: count }, newId)
+    sqlite.transaction(() => {
+      for (const [index, id] of ids.entries()) insert.run(conversationId, index + 1, id, from.id)
+      sqlite.run('UPDATE conversations SET last_seq = ? WHERE id = ?', [count, conversationId])
+      sqlite.run('UPDATE participants SET last_activity_id = ? WHERE conversation_id = ?', [
+        ids.at(-1) ?? '',
+        conversationId,
+      ])
+    })()
+    return ids
+  }
+
+  test('is a resync frame on the socket, before what comes live, and a 409 over REST', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const ids = addMessages(service, conversationId, a, 10_001)
+    const bob = await service.connect(b, `&since=${beginning}`)
+    await bob.next('resync')
+    const live = (await service.say(a, conversationId, 'live')).body.id
+    expect((await bob.next('new_message')).message.id).toBe(live)
+    await bob.settled()
+    expect(bob.frames).toEqual([])
+    const missed = async (since: string | undefined) =>
+      service.call('GET', `/v1/chat/messages?since=${since}&limit=100`, { token: b.token })
+    expect((await missed(beginning)).body.error.code).toBe('conflict')
+    expect((await missed(beginning)).status).toBe(409)
+    const rest = await missed(ids[9])
+    expect([rest.status, rest.body.data[0].id]).toEqual([200, ids[10]])
+  })
+
+  test('is more than a thousand conversations, too', async () => {
+    await using service = await startService()
+    const host = await service.register()
+    const fans = addFollowers(service.sqlite, host.id, 1_001)
+    const insert = service.sqlite.prepare(
+      'INSERT INTO conversations (id, user_a, user_b, created_at) VALUES (?, ?, ?, 0)',
+    )
+    const join = service.sqlite.prepare(
+      'INSERT INTO participants (user_id, conversation_id, other_user_id, last_activity_id) VALUES (?, ?, ?, ?)',
+    )
+    const path = `/v1/chat/messages?since=${beginning}`
+    const status = async () => (await service.call('GET', path, { token: host.token })).status
+    for (const [index, id] of fans.entries()) {
+      insert.run(id, ...([host.id, id].sort() as [string, string]))
+      join.run(host.id, id, id, id)
+      if (index === 999) expect(await status()).toBe(200)
+    }
+    expect(await status()).toBe(409)
+  })
 })
 
 describe('ids', () => {

@@ -2,8 +2,8 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { migrate, openForCommand, openForServer } from '../src/db/open.ts'
-import { migrations } from '../src/db/migrations.ts'
+import { migrate, migrations } from '../src/db/migrations.ts'
+import { openForCommand, openForServer } from '../src/db/open.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
@@ -13,7 +13,7 @@ const pragma = (sqlite: Database, name: string) =>
   Object.values(sqlite.query<Record<string, unknown>, []>(`PRAGMA ${name}`).get() ?? {})[0]
 
 describe('the file', () => {
-  test('is there for its owner alone, with its log', async () => {
+  test('is there for its owner alone, with its wal', async () => {
     await using service = await startService()
     await service.register()
     for (const name of ['hostline.db', 'hostline.db-wal', 'hostline.db-shm', 'hostline.lock']) {
@@ -95,7 +95,6 @@ describe('migrations', () => {
       'participants',
       'ticket_counts',
       'ticket_messages',
-      'timelines',
     ]
     expect(clustered.map(({ name }) => name)).toEqual(names)
   })

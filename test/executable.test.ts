@@ -52,11 +52,8 @@ test('two people register and talk over both transports, and all is there after 
   expect(readdirSync(cwd)).toEqual(['data'])
   expect(readdirSync(join(cwd, 'data')).sort()).toEqual(['hostline.db', 'hostline.lock'])
 
-  const startedAt = performance.now()
   await using second = await startServer({ command: [executable], cwd })
   expect((await call(second.base, 'GET', '/healthz')).status).toBe(200)
-  const milliseconds = Math.round(performance.now() - startedAt)
-  console.log(`from start to first answer on an existing database: ${milliseconds} ms`)
   const left = await allMessages(second.base, conversationId, a.token)
   expect(left.map(({ body }) => body)).toEqual(['by frame', 'by REST'])
   expect((await call(second.base, 'GET', '/v1/openapi.json')).status).toBe(200)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createMetrics } from '../src/metrics/metrics.ts'
+import { createMetrics } from '../src/metrics.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService, type TestService } from './support/service.ts'
 
@@ -68,7 +68,7 @@ describe('requests', () => {
     const series = (method: string, route: string, status: number) =>
       `{method="${method}",route="${route}",status="${status}"}`
     const pattern = '/v1/chat/conversations/:id/messages'
-    expect(readSeries(body, 'hostline_http_requests_total')).toEqual({
+    expect(readSeries(body, 'hostline_http_request_duration_seconds_count')).toEqual({
       [series('POST', '/v1/auth/register', 201)]: 3,
       [series('POST', '/v1/chat/conversations', 201)]: 1,
       [series('POST', pattern, 201)]: 1,
@@ -91,7 +91,7 @@ describe('requests', () => {
     await using service = await startService(listening)
     for (let n = 0; n < 50; n++) await service.call('GET', `/wp-admin/${n}`)
     for (const method of ['PROPFIND', 'MKCOL', 'LOCK']) await service.call(method, '/')
-    expect(await scrape(service, 'hostline_http_requests_total')).toEqual({
+    expect(await scrape(service, 'hostline_http_request_duration_seconds_count')).toEqual({
       '{method="GET",route="unknown",status="404"}': 50,
       '{method="other",route="unknown",status="404"}': 3,
     })
@@ -101,9 +101,9 @@ describe('requests', () => {
     await using service = await startService(listening)
     for (let n = 0; n < 7; n++) await service.call('GET', '/healthz')
     const duration = await scrape(service, 'hostline_http_request_duration_seconds')
-    expect(duration['_bucket{le="+Inf",method="GET",route="/healthz"}']).toBe(7)
-    expect(duration['_count{method="GET",route="/healthz"}']).toBe(7)
-    expect(duration['_sum{method="GET",route="/healthz"}']).toBeWithin(0.00001, 5)
+    expect(duration['_bucket{le="+Inf",method="GET",route="/healthz",status="200"}']).toBe(7)
+    expect(duration['_count{method="GET",route="/healthz",status="200"}']).toBe(7)
+    expect(duration['_sum{method="GET",route="/healthz",status="200"}']).toBeWithin(0.00001, 5)
   })
 
   test('go on beside those for the metrics', async () => {
@@ -114,7 +114,7 @@ describe('requests', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(25).fill(200))
     const total = await scrape(
       service,
-      'hostline_http_requests_total{method="GET",route="/healthz"',
+      'hostline_http_request_duration_seconds_count{method="GET",route="/healthz"',
     )
     expect(total).toEqual({ ',status="200"}': 20 })
   })
@@ -208,9 +208,9 @@ describe('storage', () => {
     expect(syncs).toBeWithin(1, commits + 1)
     expect(commitSeconds).toBeGreaterThan(0)
     expect(syncSeconds).toBeGreaterThan(0)
-    const { _bytes: database, _log_bytes: log } = await scrape(service, 'hostline_database')
+    const { _bytes: database, _wal_bytes: wal } = await scrape(service, 'hostline_database')
     expect(database).toBe(Bun.file(join(service.directory, 'hostline.db')).size)
-    expect(log).toBe(Bun.file(join(service.directory, 'hostline.db-wal')).size)
+    expect(wal).toBe(Bun.file(join(service.directory, 'hostline.db-wal')).size)
   })
 
   test('counts the commits that failed', async () => {

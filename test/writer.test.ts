@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCheckpointer } from '../src/db/checkpointer.ts'
 import { openForServer } from '../src/db/open.ts'
-import { openLogSync } from '../src/db/log-sync.ts'
+import { openWal } from '../src/db/storage.ts'
 import { createWriter, type WriterOptions } from '../src/db/writer.ts'
 import type { AppError } from '../src/lib/errors.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -19,11 +19,11 @@ function startWriter(options: Partial<WriterOptions> = {}) {
   const connection = openForServer(directory.path)
   const { sqlite } = connection
   sqlite.run('CREATE TABLE notes (text TEXT PRIMARY KEY)')
-  const logFile = openLogSync(connection.path)
+  const wal = openWal(connection.path)
   const fatal: unknown[] = []
   const writer = createWriter({
     sqlite,
-    sync: logFile.sync,
+    sync: wal.sync,
     onCommit: () => {},
     onFatal: (error) => fatal.push(error),
     log: silent,
@@ -42,7 +42,7 @@ function startWriter(options: Partial<WriterOptions> = {}) {
         .all()
         .map(({ text }) => text),
     async [Symbol.asyncDispose]() {
-      await logFile.close()
+      await wal.close()
       connection.close()
       directory[Symbol.dispose]()
     },
@@ -99,6 +99,54 @@ describe('group commit', () => {
     expect(db.notes()).toEqual(['before', 'after'])
   })
 
+  test('afterCommit runs in commit order, before the promise, and never for what was rolled back', async () => {
+    await using db = startWriter()
+    const order: string[] = []
+    const note = (text: string) => {
+      db.add(text)()
+      db.afterCommit(() => order.push(`after ${text}`))
+    }
+    await Promise.all([
+      db.write(() => note('a')).then(() => order.push('a')),
+      outcome(
+        db.write(() => {
+          note('b')
+          throw new Error('no')
+        }),
+      ),
+      db.write(() => note('c')).then(() => order.push('c')),
+    ])
+    expect(order).toEqual(['after a', 'after c', 'a', 'c'])
+    expect(() => db.afterCommit(() => {})).toThrow('inside the work of a write')
+  })
+
+  test('a batch in which one throws runs again, and nothing of it is written twice', async () => {
+    await using db = startWriter()
+    let runs = 0
+    const counted = db.write(() => {
+      runs++
+      db.add('counted')()
+    })
+    const failing = outcome(db.write(async () => 1))
+    await counted
+    expect([runs, await failing, db.notes()]).toEqual([
+      2,
+      'write takes a synchronous function',
+      ['counted'],
+    ])
+  })
+
+  test('what follows a commit and throws holds up nobody', async () => {
+    await using db = startWriter()
+    const throwing = db.write(() => {
+      db.afterCommit(() => {
+        throw new Error('a frame')
+      })
+      return 1
+    })
+    expect(await Promise.all([throwing, db.write(() => 2)])).toEqual([1, 2])
+  })
+
   test('promises settle in the order of the calls', async () => {
     await using db = startWriter()
     const order: number[] = []
@@ -111,7 +159,7 @@ describe('group commit', () => {
 
   test('an asynchronous function is refused', async () => {
     await using db = startWriter()
-    expect(await outcome(db.write(async () => 1))).toBe('db.write takes a synchronous function')
+    expect(await outcome(db.write(async () => 1))).toBe('write takes a synchronous function')
   })
 })
 
@@ -295,7 +343,7 @@ describe('failure', () => {
   })
 })
 
-test('the log file stays bounded under steady writing', async () => {
+test('the wal stays bounded under steady writing', async () => {
   let committed: (size: number) => void = () => {}
   await using db = startWriter({ onCommit: (size) => committed(size) })
   const { sqlite, path, fatal } = db
@@ -306,7 +354,7 @@ test('the log file stays bounded under steady writing', async () => {
     log: silent,
     onFatal: (error) => fatal.push(error),
     interval: 20,
-    maxLogFrames: 200,
+    maxWalFrames: 200,
   })
   committed = checkpointer.committed
   let largest = 0

@@ -1,5 +1,5 @@
 import { isoTime } from '../lib/clock.ts'
-import { StartError } from '../lib/start-error.ts'
+import { StartError } from '../lib/errors.ts'
 import { createKeyAdmin } from './accounts.ts'
 import { commandLine, withCore } from './open.ts'
 import { readOptions, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'

@@ -1,6 +1,5 @@
 import { version } from '../../package.json' with { type: 'json' }
-import { AppError } from '../lib/errors.ts'
-import { StartError } from '../lib/start-error.ts'
+import { AppError, StartError } from '../lib/errors.ts'
 import { type Terminal, wrongUsage } from './terminal.ts'
 
 const help = `hostline ${version}: messaging, accounts, support and notifications in one executable

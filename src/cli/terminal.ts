@@ -1,6 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { AppError, type ErrorKind } from '../lib/errors.ts'
-import { StartError } from '../lib/start-error.ts'
+import { AppError, type ErrorKind, StartError } from '../lib/errors.ts'
 
 /** What a command sees of the outside: injected, so that tests can run commands in-process. */
 export type Terminal = {

@@ -71,9 +71,10 @@ export function openStorage(connection: Connection, options: StorageOptions) {
  *  I/O threads. SQLite reuses one wal file for as long as a connection is open, so one descriptor is enough. */
 export function openWal(databasePath: string) {
   const descriptor = openSync(`${databasePath}-wal`, 'r+')
+  const syncFile = promisify(fdatasync)
   return {
     /** Resolves when everything committed before the call is on the disk. */
-    sync: () => promisify(fdatasync)(descriptor),
+    sync: () => syncFile(descriptor),
     /** In bytes. It shrinks only when the last connection closes. */
     size: () => fstatSync(descriptor).size,
     close: () => promisify(close)(descriptor),

@@ -9,26 +9,27 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** Refuses a body that is too large before anything else is looked at. A declared length costs nothing to check; a
  *  streamed body has to be read for it, and is returned.
  *  @throws body_too_large (413) */
-export function guardBody(request: Request): Promise<Uint8Array> | undefined {
+export function bufferBody(request: Request): Promise<Uint8Array> | undefined {
   const declared = request.headers.get('content-length')
   if (declared !== null && Number(declared) > maxBytes) throw tooLarge()
   return request.headers.has('transfer-encoding') ? readBounded(request) : undefined
 }
 
-/** The JSON value of a request body, undefined when there is none. `buffered` is what `guardBody` had to read.
- *  `onSlow` is called when the body was long in coming: its sender's access may have ended meanwhile.
+/** Reads the JSON value of a request body; undefined when there is none. `buffered` is what `bufferBody` had to read.
+ *  @returns also whether the body was long in coming
  *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON */
-export async function readJson(
-  request: Request,
-  buffered: Uint8Array | undefined,
-  onSlow: () => void,
-): Promise<unknown> {
+export async function readJson(request: Request, buffered: Uint8Array | undefined) {
+  if (!buffered && !request.body) return { value: undefined, isSlow: false }
   const startedAt = performance.now()
   const bytes = buffered ?? new Uint8Array(await request.arrayBuffer())
-  if (performance.now() - startedAt > slowMilliseconds) onSlow()
+  const isSlow = performance.now() - startedAt > slowMilliseconds
+  return { value: parse(bytes, request.headers.get('content-type')), isSlow }
+}
+
+function parse(bytes: Uint8Array, contentType: string | null): unknown {
   if (bytes.byteLength > maxBytes) throw tooLarge()
   if (bytes.byteLength === 0) return undefined
-  const mediaType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+  const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase()
   if (mediaType !== 'application/json') throw invalidField('body', 'content_type')
   try {
     const text = utf8.decode(bytes)

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { ValidationError } from 'elysia'
 import { asAppError, errorBody } from '../lib/error-body.ts'
-import { AppError, invalidField } from '../lib/errors.ts'
+import { AppError } from '../lib/errors.ts'
 import { fieldProblems } from '../lib/fields.ts'
 import type { Log } from '../lib/log.ts'
 import type { RequestContext } from './request-context.ts'
@@ -34,12 +34,5 @@ function translate(code: string | number, error: unknown): AppError {
     return new AppError('validation_error', { details: fieldProblems(schema, error.value) })
   }
   if (code === 'NOT_FOUND') return new AppError('not_found')
-  if (code === 'PARSE') return parseFailure(error)
   return asAppError(error)
-}
-
-// Elysia wraps what a body parser throws.
-function parseFailure(error: unknown) {
-  const cause = (error as { cause?: unknown }).cause
-  return cause instanceof AppError ? cause : invalidField('body', 'malformed_json')
 }

@@ -4,7 +4,7 @@ import type { NewId } from '../lib/ids.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
-import { guardBody } from './body.ts'
+import { bufferBody, readJson } from './body.ts'
 import { clientIp, ipGroup, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
@@ -15,6 +15,8 @@ export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 's
 
 export type PipelineOptions = {
   newId: NewId
+  /** The address at the other end of a request's connection. */
+  peerOf: (request: Request) => string | undefined
   limiter: RateLimiter
   limits: RateLimits
   trustedProxies: readonly Network[]
@@ -32,59 +34,68 @@ export type PipelineOptions = {
   noteRoute: (request: Request, route: RoutePolicy) => void
 }
 
-// `path` is what the router will look at: there at run time, missing in the framework's type.
-type Context = PreContext & { context: RequestContext; path?: string }
-type Headers = Context['set']['headers']
+// `path` is what the router will look at, `body` what routes get: there at run time, missing in the framework's type.
+type Hook = PreContext & { context: RequestContext; path?: string; body?: unknown }
+type Headers = Hook['set']['headers']
 
-/** Everything that is checked before a route or a body is looked at, in one order: address, body size, signature of the
- *  token, limit, route, session and role. The headers that it sets reach every answer, errors included. */
+/** Everything that is checked before a route runs, in one order: address, body size, signature of the token, limit, route,
+ *  session and role, content type and JSON. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
   const { newId, limiter, limits, trustedProxies, corsOrigins } = options
 
-  // Only members of `hook` are used: a hook that passes it on whole makes the framework parse cookies and queries.
-  return async (hook: Context): Promise<Response | undefined> => {
-    const { request, server, set, path = '' } = hook
+  // Only members of `hook` are used, and no `server`: else the framework parses cookies, or defines a property, for each
+  // request.
+  return async (hook: Hook): Promise<Response | undefined> => {
+    const { request, set, path = '' } = hook
     const { headers } = set
-    const context = begin(request, () => server?.requestIP(request)?.address, headers)
+    const context = begin(request, headers)
     hook.context = context
     const route = options.findRoute(request.method, path)
     if (route) {
       options.noteRoute(request, route)
       set.status = route.status
     }
-    if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
     if (isPreflight(request)) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
+    const bytes = await guard(request, path, context, headers)
+    const bearer = await identify(route?.access, request)
+    countRequest(route?.limit ?? 'default', bearer, context, headers)
+    if (!route) throw new AppError('not_found')
+    authorize(route, bearer, context)
+    if (request.method === 'GET' || request.method === 'HEAD') return undefined
+    const { value, isSlow } = await readJson(request, bytes)
+    // The session may have ended while the body was still arriving.
+    if (isSlow) authorize(route, bearer, context)
+    hook.body = value
+    return undefined
+  }
+
+  function begin(request: Request, headers: Headers) {
+    const requestId = newId()
+    headers['x-request-id'] = requestId
+    headers['x-content-type-options'] = 'nosniff'
+    headers['cache-control'] = 'no-store'
+    if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
+    return new RequestContext(requestId, request, findIp)
+  }
+
+  function findIp(request: Request): string {
+    const forwardedFor = request.headers.get('x-forwarded-for')
+    return clientIp(options.peerOf(request), forwardedFor, trustedProxies)
+  }
+
+  /** @returns the bytes of a streamed body, which has to be read to be measured */
+  async function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
     try {
       guardAddress(request.url, path)
-      const body = guardBody(request)
-      if (body) context.bufferedBody = await body
+      return await bufferBody(request)
     } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
       tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
       throw error
     }
-    const identified = identify(route?.access, request)
-    const bearer = identified instanceof Promise ? await identified : identified
-    countRequest(route?.limit ?? 'default', bearer, context, headers)
-    if (!route) throw new AppError('not_found')
-    if (route.access === 'public') return undefined
-    context.reauthorize = () => authorize(route, bearer, context)
-    context.reauthorize()
-    return undefined
-  }
-
-  function begin(request: Request, peer: () => string | undefined, headers: Headers) {
-    const requestId = newId()
-    headers['x-request-id'] = requestId
-    headers['x-content-type-options'] = 'nosniff'
-    headers['cache-control'] = 'no-store'
-    const { headers: given } = request
-    return new RequestContext(requestId, given.get('accept-language'), () =>
-      clientIp(peer(), given.get('x-forwarded-for'), trustedProxies),
-    )
   }
 
   // Whose limit counts, without touching the database.
@@ -122,6 +133,7 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   function authorize(route: RoutePolicy, { claims, key }: Bearer, context: RequestContext) {
+    if (route.access === 'public') return
     if (route.access === 'service') context.servicePrincipal = authorizeService(key, route.scope)
     else context.userPrincipal = authorizePerson(route.access, claims)
   }

@@ -14,28 +14,24 @@ export type RouteLimit = 'login' | 'register' | 'default' | 'none'
 /** What the pipeline found out about a request before its route ran. */
 export class RequestContext {
   readonly requestId: string
-  readonly #acceptLanguage: string | null
-  readonly #findIp: () => string
+  readonly #request: Request | undefined
+  readonly #findIp: (request: Request) => string
   #ip: string | undefined
-  /** A streamed body, which had to be read to be measured. */
-  bufferedBody: Uint8Array | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
-  /** Checks the access again, or throws: it may have ended while the body was still arriving. */
-  reauthorize: () => void = () => {}
 
-  constructor(requestId: string, acceptLanguage: string | null, findIp: () => string) {
+  constructor(requestId: string, request?: Request, findIp = (_: Request) => 'unknown') {
     this.requestId = requestId
-    this.#acceptLanguage = acceptLanguage
+    this.#request = request
     this.#findIp = findIp
   }
 
   get locale(): Locale {
-    return negotiateLocale(this.#acceptLanguage)
+    return negotiateLocale(this.#request?.headers.get('accept-language') ?? null)
   }
 
   get ip(): string {
-    this.#ip ??= this.#findIp()
+    this.#ip ??= this.#request ? this.#findIp(this.#request) : 'unknown'
     return this.#ip
   }
 
@@ -58,7 +54,7 @@ export class RequestContext {
 /** What every module's routes start from: `context` in the handlers, and the options that each route names, for the
  *  pipeline and for the API description: who may call it, what counts it, and for services the scope that it takes. */
 export const routeBase = new Elysia({ name: 'route-base' })
-  .decorate('context', new RequestContext('', null, () => 'unknown'))
+  .decorate('context', new RequestContext(''))
   .macro({
     access: (_access: Access) => ({}),
     limit: (_limit: RouteLimit) => ({}),

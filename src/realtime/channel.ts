@@ -79,16 +79,15 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   // Synchronous up to the queued write: the order of a connection's frames is the order of its messages.
   function receive(connection: Connection, data: string | Buffer) {
-    if (draining) return
     const now = clock.now()
+    const value = parseFrame(data)
     const waitMilliseconds = connection.countFrame(now)
     if (waitMilliseconds > 0) {
       counts.received('refused')
-      refuse(connection, parseFrame(data), rateLimited(waitMilliseconds))
+      refuse(connection, value, rateLimited(waitMilliseconds))
       if (!connection.countRefused(now)) connection.close(closeCodes.tooManyFrames)
       return
     }
-    const value = parseFrame(data)
     const decoded = decodeOrRefuse(connection, value, now)
     if (!decoded) return
     counts.received(decoded.type)
@@ -159,7 +158,9 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       const since = connection.replaysAfter
       if (since !== undefined) void catchUp(connection, since)
     },
-    message: (socket, data) => receive(socket.data, data),
+    message(socket, data) {
+      if (!draining) receive(socket.data, data)
+    },
     drain: (socket) => socket.data.drained(),
     close(socket, code) {
       counts.closed(code)

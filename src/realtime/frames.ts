@@ -72,22 +72,24 @@ export function createDecoder(frames: ClientFrames) {
     return check
   }
 
-  /** @throws validation_error: no JSON object, an unknown type, or a field that is not as it must be */
-  return (value: unknown) => {
+  function typeOf(value: unknown): string {
     // Undefined is what was no JSON, or no text.
     if (value === undefined) throw invalidField('body', 'malformed_json')
     if (!isObject(value)) throw invalidField('body', 'not_an_object')
     const { type } = value
-    const known = typeof type === 'string' && Object.hasOwn(frames, type) ? frames[type] : undefined
-    if (!known || typeof type !== 'string') {
-      throw type === undefined
-        ? invalidField('type', 'required')
-        : invalidField('type', 'one_of', knownTypes)
+    if (type === undefined) throw invalidField('type', 'required')
+    if (typeof type === 'string' && Object.hasOwn(frames, type)) return type
+    throw invalidField('type', 'one_of', knownTypes)
+  }
+
+  /** @throws validation_error: no JSON object, an unknown type, or a field that is not as it must be */
+  return (value: unknown) => {
+    const type = typeOf(value)
+    const { schema, handle } = frames[type] as ClientFrame // `typeOf` knows no other
+    if (!checkOf(type, schema).Check(value)) {
+      throw new AppError('validation_error', { details: fieldProblems(schema, value) })
     }
-    if (!checkOf(type, known.schema).Check(value)) {
-      throw new AppError('validation_error', { details: fieldProblems(known.schema, value) })
-    }
-    return { type, frame: value as never, handle: known.handle } // checked against the schema of its type
+    return { type, frame: value as never, handle } // checked against the schema of its type
   }
 }
 

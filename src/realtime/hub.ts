@@ -72,12 +72,12 @@ export function createHub() {
   /** Serialises a frame once, for the first who wants it. */
   function createDelivery(frame: Frame, { except, id }: SendOptions, isVolatile = false) {
     let text: string | undefined
+    const hand = (peer: Peer) => {
+      text ??= JSON.stringify(frame)
+      if ((isVolatile && peer.isBehind()) || !peer.send(text)) dropped++
+    }
     return (peers: Iterable<Peer>) => {
-      for (const peer of peers) {
-        if (peer === except || !peer.wants(frame.type, id)) continue
-        text ??= JSON.stringify(frame)
-        if ((isVolatile && peer.isBehind()) || !peer.send(text)) dropped++
-      }
+      for (const peer of peers) if (peer !== except && peer.wants(frame.type, id)) hand(peer)
     }
   }
 

@@ -49,7 +49,8 @@ export function createChatStore(orm: Orm) {
   function* eachMessage(conversationId: string, senderId: string) {
     let chunk = messageRange.all(conversationId, 0, exportChunk)
     for (let until = exportChunk; chunk.length > 0; until += exportChunk) {
-      yield* chunk.reverse().filter((row) => row.senderId === senderId)
+      const own = chunk.filter((row) => row.senderId === senderId && row.broadcastId === null)
+      yield* own.reverse()
       chunk = messageRange.all(conversationId, until, until + exportChunk)
     }
   }
@@ -105,7 +106,8 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Every message that a user sent, conversation by conversation, oldest first, read in small chunks. */
+    /** Every message that a user sent, copies of broadcasts left out, conversation by conversation, oldest first, read in
+     *  small chunks. */
     *eachSentBy(userId: string): Generator<MessageRow> {
       let own = ownConversations.all(userId, '')
       while (own.length > 0) {

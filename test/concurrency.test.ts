@@ -8,10 +8,10 @@ function startWork() {
 }
 
 test('lets so many run at once and the others in their order', async () => {
-  const gate = createSemaphore(2, 10, () => new Error('full'))
+  const semaphore = createSemaphore(2, 10, () => new Error('full'))
   const { running, work } = startWork()
   const finished: number[] = []
-  const all = [0, 1, 2, 3].map((n) => gate(work).then(() => finished.push(n)))
+  const all = [0, 1, 2, 3].map((n) => semaphore(work).then(() => finished.push(n)))
   for (const done of [1, 2, 3, 4]) {
     await Bun.sleep(0)
     expect(running.length).toBe(Math.min(4, done + 1))
@@ -22,24 +22,24 @@ test('lets so many run at once and the others in their order', async () => {
 })
 
 test('refuses who finds the line full, and takes others again later', async () => {
-  const gate = createSemaphore(1, 1, () => new Error('full'))
+  const semaphore = createSemaphore(1, 1, () => new Error('full'))
   const { running, work } = startWork()
-  const first = gate(work)
-  const second = gate(work)
-  expect(gate(work)).rejects.toThrow('full')
+  const first = semaphore(work)
+  const second = semaphore(work)
+  expect(semaphore(work)).rejects.toThrow('full')
   running[0]?.()
   await first
   await Bun.sleep(0)
   running[1]?.()
   await second
-  const third = gate(work)
+  const third = semaphore(work)
   await Bun.sleep(0)
   running[2]?.()
   await third
 })
 
 test('work that fails gives its place back', async () => {
-  const gate = createSemaphore(1, 1, () => new Error('full'))
-  expect(gate(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
-  expect(await gate(async () => 'yes')).toBe('yes')
+  const semaphore = createSemaphore(1, 1, () => new Error('full'))
+  expect(semaphore(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(await semaphore(async () => 'yes')).toBe('yes')
 })

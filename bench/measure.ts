@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { startServer } from '../test/support/process.ts'
+
+/** What the benchmarks share: servers on a core of their own, and figures. */
+
+const programs = {
+  floor: join(import.meta.dir, 'floor.ts'),
+  hostline: join(import.meta.dir, '../src/main.ts'),
+}
+export type Target = keyof typeof programs
+
+/** Puts a command on one core, where that can be done. */
+export function pin(core: number): string[] {
+  const canPin = availableParallelism() > 1 && Bun.which('taskset') !== null
+  return canPin ? ['taskset', '-c', String(core)] : []
+}
+
+/** Starts a server on the first core, on a free port, without request limits. */
+export function startPinned(target: Target, options: Parameters<typeof startServer>[0]) {
+  return startServer({ ...options, command: [...pin(0), 'bun', programs[target]] })
+}
+
+/** What came out, and the goal that it is held against. */
+export type Figure = { what: string; value: number; goal?: Goal | undefined }
+export type Goal = ['≥' | '≤', number]
+
+/** Between two values lies what is between them: half of an even number of values is their median. */
+export function percentile(values: number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const position = share * (sorted.length - 1)
+  const [below, above] = [sorted[Math.floor(position)], sorted[Math.ceil(position)]]
+  if (below === undefined || above === undefined) return Number.NaN
+  return below + (above - below) * (position % 1)
+}
+
+export const median = (values: number[]) => percentile(values, 0.5)
+
+/** What a process has used of its cores so far, in user and kernel. */
+export function cpuMicroseconds(pid: number): number {
+  const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+  const fields = rest.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10_000 // clock ticks of 10 ms
+}
+
+export function rssMegabytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024
+}
