@@ -303,8 +303,9 @@ describe('check', () => {
 
   test('finds jobs that were given up, and a mail server that cannot be reached', async () => {
     await using service = await startService()
-    await service.register()
-    service.sqlite.run('UPDATE outbox SET dead_at = 1')
+    service.sqlite.run(
+      "INSERT INTO outbox (id, kind, payload, created_at, run_at, dead_at) VALUES ('1', 'broadcast', '{}', 1, 1, 1)",
+    )
     const environment = { SMTP_URL: 'smtp://127.0.0.1:1' }
     const { exitCode, out } = await hostline('check', service.directory, { environment })
     expect(exitCode).toBe(1)
