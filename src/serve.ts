@@ -182,7 +182,7 @@ function pushOf({ config, orm, clock }: Core, substitutes: Substitutes) {
   // How push services reach the operator: they refuse addresses that nobody but us can open.
   const subject = publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`
   const pusher = createPusher({
-    fcm: fcm && createFcmDriver({ account: fcm.account, baseUrl: fcm.url, clock }),
+    fcm: fcm && createFcmDriver({ ...fcm, clock }),
     webPush: createWebPushDriver({ keys, subject, clock, isAllowed }),
   })
   return { pusher, webPushKey: keys.publicKey, isAllowedEndpoint: isAllowed }

@@ -10,13 +10,13 @@ type FcmOptions = {
   account: ServiceAccount
   clock: Clock
   /** Of the service, before `/v1/projects/…`. */
-  baseUrl?: string | undefined
+  baseUrl: string
   timeoutMilliseconds?: number
 }
 
 /** Sends through Firebase Cloud Messaging (HTTP v1) to apps on iOS, Android and the web. */
 export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
-  const { account, clock, baseUrl = 'https://fcm.googleapis.com', timeoutMilliseconds } = options
+  const { account, clock, baseUrl, timeoutMilliseconds } = options
   const project = encodeURIComponent(account.projectId)
   const url = `${baseUrl.replace(/\/$/, '')}/v1/projects/${project}/messages:send`
   const tokens = createAccessTokens({ account, clock, timeoutMilliseconds })
