@@ -198,6 +198,30 @@ describe('accounts', () => {
     expect(performance.now() - startedAt).toBeLessThan(2_000)
     await other.settled()
   })
+
+  test('a command closes no sockets but those of whom it changed, also right after other changes', async () => {
+    await using service = await startService({ listen: true })
+    const admin = await service.registerAs('admin')
+    const [ada, bob, cleo] = [
+      await service.register('ada'),
+      await service.register('bob'),
+      await service.register('cleo'),
+    ]
+    const first = await service.connect(ada)
+    const path = `/v1/admin/users/${ada.id}`
+    await service.call('PATCH', path, { token: admin.token, body: { role: 'host' } })
+    expect(await first.closed).toBe(4403)
+    const onBob = await service.connect(bob)
+    await hostline('user role bob@example.com host', service.directory)
+    expect(await onBob.closed).toBe(4403)
+
+    const [again, bobAgain] = [await service.connect(ada), await service.connect(bob)]
+    const onCleo = await service.connect(cleo)
+    await hostline('user role cleo@example.com host', service.directory)
+    expect(await onCleo.closed).toBe(4403)
+    await again.settled()
+    await bobAgain.settled()
+  })
 })
 
 test('keys list shows the keys without their secret', async () => {

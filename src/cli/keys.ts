@@ -1,6 +1,6 @@
 import { isoTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
-import { createKeyAdmin } from './accounts.ts'
+import { createKeyAdmin } from '../modules/accounts/keys.ts'
 import { commandLine, withCore } from './open.ts'
 import { readOptions, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 

@@ -4,7 +4,7 @@ import { StartError } from '../lib/errors.ts'
 import { normalizeEmail, textProblem } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
 import { passwordRule } from '../modules/accounts/model.ts'
-import { createUserAdmin, type UserAdmin } from './accounts.ts'
+import { createUserAdmin, type UserAdmin } from '../modules/accounts/user-admin.ts'
 import { commandLine, withCore } from './open.ts'
 import {
   explained,
