@@ -9,7 +9,6 @@ import {
   lt,
   notInArray,
   type SQL,
-  sql,
 } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { pushTokens, sessions, users } from '../../db/schema.ts'
@@ -30,13 +29,12 @@ export function createPushTokenStore(orm: Orm) {
       .innerJoin(sessions, eq(sessions.id, pushTokens.sessionId))
       .innerJoin(users, eq(users.id, pushTokens.userId))
       .where(and(which, isLive))
-  const liveIds = orm
-    .select({ id: pushTokens.id })
-    .from(pushTokens)
-    .innerJoin(sessions, eq(sessions.id, pushTokens.sessionId))
-    .innerJoin(users, eq(users.id, pushTokens.userId))
-    .where(and(eq(pushTokens.userId, sql.placeholder('userId')), isLive))
-    .prepare()
+  // Asked for every message to somebody who is away: subqueries take a tenth of the time of joins.
+  const liveIds = orm.$client.prepare<{ id: string }, [string]>(
+    `SELECT id FROM push_tokens WHERE user_id = ?
+       AND (SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
+       AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`,
+  )
 
   return {
     insert(row: PushTokenRow) {
@@ -49,7 +47,7 @@ export function createPushTokenStore(orm: Orm) {
     },
     findLive: (userId: string, id: string): PushTokenRow | undefined =>
       selectLive(and(ofUser(userId), eq(pushTokens.id, id))).get(),
-    listLiveIds: (userId: string): string[] => liveIds.all({ userId }).map(({ id }) => id),
+    listLiveIds: (userId: string): string[] => liveIds.all(userId).map(({ id }) => id),
     /** Newest first. */
     listLive: (userId: string, { limit, offset, before }: RowRange): PushTokenRow[] =>
       selectLive(and(ofUser(userId), before === undefined ? undefined : lt(pushTokens.id, before)))
