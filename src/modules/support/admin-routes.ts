@@ -46,6 +46,7 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
       },
       {
         ...admin,
+        parse: 'none',
         detail: operation({
           tag,
           query: { ...listQuery(pageSize), ...deskQuerySchema },
@@ -56,6 +57,7 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
     )
     .get('/v1/admin/support/tickets/:id', ({ params }) => deskTicketView(desk.get(params.id)), {
       ...admin,
+      parse: 'none',
       detail: operation({
         tag,
         summary: 'Show a ticket with its messages, internal notes and history',
@@ -71,6 +73,7 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
       {
         ...admin,
         body: TicketUpdate,
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Change status, priority or who works on it',
@@ -93,6 +96,7 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
       {
         ...admin,
         body: NewTicketReply,
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Answer a ticket; its owner is notified',
@@ -111,6 +115,7 @@ export function deskRoutes({ desk, deskList, cannedReplies }: DeskRoutesOptions)
       {
         ...admin,
         body: NewTicketNote,
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Leave a note that only admins see',
@@ -131,6 +136,7 @@ function cannedReplyRoutes(cannedReplies: CannedReplies) {
       },
       {
         ...admin,
+        parse: 'none',
         detail: operation({
           tag,
           query: listQuery(pageSize),
@@ -148,6 +154,7 @@ function cannedReplyRoutes(cannedReplies: CannedReplies) {
       {
         ...admin,
         body: NewCannedReply,
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Keep an answer ready',
@@ -161,6 +168,7 @@ function cannedReplyRoutes(cannedReplies: CannedReplies) {
       {
         ...admin,
         body: CannedReplyUpdate,
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Change a canned reply',
@@ -175,6 +183,7 @@ function cannedReplyRoutes(cannedReplies: CannedReplies) {
       },
       {
         ...admin,
+        parse: 'none',
         detail: operation({ tag, summary: 'Remove a canned reply', success: { 204: null } }),
       },
     )

@@ -39,6 +39,7 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
         access: 'user',
         limit: 'default',
         body: NewTicket,
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Open a ticket',
@@ -58,6 +59,7 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
       {
         access: 'user',
         limit: 'default',
+        parse: 'none',
         detail: operation({
           tag,
           query: listQuery(pageSize),
@@ -72,6 +74,7 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
       {
         access: 'user',
         limit: 'default',
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Show an own ticket with its messages',
@@ -94,6 +97,7 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
         access: 'user',
         limit: 'default',
         body: NewTicketMessage,
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Write into an own ticket, which opens it again when it was settled',
@@ -110,6 +114,7 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
       {
         access: 'user',
         limit: 'default',
+        parse: 'none',
         detail: operation({
           tag,
           summary: 'Close an own ticket',
