@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Channel, type Client, createClient } from '../src/client/client.ts'
+import { type Channel, type Client, createClient } from '../client/client.ts'
 import { addFollowers } from '../test/support/audience.ts'
 import { percentile, startPinned } from './measure.ts'
 

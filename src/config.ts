@@ -20,8 +20,8 @@ import {
 import type { Network } from './http/client-ip.ts'
 import type { RateLimits } from './http/pipeline.ts'
 import type { RateLimit } from './http/rate-limit.ts'
+import { StartError } from './lib/errors.ts'
 import { type LogFormat, type LogLevel, logLevels } from './lib/log.ts'
-import { StartError } from './lib/start-error.ts'
 import type { ServiceAccount } from './push/service-account.ts'
 import { publicPushServices } from './push/subscription.ts'
 

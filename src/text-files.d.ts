@@ -4,3 +4,8 @@ declare module '*.sql' {
   const text: string
   export default text
 }
+
+declare module '*.client.js' {
+  const text: string
+  export default text
+}

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import type { Channel, ChannelEvents, Client } from '../src/client/client.ts'
-import { closeCodes } from '../src/realtime/close-codes.ts'
-import { refusal } from './support/chat-stand-in.ts'
-import { bob, endOtherSessions, refusalOf, startLoggedIn, startPair } from './support/clients.ts'
-import { until } from './support/timers.ts'
+import { type Channel, type ChannelEvents, type Client, memoryStorage } from '../client/client.ts'
+import { closeCodes } from '../src/realtime/hub.ts'
+import { ada, bob, refusalOf, startChat, startPair, storedSession } from './support/clients.ts'
+import { hang, refusal } from './support/fault-proxy.ts'
+import type { TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const expiry = 15 * 60_000
 const longestPause = 30_000
@@ -12,7 +13,7 @@ const lowestId = '0'.repeat(26)
 /** A channel that is open, and what it told of some kinds. */
 async function openChannel(client: Client, options: Parameters<Client['connect']>[0] = {}) {
   const channel = client.connect(options)
-  await until(() => channel.status() === 'open')
+  await waitFor(() => channel.status() === 'open')
   return channel
 }
 
@@ -37,9 +38,9 @@ describe('a channel to the service', () => {
     const receipts = collect(left, 'read_receipt')
     const message = await one.messages.send(conversation.id, { body: 'hello' })
     left.typing(conversation.id)
-    await until(() => messages.length + typing.length === 2)
+    await waitFor(() => messages.length + typing.length === 2)
     right.markRead(conversation.id)
-    await until(() => receipts.length === 1)
+    await waitFor(() => receipts.length === 1)
     expect(messages).toEqual([{ type: 'new_message', message }])
     const conversation_id = conversation.id
     expect(typing).toEqual([{ type: 'typing', conversation_id, user_id: users.one.id }])
@@ -55,11 +56,11 @@ describe('a channel to the service', () => {
     const isRenewed = () => pair.timers.waiting().some((pause) => pause > expiry / 2)
     for (let beat = 0; beat < 4; beat++) {
       pair.advance(30_000)
-      await until(() => isRenewed() && pair.timers.waiting().includes(30_000))
+      await waitFor(() => isRenewed() && pair.timers.waiting().includes(30_000))
     }
-    expect(pair.network.count('POST /v1/auth/refresh')).toBe(1)
+    expect(pair.proxy.count('POST', '/v1/auth/refresh')).toBe(1)
     await one.messages.send(conversation.id, { body: 'late' })
-    await until(() => bodies.length === 1)
+    await waitFor(() => bodies.length === 1)
     expect([channel.status(), statuses]).toEqual(['open', []])
   })
 
@@ -73,11 +74,11 @@ describe('a channel to the service', () => {
     const channel = await openChannel(other)
     const [bodies, statuses] = [bodiesOf(channel), collect(channel, 'status')]
     pair.service.hub.closeAll(code)
-    await until(() => channel.status() === 'waiting')
+    await waitFor(() => channel.status() === 'waiting')
     pair.timers.advance(longestPause)
-    await until(() => channel.status() === 'open')
+    await waitFor(() => channel.status() === 'open')
     await one.messages.send(conversation.id, { body: 'again' })
-    await until(() => bodies.length === 1)
+    await waitFor(() => bodies.length === 1)
     expect(statuses).toEqual([
       { status: 'waiting', code },
       { status: 'connecting' },
@@ -93,90 +94,95 @@ describe('a channel to the service', () => {
     const channel = await openChannel(other, { events: ['read'] })
     const [bodies, read] = [bodiesOf(channel), collect(channel, 'conversation_read')]
     pair.service.hub.closeAll(closeCodes.goingAway)
-    await until(() => channel.status() === 'waiting')
+    await waitFor(() => channel.status() === 'waiting')
     for (const body of ['1', '2', '3']) await say(body)
     pair.timers.advance(longestPause)
-    await until(() => channel.status() === 'open')
+    await waitFor(() => channel.status() === 'open')
     await say('4')
-    await until(() => bodies.includes('4'))
+    await waitFor(() => bodies.includes('4'))
     await other.conversations.markRead(conversation.id)
-    await until(() => read.length === 1)
+    await waitFor(() => read.length === 1)
     expect(bodies).toEqual(['1', '2', '3', '4'])
   })
 
   test('ends with the session when access was taken away', async () => {
     await using pair = await startPair()
     const channel = await openChannel(pair.other)
-    const elsewhere = pair.create()
-    await elsewhere.login(bob)
-    await endOtherSessions(elsewhere)
-    await until(() => channel.status() === 'waiting')
+    await pair.endSessionsOf(bob)
+    await waitFor(() => channel.status() === 'waiting')
     pair.timers.advance(longestPause)
-    await until(() => channel.status() === 'closed')
+    await waitFor(() => channel.status() === 'closed')
     expect(pair.endings()).toBe(1)
   })
 })
 
 describe('a channel', () => {
   test('shows its token to no address, and asks for what the page wants', async () => {
-    await using chat = await startLoggedIn()
-    const message = chat.standIn.say('before')
+    const storage = memoryStorage()
+    await using chat = await startChat({ storage })
+    const message = await chat.say('before')
     await openChannel(chat.client, { events: ['read', 'support'] })
-    expect(chat.standIn.upgrades).toEqual([
+    expect(chat.proxy.upgrades).toEqual([
       {
         path: '/v1/chat/ws',
         query: { events: 'ack,read,support', since: message.id },
-        protocols: expect.stringMatching(/^hostline\.v1, ?bearer\.a\.b\.1$/),
+        protocols: expect.stringMatching(/^hostline\.v1, ?bearer\.[^ ,]+$/),
       },
     ])
+    expect(chat.proxy.upgrades[0]?.protocols).toEndWith(storedSession(storage).accessToken)
   })
 
   test('delivers what came while it was away, in order and once', async () => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const bodies = bodiesOf(channel)
-    chat.standIn.say('1')
-    await until(() => bodies.length === 1)
-    chat.standIn.close(1001)
-    await until(() => channel.status() === 'waiting')
-    chat.standIn.say('2')
-    chat.standIn.say('3')
+    await chat.say('1')
+    await waitFor(() => bodies.length === 1)
+    chat.proxy.cut(closeCodes.goingAway)
+    await waitFor(() => channel.status() === 'waiting')
+    await chat.say('2')
+    await chat.say('3')
     chat.timers.advance(longestPause)
-    await until(() => channel.status() === 'open')
-    for (const message of chat.standIn.messages) chat.standIn.push({ type: 'new_message', message })
-    chat.standIn.say('4')
-    await until(() => bodies.includes('4'))
-    expect(bodies).toEqual(['1', '2', '3', '4'])
+    await waitFor(() => chat.proxy.frames.toClient.length === 3)
+    for (const frame of chat.proxy.frames.toClient) chat.proxy.push(frame)
+    chat.proxy.onNextFrame('toClient', 'new_message', (forward) => {
+      forward()
+      forward()
+    })
+    await chat.say('4')
+    await chat.say('5')
+    await waitFor(() => bodies.includes('5'))
+    expect(bodies).toEqual(['1', '2', '3', '4', '5'])
   })
 
   test('misses nothing even when it is cut off before its first message', async () => {
-    await using chat = await startLoggedIn()
-    chat.standIn.say('known')
+    await using chat = await startChat()
+    await chat.say('known')
     const channel = await openChannel(chat.client)
     const bodies = bodiesOf(channel)
-    chat.standIn.close(1001)
-    await until(() => channel.status() === 'waiting')
-    chat.standIn.say('missed')
+    chat.proxy.cut(closeCodes.goingAway)
+    await waitFor(() => channel.status() === 'waiting')
+    await chat.say('missed')
     chat.timers.advance(longestPause)
-    await until(() => bodies.length > 0)
+    await waitFor(() => bodies.length > 0)
     expect(bodies).toEqual(['missed'])
   })
 
   test('begins after the message that the page names', async () => {
-    await using chat = await startLoggedIn()
-    const [first] = [chat.standIn.say('1'), chat.standIn.say('2')]
+    await using chat = await startChat()
+    const [first, second] = [await chat.say('1'), await chat.say('2')]
     const channel = chat.client.connect({ since: first.id })
     const bodies = bodiesOf(channel)
-    await until(() => bodies.length === 1)
-    expect([bodies, channel.newestMessageId()]).toEqual([['2'], chat.standIn.messages[1]?.id])
+    await waitFor(() => bodies.length === 1)
+    expect([bodies, channel.newestMessageId()]).toEqual([['2'], second.id])
   })
 
   test.each([4400, 4409])('stays away after %i', async (code) => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const statuses = collect(channel, 'status')
-    chat.standIn.close(code)
-    await until(() => channel.status() === 'closed')
+    chat.proxy.cut(code)
+    await waitFor(() => channel.status() === 'closed')
     chat.timers.advance(expiry)
     expect(statuses).toEqual([{ status: 'closed', code }])
     expect(chat.timers.waiting()).toEqual([])
@@ -187,57 +193,98 @@ describe('a channel', () => {
     [4403, 1, 0],
     [4429, 0, 10_000],
     [1009, 0, 0],
+    [1006, 0, 0],
   ])(
     'after %i renews its token %i times and waits at least %i ms',
     async (code, renewals, floor) => {
-      await using chat = await startLoggedIn()
+      const storage = memoryStorage()
+      await using chat = await startChat({ storage })
+      const { accessToken: first } = storedSession(storage)
       const channel = await openChannel(chat.client)
-      chat.standIn.close(code)
-      await until(() => channel.status() === 'waiting')
+      chat.proxy.cut(code)
+      await waitFor(() => channel.status() === 'waiting')
       expect(chat.timers.waiting()).toEqual([floor + 500])
       chat.timers.advance(floor + 500)
-      await until(() => channel.status() === 'open')
-      expect(chat.standIn.count('POST', '/v1/auth/refresh')).toBe(renewals)
-      expect(chat.standIn.upgrades.at(-1)?.protocols).toEndWith(`a.b.${1 + renewals}`)
+      await waitFor(() => channel.status() === 'open')
+      expect(chat.proxy.count('POST', '/v1/auth/refresh')).toBe(renewals)
+      const { accessToken } = storedSession(storage)
+      expect(accessToken !== first).toBe(renewals === 1)
+      expect(chat.proxy.upgrades).toHaveLength(2)
+      expect(chat.proxy.upgrades.at(-1)?.protocols).toEndWith(`bearer.${accessToken}`)
     },
   )
 
   test('waits longer from try to try, and tries at once when there is a network again', async () => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     const channel = await openChannel(chat.client)
-    chat.standIn.control.refusesUpgrades = true
-    chat.standIn.close(1001)
+    chat.proxy.control.refusesUpgrades = true
+    chat.proxy.cut(closeCodes.goingAway)
     const pauses: (number | undefined)[] = []
     for (let round = 0; round < 7; round++) {
-      await until(() => channel.status() === 'waiting')
+      await waitFor(() => channel.status() === 'waiting')
       const [pause = 0] = chat.timers.waiting()
       pauses.push(pause)
       chat.timers.advance(pause)
     }
     expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000])
-    await until(() => channel.status() === 'waiting')
-    chat.standIn.control.refusesUpgrades = false
+    await waitFor(() => channel.status() === 'waiting')
+    chat.proxy.control.refusesUpgrades = false
     chat.network.dispatchEvent(new Event('online'))
-    await until(() => channel.status() === 'open')
+    await waitFor(() => channel.status() === 'open')
     chat.timers.advance(10_000)
-    chat.standIn.close(1001)
-    await until(() => channel.status() === 'waiting')
+    chat.proxy.cut(closeCodes.goingAway)
+    await waitFor(() => channel.status() === 'waiting')
     expect(chat.timers.waiting()).toEqual([500])
   })
 
+  test('waits longer, too, when its connections do not hold', async () => {
+    await using chat = await startChat()
+    const channel = await openChannel(chat.client)
+    const pauses: (number | undefined)[] = []
+    for (let round = 0; round < 3; round++) {
+      chat.proxy.cut(closeCodes.goingAway)
+      await waitFor(() => channel.status() === 'waiting')
+      const [pause = 0] = chat.timers.waiting()
+      pauses.push(pause)
+      chat.timers.advance(pause)
+      await waitFor(() => channel.status() === 'open')
+    }
+    expect(pauses).toEqual([500, 1_000, 2_000])
+  })
+
+  test('opens no connection when it was closed before', async () => {
+    await using chat = await startChat()
+    const asked = Promise.withResolvers<() => void>()
+    chat.proxy.onNext('/v1/chat/conversations', async (forward) => {
+      await new Promise<void>((resolve) => asked.resolve(resolve))
+      return forward()
+    })
+    const channel = chat.client.connect()
+    const answer = await asked.promise
+    channel.close()
+    answer()
+    await openChannel(chat.client)
+    expect(chat.proxy.upgrades).toHaveLength(1)
+    expect(channel.status()).toBe('closed')
+  })
+
   test('makes sure of its connection when the network changed', async () => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     await openChannel(chat.client)
     chat.network.dispatchEvent(new Event('online'))
-    await until(() => chat.standIn.frames.length === 1)
-    expect(chat.standIn.frames).toEqual([{ type: 'ping' }])
+    await waitFor(() => chat.proxy.frames.toClient.length === 1)
+    expect(chat.proxy.frames).toEqual({
+      toServer: [{ type: 'ping' }],
+      toClient: [{ type: 'pong' }],
+    })
   })
 
   test('does not wait forever for a connection that does not come about', async () => {
-    await using chat = await startLoggedIn()
-    chat.standIn.failNext('/v1/chat/ws', () => new Promise(() => {}))
+    await using chat = await startChat()
+    chat.proxy.onNext('/v1/chat/ws', hang)
     const channel = chat.client.connect()
-    await until(() => chat.standIn.count('GET', `/v1/chat/ws?events=ack&since=${lowestId}`) === 1)
+    await waitFor(() => chat.proxy.upgrades.length === 1)
+    expect(chat.proxy.upgrades).toMatchObject([{ query: { events: 'ack', since: lowestId } }])
     chat.timers.advance(10_000)
     expect(channel.status()).toBe('waiting')
     channel.close()
@@ -245,70 +292,84 @@ describe('a channel', () => {
   })
 
   test('takes the place of an earlier one', async () => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     const [first, second] = [await openChannel(chat.client), await openChannel(chat.client)]
     expect([first.status(), second.status()]).toEqual(['closed', 'open'])
   })
 
   test('asks whether the session lives when it is refused, and ends with it', async () => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     const channel = await openChannel(chat.client)
-    const { standIn } = chat
-    standIn.control.refusesUpgrades = true
-    standIn.close(1001)
-    await until(() => channel.status() === 'waiting')
+    chat.proxy.control.refusesUpgrades = true
+    chat.proxy.cut(closeCodes.goingAway)
+    await waitFor(() => channel.status() === 'waiting')
     chat.timers.advance(500)
-    await until(() => channel.status() === 'waiting')
-    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-    standIn.failNext('/v1/auth/refresh', () => refusal(401, 'invalid_token'))
+    await waitFor(() => channel.status() === 'waiting')
+    await chat.endSessionsOf(ada)
     chat.timers.advance(1_000)
-    await until(() => channel.status() === 'closed')
+    await waitFor(() => channel.status() === 'closed')
     expect([chat.endings(), chat.client.user()]).toEqual([1, undefined])
   })
 
   test('notices a server that is gone without a word', async () => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const statuses = collect(channel, 'status')
+    const { toServer } = chat.proxy.frames
     chat.timers.advance(30_000)
-    await until(() => chat.standIn.frames.length === 1)
-    await until(() => chat.timers.waiting().includes(30_000))
-    chat.standIn.control.answersPings = false
+    await waitFor(() => toServer.length === 1)
+    await waitFor(() => chat.timers.waiting().includes(30_000))
+    chat.proxy.onNextFrame('toClient', 'pong', () => {})
     chat.timers.advance(30_000)
-    await until(() => chat.standIn.frames.length === 2)
+    await waitFor(() => toServer.length === 2)
     expect(statuses).toEqual([])
     chat.timers.advance(10_000)
     expect(statuses).toEqual([{ status: 'waiting', code: 1006 }])
-    expect(chat.standIn.frames).toEqual([{ type: 'ping' }, { type: 'ping' }])
+    expect(toServer).toEqual([{ type: 'ping' }, { type: 'ping' }])
   })
 
   test('sends the token that a request renewed', async () => {
-    await using chat = await startLoggedIn()
+    const storage = memoryStorage()
+    await using chat = await startChat({ storage })
     await openChannel(chat.client)
-    chat.standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    const { accessToken: first } = storedSession(storage)
+    chat.proxy.onNext('/v1/users/me', () => refusal(401, 'unauthorized'))
     await chat.client.me()
-    await until(() => chat.standIn.frames.length === 1)
-    expect(chat.standIn.frames).toEqual([{ type: 'auth', token: 'a.b.2' }])
+    const { toServer } = chat.proxy.frames
+    await waitFor(() => toServer.length === 1)
+    const { accessToken } = storedSession(storage)
+    expect(accessToken).not.toBe(first)
+    expect(toServer).toEqual([{ type: 'auth', token: accessToken }])
   })
 
   test('tells nothing to a handler that was taken away, nor after it was closed', async () => {
-    await using chat = await startLoggedIn()
-    const channel = await openChannel(chat.client)
+    await using chat = await startChat()
+    const { service, friend, conversationId, user, proxy } = chat
+    const channel = await openChannel(chat.client, { events: ['notification'] })
     const [gone, kept] = [bodiesOf(channel), collect(channel, 'notification')]
     const taken: unknown[] = []
     channel.on('typing', (frame) => taken.push(frame))()
-    const frame = { type: 'notification', notification: { id: 'N1' }, unread_count: 1 }
-    for (const pushed of [{ type: 'typing' }, frame]) chat.standIn.push(pushed)
-    await until(() => kept.length === 1)
+    const socket = await service.connect(friend)
+    socket.send({ type: 'typing', conversation_id: conversationId })
+    await waitFor(() => proxy.frames.toClient.length === 1)
+    await notify(service, user.id)
+    await waitFor(() => kept.length === 1)
+    const late = Promise.withResolvers<() => void>()
+    proxy.onNextFrame('toClient', 'new_message', late.resolve)
+    await chat.say('unheard')
+    const deliverLate = await late.promise
     channel.close()
-    chat.standIn.say('unheard')
+    deliverLate()
+    await waitFor(() => proxy.openSockets() === 0)
     chat.timers.advance(expiry)
-    expect([taken, kept, gone, channel.status()]).toEqual([[], [frame], [], 'closed'] as never)
+    const [typing, notification] = proxy.frames.toClient
+    expect(typing).toMatchObject({ type: 'typing' })
+    expect([taken, kept, gone, channel.status()]).toEqual([[], [notification], [], 'closed'])
     expect(channel.typing('c')).toBe(false)
   })
 
   test('ends with a logout', async () => {
-    await using chat = await startLoggedIn()
+    await using chat = await startChat()
     const channel = await openChannel(chat.client)
     await chat.client.logout()
     expect([channel.status(), chat.endings()]).toEqual(['closed', 0])
@@ -317,3 +378,11 @@ describe('a channel', () => {
     })
   })
 })
+
+/** The platform tells somebody of a new follower. */
+async function notify(service: TestService, user_id: string) {
+  const { token } = await service.issueKey()
+  const body = { user_id, type: 'follow_new' }
+  const answer = await service.call('POST', '/v1/service/notifications', { token, body })
+  expect(answer.status).toBe(201)
+}

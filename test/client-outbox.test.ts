@@ -1,44 +1,44 @@
 import { expect, test } from 'bun:test'
-import { memoryStorage } from '../src/client/client.ts'
-import { refusal } from './support/chat-stand-in.ts'
-import { ada, bob, refusalOf, startLoggedIn, startPair, startReal } from './support/clients.ts'
-import { until } from './support/timers.ts'
+import { memoryStorage } from '../client/client.ts'
+import { ada, bob, refusalOf, startChat, startClients, startPair } from './support/clients.ts'
+import { hang, networkError, refusal } from './support/fault-proxy.ts'
+import { waitFor } from './support/wait.ts'
 
-const outboxKey = 'hostline.outbox.U1'
 const longestPause = 30_000
-const offline = () => refusal(503, 'internal_error')
+const unavailable = () => refusal(503, 'internal_error')
 
-/** Somebody with an open channel to the stand-in. */
-async function startOpen(options: Parameters<typeof startLoggedIn>[0] = {}) {
-  const chat = await startLoggedIn(options)
+/** Ada with an open channel. */
+async function startOpen(options: Parameters<typeof startChat>[0] = {}) {
+  const chat = await startChat(options)
   const channel = chat.client.connect()
-  await until(() => channel.status() === 'open')
-  return { ...chat, channel }
+  await waitFor(() => channel.status() === 'open')
+  const send = (body: string) => chat.client.send(chat.conversationId, { body })
+  /** The service never gets the next message frame; it is answered with an error frame instead. */
+  const refuseNext = (code: string, more: object = {}) =>
+    chat.proxy.onNextFrame('toServer', 'message', (_, { type, client_id }) => {
+      const error = { code, message: code, details: null }
+      chat.proxy.push({ type: 'error', error, request: { type, client_id }, ...more })
+    })
+  return { ...chat, channel, send, refuseNext }
 }
-
-const errorFrame = (code: string, client_id: string, more: object = {}) => ({
-  type: 'error',
-  error: { code, message: code, details: null },
-  request: { type: 'message', client_id },
-  ...more,
-})
 
 test('sends over the open channel and settles with the stored message', async () => {
   await using chat = await startOpen()
+  const { proxy, conversationId } = chat
   const file = { type: 'file', file_url: 'https://example.com/a.png' } as const
-  const message = await chat.client.send('c', { body: 'look', ...file })
-  expect(message).toEqual(chat.standIn.messages[0] as never)
-  expect(chat.standIn.frames).toEqual([
+  const message = await chat.client.send(conversationId, { body: 'look', ...file })
+  expect([message]).toEqual(await chat.stored())
+  expect(proxy.frames.toServer).toEqual([
     {
       type: 'message',
-      conversation_id: 'c',
+      conversation_id: conversationId,
       body: 'look',
       message_type: 'file',
       file_url: file.file_url,
       client_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
     },
   ])
-  expect(chat.standIn.count('POST', '/v1/chat/conversations/c/messages')).toBe(0)
+  expect(proxy.count('POST', chat.messagesPath)).toBe(0)
 })
 
 test('sends over REST when there is no channel', async () => {
@@ -49,158 +49,221 @@ test('sends over REST when there is no channel', async () => {
 })
 
 test('has its messages acknowledged by the service, over the channel alone', async () => {
-  await using pair = await startPair()
-  const { one, other, conversation, network } = pair
-  const channel = one.connect()
-  await until(() => channel.status() === 'open')
+  await using chat = await startOpen()
   const bodies = ['1', '2', '3']
-  const sent = await Promise.all(bodies.map((body) => one.send(conversation.id, { body })))
-  expect((await other.messages.list(conversation.id)).data).toEqual(sent.toReversed())
+  const sent = await Promise.all(bodies.map(chat.send))
+  expect(await chat.stored()).toEqual(sent)
   expect(sent.map(({ body }) => body)).toEqual(bodies)
-  expect(network.count(`POST /v1/chat/conversations/${conversation.id}/messages`)).toBe(0)
+  expect(chat.proxy.count('POST', chat.messagesPath)).toBe(0)
 })
 
 test('sends over REST, as the same message, what nobody acknowledges over the channel', async () => {
   await using chat = await startOpen()
-  const { standIn, client, timers } = chat
-  standIn.control.acknowledges = false
-  const sending = client.send('c', { body: 'hello' })
-  await until(() => standIn.messages.length === 1)
+  const { proxy, timers } = chat
+  proxy.onNextFrame('toClient', 'ack', () => {})
+  const sending = chat.send('hello')
+  await waitFor(() => proxy.frames.toClient.some(({ type }) => type === 'ack'))
   timers.advance(10_000)
-  expect([await sending]).toEqual(standIn.messages)
-  const [asked] = standIn.requests.slice(-1)
-  expect(asked?.body).toEqual({ body: 'hello', client_id: standIn.frames[0].client_id })
+  expect([await sending]).toEqual(await chat.stored())
+  const [asked] = proxy.requests.slice(-1)
+  expect(asked?.body).toEqual({ body: 'hello', client_id: proxy.frames.toServer[0].client_id })
 })
 
 test('sends what waits for the network as soon as a channel is open', async () => {
-  await using chat = await startLoggedIn()
-  const { standIn, client, timers } = chat
-  standIn.failNext('/v1/chat/conversations/c/messages', offline)
-  const sending = client.send('c', { body: 'hello' })
-  await until(() => timers.waiting().includes(500))
+  await using chat = await startChat()
+  const { proxy, client, timers, conversationId } = chat
+  proxy.onNext(chat.messagesPath, unavailable)
+  const sending = client.send(conversationId, { body: 'hello' })
+  await waitFor(() => timers.waiting().includes(500))
   client.connect()
   expect((await sending).body).toBe('hello')
-  expect(standIn.frames).toMatchObject([{ type: 'message' }])
+  expect(proxy.frames.toServer).toMatchObject([{ type: 'message' }])
 })
 
 test('keeps the order of a conversation through a lost connection, and stores each message once', async () => {
   await using chat = await startOpen()
-  const { standIn, client, timers, channel } = chat
-  const path = '/v1/chat/conversations/c/messages'
-  standIn.failNextFrame((frame, socket) => {
-    standIn.failNext(path, offline)
-    standIn.store(frame.conversation_id, frame.body, frame.client_id)
-    socket.close(1001)
+  const { proxy, client, timers, messagesPath } = chat
+  proxy.onNextFrame('toClient', 'ack', () => {
+    proxy.onNext(messagesPath, unavailable)
+    proxy.cut(1001)
   })
-  const sent = Promise.all(['1', '2', '3'].map((body) => client.send('c', { body })))
-  await until(() => standIn.count('POST', path) === 1)
-  await until(() => channel.status() === 'waiting')
+  const sent = Promise.all(['1', '2', '3'].map(chat.send))
+  const waitingForRetry = () => timers.waiting().filter((pause) => pause === 500)
+  await waitFor(() => waitingForRetry().length === 2) // the channel and the message
+  expect(proxy.count('POST', messagesPath)).toBe(1)
   timers.advance(longestPause)
   expect((await sent).map(({ body }) => body)).toEqual(['1', '2', '3'])
-  expect(standIn.messages.map(({ body }) => body)).toEqual(['1', '2', '3'])
+  expect((await chat.stored()).map(({ body }) => body)).toEqual(['1', '2', '3'])
   expect(client.pending()).toEqual([])
+})
+
+test('stores a message once although the answer over REST got lost', async () => {
+  await using chat = await startChat()
+  const { proxy, client, timers, conversationId, messagesPath } = chat
+  proxy.onNext(messagesPath, async (forward) => {
+    await forward()
+    return networkError()
+  })
+  const sending = client.send(conversationId, { body: 'hello' })
+  await waitFor(() => timers.waiting().includes(500))
+  expect(await chat.stored()).toMatchObject([{ body: 'hello' }])
+  timers.advance(500)
+  expect([await sending]).toEqual(await chat.stored())
+  expect(proxy.count('POST', messagesPath)).toBe(2)
 })
 
 test('does not let one conversation wait for another', async () => {
   await using chat = await startOpen()
-  chat.standIn.failNextFrame(() => {})
-  const stuck = chat.client.send('stuck', { body: '1' })
-  expect((await chat.client.send('c', { body: '2' })).body).toBe('2')
-  expect(chat.client.pending()).toMatchObject([
-    { conversation_id: 'stuck', sent: expect.anything() },
-  ])
+  const { proxy, client } = chat
+  const carol = await chat.service.register('carol')
+  const { id: stuckId } = await client.conversations.open(carol.id)
+  proxy.onNextFrame('toServer', 'message', () => {})
+  const stuck = client.send(stuckId, { body: '1' })
+  expect((await chat.send('2')).body).toBe('2')
+  expect(client.pending()).toMatchObject([{ conversation_id: stuckId, sent: expect.anything() }])
   chat.timers.advance(10_000)
   expect((await stuck).body).toBe('1')
 })
 
 test.each([
   ['rate_limited', { retry_after: 3 }, 3_000],
+  ['rate_limited', {}, 500],
   ['internal_error', { retry_after: 1 }, 1_000],
   ['internal_error', {}, 500],
 ])('tries again after %s %j', async (code, more, pause) => {
   await using chat = await startOpen()
-  const { standIn, client, timers } = chat
-  standIn.failNextFrame((frame) => standIn.push(errorFrame(code, frame.client_id, more)))
-  const sending = client.send('c', { body: 'hello' })
-  await until(() => timers.waiting().includes(pause))
+  const { timers } = chat
+  chat.refuseNext(code, more)
+  const sending = chat.send('hello')
+  await waitFor(() => timers.waiting().includes(pause))
   timers.advance(pause)
   expect((await sending).body).toBe('hello')
-  const [first, second] = standIn.frames
-  expect(second).toEqual(first)
+  const { toServer } = chat.proxy.frames
+  expect(toServer).toHaveLength(2)
+  expect(toServer[1]).toEqual(toServer[0])
 })
 
 test('gives up on a message that makes the service fail again and again, and goes on', async () => {
   await using chat = await startOpen()
-  const { standIn, client, timers } = chat
-  for (let round = 0; round < 5; round++) {
-    standIn.failNextFrame(({ client_id }) => standIn.push(errorFrame('internal_error', client_id)))
-  }
-  const [poison, next] = [
-    refusalOf(client.send('c', { body: '1' })),
-    client.send('c', { body: '2' }),
-  ]
+  const { timers } = chat
+  for (let round = 0; round < 5; round++) chat.refuseNext('internal_error')
+  const [poison, next] = [refusalOf(chat.send('1')), chat.send('2')]
   for (const pause of [500, 1_000, 2_000, 4_000]) {
-    await until(() => timers.waiting().includes(pause))
+    await waitFor(() => timers.waiting().includes(pause))
     timers.advance(pause)
   }
   expect(await poison).toMatchObject({ name: 'ApiError', code: 'internal_error' })
   expect((await next).body).toBe('2')
 })
 
+test('does not give up on a message while the service asks for time', async () => {
+  await using chat = await startOpen()
+  const { timers } = chat
+  for (let round = 0; round < 6; round++) chat.refuseNext('internal_error', { retry_after: 2 })
+  const sending = chat.send('hello')
+  for (let round = 0; round < 6; round++) {
+    await waitFor(() => timers.waiting().includes(2_000))
+    timers.advance(2_000)
+  }
+  expect((await sending).body).toBe('hello')
+})
+
 test('tells a refusal, drops the message and goes on with the next', async () => {
   await using chat = await startOpen({ storage: memoryStorage() })
-  const { standIn, client } = chat
-  standIn.failNextFrame((frame) => standIn.push(errorFrame('forbidden', frame.client_id)))
-  const [refused, next] = [
-    refusalOf(client.send('c', { body: '1' })),
-    client.send('c', { body: '2' }),
-  ]
+  chat.refuseNext('forbidden')
+  const [refused, next] = [refusalOf(chat.send('1')), chat.send('2')]
   expect(await refused).toMatchObject({ name: 'ApiError', code: 'forbidden', status: undefined })
   expect((await next).body).toBe('2')
-  expect(client.pending()).toEqual([])
+  expect(chat.client.pending()).toEqual([])
+})
+
+test('tells what the service itself refuses over the channel', async () => {
+  await using chat = await startOpen()
+  expect(await refusalOf(chat.send(' '))).toMatchObject({
+    name: 'ApiError',
+    code: 'validation_error',
+    details: { body: expect.any(String) },
+  })
+  expect(chat.proxy.count('POST', chat.messagesPath)).toBe(0)
 })
 
 test('sends after a reload what the page before did not get through, in order and once', async () => {
   const storage = memoryStorage()
-  await using chat = await startLoggedIn({ storage })
-  const { standIn, client, create } = chat
-  standIn.failNext('/v1/chat/conversations/c/messages', () => new Promise(() => {}))
-  const lost = [client.send('c', { body: '1' }), client.send('c', { body: '2' })]
-  await until(() => standIn.count('POST', '/v1/chat/conversations/c/messages') === 1)
+  await using chat = await startChat({ storage })
+  const { proxy, client, create, conversationId, messagesPath, user } = chat
+  proxy.onNext(messagesPath, hang)
+  const lost = ['1', '2'].map((body) => client.send(conversationId, { body }))
+  await waitFor(() => proxy.count('POST', messagesPath) === 1)
   const reloaded = create()
-  expect(reloaded.restore()).toEqual(reloaded.restore())
+  expect(reloaded.restore()).toEqual(user)
+  expect(reloaded.restore()).toEqual(user)
   const pending = reloaded.pending()
   expect(pending.map(({ message }) => message.body)).toEqual(['1', '2'])
   const sent = await Promise.all(pending.map((it) => it.sent))
-  expect(sent).toEqual(standIn.messages)
-  expect(standIn.count('POST', '/v1/chat/conversations/c/messages')).toBe(3)
+  expect(sent).toEqual(await chat.stored())
+  expect(proxy.count('POST', messagesPath)).toBe(3)
+  const outboxKey = `hostline.outbox.${user.id}`
   expect([storage.get(outboxKey), reloaded.pending(), lost.length]).toEqual([undefined, [], 2])
 })
 
 test('keeps messages for the next login of the same person, and sends none for another', async () => {
-  await using real = await startReal({ storage: memoryStorage() })
-  const { client, network } = real
+  await using all = await startClients({ storage: memoryStorage() })
+  const { client, proxy } = all
   const users = [await client.register(bob), await client.register(ada)]
   const conversation = await client.conversations.open(users[0]?.id ?? '')
-  network.control.isOffline = true
+  const path = `/v1/chat/conversations/${conversation.id}/messages`
+  proxy.control.isOffline = true
   const sending = refusalOf(client.send(conversation.id, { body: 'later' }))
-  await until(() => network.count(`POST /v1/chat/conversations/${conversation.id}/messages`) === 1)
-  network.control.isOffline = false
+  await waitFor(() => proxy.count('POST', path) === 1)
+  proxy.control.isOffline = false
   await client.login(bob)
   expect(await sending).toMatchObject({ name: 'SessionEndedError' })
   expect(client.pending()).toEqual([])
+  expect((await client.messages.list(conversation.id)).data).toEqual([])
   await client.login(ada)
   const [left] = await Promise.all(client.pending().map((it) => it.sent))
   expect(left).toMatchObject({ body: 'later', sender_id: users[1]?.id })
 })
 
+test.each(['toServer', 'toClient'] as const)(
+  'sends nothing in the name of the next person who logs in (lost %s)',
+  async (direction) => {
+    await using chat = await startOpen({ storage: memoryStorage() })
+    const { proxy, client, messagesPath } = chat
+    const lost = Promise.withResolvers<unknown>()
+    const type = direction === 'toServer' ? 'message' : 'ack'
+    proxy.onNextFrame(direction, type, () => lost.resolve(undefined))
+    const sending = refusalOf(chat.send('from Ada'))
+    await lost.promise
+    await client.login(bob)
+    expect(await sending).toMatchObject({ name: 'SessionEndedError' })
+    const senders = (await chat.stored()).map(({ sender_id }) => sender_id)
+    expect(senders).toEqual(direction === 'toServer' ? [] : [chat.user.id])
+    expect(proxy.count('POST', messagesPath)).toBe(0)
+  },
+)
+
+test('sends nothing in the name of the next person while it waits as long as it was asked to', async () => {
+  await using chat = await startChat({ storage: memoryStorage() })
+  const { proxy, client, timers, conversationId, messagesPath } = chat
+  proxy.onNext(messagesPath, () => refusal(429, 'rate_limited', { 'retry-after': '7' }))
+  const sending = refusalOf(client.send(conversationId, { body: 'from Ada' }))
+  await waitFor(() => timers.waiting().includes(7_000))
+  await client.login(bob)
+  timers.advance(7_000)
+  expect(await sending).toMatchObject({ name: 'SessionEndedError' })
+  expect(await chat.stored()).toEqual([])
+  expect(proxy.count('POST', messagesPath)).toBe(1)
+})
+
 test('forgets unsent messages with a logout', async () => {
   const storage = memoryStorage()
-  await using chat = await startLoggedIn({ storage })
-  const { standIn, client } = chat
-  standIn.failNext('/v1/chat/conversations/c/messages', offline)
-  const sending = refusalOf(client.send('c', { body: 'secret' }))
-  await until(() => standIn.count('POST', '/v1/chat/conversations/c/messages') === 1)
+  await using chat = await startChat({ storage })
+  const { proxy, client, messagesPath } = chat
+  const outboxKey = `hostline.outbox.${chat.user.id}`
+  proxy.onNext(messagesPath, unavailable)
+  const sending = refusalOf(client.send(chat.conversationId, { body: 'secret' }))
+  await waitFor(() => proxy.count('POST', messagesPath) === 1)
   expect(storage.get(outboxKey)).toContain('secret')
   await client.logout()
   expect(await sending).toMatchObject({ name: 'SessionEndedError' })
@@ -211,9 +274,10 @@ test('works with a storage that is full', async () => {
   const full = () => {
     throw new Error('quota exceeded')
   }
-  await using chat = await startLoggedIn({ storage: { get: () => null, set: full, remove: full } })
-  expect((await chat.client.send('c', { body: 'hello' })).body).toBe('hello')
+  await using chat = await startChat({ storage: { get: () => null, set: full, remove: full } })
+  const { client, user } = chat
+  expect((await client.send(chat.conversationId, { body: 'hello' })).body).toBe('hello')
   chat.timers.advance(15 * 60_000)
-  expect((await chat.client.me()).id).toBe('U1')
-  expect([chat.standIn.count('POST', '/v1/auth/refresh'), chat.endings()]).toEqual([1, 0])
+  expect((await client.me()).id).toBe(user.id)
+  expect([chat.proxy.count('POST', '/v1/auth/refresh'), chat.endings()]).toEqual([1, 0])
 })

@@ -1,241 +1,265 @@
 import { describe, expect, test } from 'bun:test'
-import { ApiError, memoryStorage, webStorage } from '../src/client/client.ts'
-import { refusal } from './support/chat-stand-in.ts'
+import { ApiError, memoryStorage, webStorage } from '../client/client.ts'
 import {
   ada,
   bob,
-  endOtherSessions,
   refusalOf,
-  startLoggedIn,
+  sessionKey,
+  startChat,
+  startClients,
   startPair,
-  startReal,
+  storedSession,
 } from './support/clients.ts'
-import { until } from './support/timers.ts'
+import { refusal } from './support/fault-proxy.ts'
+import { waitFor } from './support/wait.ts'
 
 const expiry = 15 * 60_000
-const sessionKey = 'hostline.session'
+const unauthorized = () => refusal(401, 'unauthorized')
 
 describe('the session', () => {
   test('begins with a registration and a login, and both tell who it is', async () => {
-    await using real = await startReal()
-    const registered = await real.client.register(ada)
-    const again = real.create()
+    await using all = await startClients()
+    const registered = await all.client.register(ada)
+    const again = all.create()
     expect(await again.login(ada)).toEqual(registered)
     expect(await again.me()).toMatchObject({ ...registered, locale: 'en' })
     expect(again.user()).toEqual(registered)
   })
 
   test('goes on after a reload, from the browser’s storage', async () => {
-    await using real = await startReal()
+    await using all = await startClients()
     const values = new Map<string, string>()
     const storage = webStorage({
       getItem: (key) => values.get(key) ?? null,
       setItem: (key, value) => values.set(key, value),
       removeItem: (key) => values.delete(key),
     })
-    const user = await real.create({ storage }).register(ada)
-    const reloaded = real.create({ storage })
+    const user = await all.create({ storage }).register(ada)
+    const reloaded = all.create({ storage })
     expect(reloaded.restore()).toEqual(user)
     expect((await reloaded.me()).id).toBe(user.id)
-    expect(real.create().restore()).toBeUndefined()
+    expect(all.create().restore()).toBeUndefined()
   })
 
   test('is renewed once for ten requests at a time when the token is about to expire', async () => {
-    await using real = await startReal()
-    await real.client.register(ada)
-    real.advance(expiry - 30_000)
-    await Promise.all(Array.from({ length: 10 }, () => real.client.me()))
-    expect(real.network.count('POST /v1/auth/refresh')).toBe(1)
-    expect(real.network.count('GET /v1/users/me')).toBe(10)
+    await using all = await startClients()
+    await all.client.register(ada)
+    all.advance(expiry - 30_000)
+    await Promise.all(Array.from({ length: 10 }, () => all.client.me()))
+    expect(all.proxy.count('POST', '/v1/auth/refresh')).toBe(1)
+    expect(all.proxy.count('GET', '/v1/users/me')).toBe(10)
   })
 
   test('is renewed once for ten requests at a time whose token is refused', async () => {
-    await using real = await startReal()
+    await using all = await startClients()
     const storage = memoryStorage()
-    await real.create({ storage }).register(ada)
-    const stored = JSON.parse(storage.get(sessionKey) ?? '')
-    storage.set(sessionKey, JSON.stringify({ ...stored, accessToken: 'not.a.token' }))
-    const client = real.create({ storage })
+    await all.create({ storage }).register(ada)
+    const spoilt = { ...storedSession(storage), accessToken: 'not.a.token' }
+    storage.set(sessionKey, JSON.stringify(spoilt))
+    const client = all.create({ storage })
     client.restore()
     await Promise.all(Array.from({ length: 10 }, () => client.me()))
-    expect(real.network.count('POST /v1/auth/refresh')).toBe(1)
-    expect(real.endings()).toBe(0)
+    expect(all.proxy.count('POST', '/v1/auth/refresh')).toBe(1)
+    expect(all.endings()).toBe(0)
   })
 
   test('ends once, for the requests of the moment too, when the service refuses to renew it', async () => {
-    await using real = await startReal()
+    await using all = await startClients()
     const storage = memoryStorage()
-    await real.create({ storage }).register(ada)
-    await real.client.login(ada)
-    await endOtherSessions(real.client)
-    const restored = real.create({ storage })
+    await all.create({ storage }).register(ada)
+    await all.endSessionsOf(ada)
+    const restored = all.create({ storage })
     restored.restore()
     const refused = Promise.all([refusalOf(restored.me()), refusalOf(restored.me())])
-    await until(() => real.timers.waiting().includes(1_000))
-    real.advance(1_000)
+    await waitFor(() => all.timers.waiting().includes(1_000))
+    all.advance(1_000)
     expect(await refused).toMatchObject([{ code: 'unauthorized' }, { code: 'unauthorized' }])
-    expect(real.endings()).toBe(1)
+    expect(all.endings()).toBe(1)
     expect([restored.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
   })
 
   test('outlives a network that fails while it is to be renewed', async () => {
-    await using real = await startReal()
-    await real.client.register(ada)
-    real.advance(expiry)
-    real.network.control.isOffline = true
-    expect(await refusalOf(real.client.me())).toBeInstanceOf(TypeError)
-    real.network.control.isOffline = false
-    expect(await real.client.me()).toMatchObject({ email: ada.email })
-    expect(real.endings()).toBe(0)
+    await using all = await startClients()
+    await all.client.register(ada)
+    all.advance(expiry)
+    all.proxy.control.isOffline = true
+    expect(await refusalOf(all.client.me())).toBeInstanceOf(TypeError)
+    all.proxy.control.isOffline = false
+    expect(await all.client.me()).toMatchObject({ email: ada.email })
+    expect(all.endings()).toBe(0)
   })
 
   test('is shared by two tabs: what one renewed, the other uses', async () => {
-    await using real = await startReal()
+    await using all = await startClients()
     const storage = memoryStorage()
-    const [one, other] = [real.create({ storage }), real.create({ storage })]
+    const [one, other] = [all.create({ storage }), all.create({ storage })]
     await one.register(ada)
     other.restore()
-    real.advance(expiry)
+    all.advance(expiry)
     await one.me()
     await other.me()
-    expect(real.network.count('POST /v1/auth/refresh')).toBe(1)
+    expect(all.proxy.count('POST', '/v1/auth/refresh')).toBe(1)
   })
 
   test('is renewed by one tab at a time where the browser has locks', async () => {
-    await using real = await startReal()
+    await using all = await startClients()
     const storage = memoryStorage()
     const locks = createLocks()
-    const [one, other] = [real.create({ storage, locks }), real.create({ storage, locks })]
+    const [one, other] = [all.create({ storage, locks }), all.create({ storage, locks })]
     await one.register(ada)
     other.restore()
-    real.advance(expiry)
+    all.advance(expiry)
     await Promise.all([one.me(), other.me()])
-    expect(real.network.count('POST /v1/auth/refresh')).toBe(1)
-    expect(real.endings()).toBe(0)
+    expect(all.proxy.count('POST', '/v1/auth/refresh')).toBe(1)
+    expect(all.endings()).toBe(0)
   })
 
   test('of another person in another tab is not taken up', async () => {
-    await using real = await startReal()
+    await using all = await startClients()
     const storage = memoryStorage()
-    const [one, other] = [real.create({ storage }), real.create({ storage })]
+    const [one, other] = [all.create({ storage }), all.create({ storage })]
     await one.register(ada)
     await other.register(bob)
-    real.advance(expiry)
+    all.advance(expiry)
     expect(await refusalOf(one.me())).toMatchObject({ code: 'unauthorized' })
     expect((await other.me()).email).toBe(bob.email)
-    expect(real.endings()).toBe(1)
+    expect(all.endings()).toBe(1)
   })
 
   test('ends for good with a logout, which is no surprise to the page', async () => {
-    await using real = await startReal()
+    await using all = await startClients()
     const storage = memoryStorage()
-    const client = real.create({ storage })
+    const client = all.create({ storage })
     await client.register(ada)
-    const { accessToken } = JSON.parse(storage.get(sessionKey) ?? '')
+    const { accessToken } = storedSession(storage)
     await client.logout()
     expect(storage.get(sessionKey)).toBeUndefined()
     expect(await refusalOf(client.me())).toMatchObject({ code: 'unauthorized' })
-    const answer = await real.service.call('GET', '/v1/users/me', { token: accessToken })
-    expect([answer.status, real.endings()]).toEqual([401, 0])
+    const answer = await all.service.call('GET', '/v1/users/me', { token: accessToken })
+    expect([answer.status, all.endings()]).toEqual([401, 0])
   })
 })
 
 describe('a session in a tight spot', () => {
   test('uses a token to its end while it cannot be renewed, and no longer', async () => {
-    await using chat = await startLoggedIn()
-    const { standIn, client, timers } = chat
+    await using chat = await startChat()
+    const { proxy, client, user } = chat
     const unavailable = () => refusal(503, 'internal_error')
-    timers.advance(expiry - 30_000)
-    standIn.failNext('/v1/auth/refresh', unavailable)
-    expect((await client.me()).id).toBe('U1')
-    timers.advance(30_000)
-    standIn.failNext('/v1/auth/refresh', unavailable)
+    chat.advance(expiry - 30_000)
+    proxy.onNext('/v1/auth/refresh', unavailable)
+    expect((await client.me()).id).toBe(user.id)
+    chat.advance(30_000)
+    proxy.onNext('/v1/auth/refresh', unavailable)
     expect(await refusalOf(client.me())).toMatchObject({ status: 503 })
     expect(chat.endings()).toBe(0)
   })
 
   test('renews once for refusals that come one after another', async () => {
-    await using chat = await startLoggedIn()
-    const { standIn, client } = chat
+    const storage = memoryStorage()
+    await using chat = await startChat({ storage })
+    const { proxy, client } = chat
+    const { accessToken } = storedSession(storage)
     const late = Promise.withResolvers<Response>()
-    standIn.failNext('/v1/users/me', () => late.promise)
+    proxy.onNext('/v1/users/me', () => late.promise)
     const first = client.me()
-    await until(() => standIn.count('GET', '/v1/users/me') === 1)
-    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    await waitFor(() => proxy.count('GET', '/v1/users/me') === 1)
+    proxy.onNext('/v1/users/me', unauthorized)
     await client.me()
-    late.resolve(refusal(401, 'unauthorized'))
+    late.resolve(unauthorized())
     await first
-    expect(standIn.count('POST', '/v1/auth/refresh')).toBe(1)
-    expect(standIn.requests.at(-1)?.token).toBe('Bearer a.b.2')
+    expect(proxy.count('POST', '/v1/auth/refresh')).toBe(1)
+    const renewed = storedSession(storage).accessToken
+    expect(renewed).not.toBe(accessToken)
+    expect(proxy.requests.at(-1)?.token).toBe(`Bearer ${renewed}`)
   })
 
   test('is not brought back by a renewal that ends after the logout', async () => {
     const storage = memoryStorage()
-    await using chat = await startLoggedIn({ storage })
-    const { standIn, client } = chat
-    const late = Promise.withResolvers<Response>()
-    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-    standIn.failNext('/v1/auth/refresh', () => late.promise)
+    await using chat = await startChat({ storage })
+    const { proxy, client } = chat
+    const loggedOut = Promise.withResolvers<void>()
+    const renewals: number[] = []
+    proxy.onNext('/v1/users/me', unauthorized)
+    proxy.onNext('/v1/auth/refresh', async (forward) => {
+      const answer = await forward()
+      renewals.push(answer.status)
+      await loggedOut.promise
+      return answer
+    })
     const asking = refusalOf(client.me())
-    await until(() => standIn.count('POST', '/v1/auth/refresh') === 1)
+    await waitFor(() => renewals.length === 1)
     await client.logout()
-    late.resolve(Response.json({ access_token: 'x', refresh_token: 'rt_x', expires_in: 900 }))
+    loggedOut.resolve()
     expect(await asking).toMatchObject({ code: 'unauthorized' })
     expect([client.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
+    expect(renewals).toEqual([200])
   })
 
   test('follows a tab that was faster, where the browser has no locks', async () => {
     const storage = memoryStorage()
-    await using chat = await startLoggedIn({ storage })
-    const { standIn, client, timers } = chat
-    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-    standIn.failNext('/v1/auth/refresh', () => {
-      const stored = JSON.parse(storage.get(sessionKey) ?? '')
-      const expiresAt = timers.now() + expiry + 1
-      const others = { ...stored, accessToken: 'a.b.9', refreshToken: 'rt_9', expiresAt }
-      storage.set(sessionKey, JSON.stringify(others))
-      return refusal(401, 'invalid_token')
+    await using chat = await startChat({ storage })
+    const { proxy, client, timers } = chat
+    const other = chat.create()
+    other.restore()
+    timers.advance(1)
+    const renewals: number[] = []
+    proxy.onNext('/v1/users/me', unauthorized)
+    proxy.onNext('/v1/auth/refresh', async (forward) => {
+      proxy.onNext('/v1/users/me', unauthorized)
+      await other.me()
+      const answer = await forward()
+      renewals.push(answer.status)
+      return answer
     })
     await client.me()
-    expect([standIn.requests.at(-1)?.token, chat.endings()]).toEqual(['Bearer a.b.9', 0])
+    const { accessToken } = storedSession(storage)
+    expect(renewals).toEqual([401])
+    expect([proxy.requests.at(-1)?.token, chat.endings()]).toEqual([`Bearer ${accessToken}`, 0])
   })
 
   test('follows a tab whose tokens are seen only a moment later', async () => {
-    const storage = memoryStorage()
-    await using chat = await startLoggedIn({ storage })
-    const { standIn, client, timers } = chat
-    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-    standIn.failNext('/v1/auth/refresh', () => refusal(401, 'invalid_token'))
+    const [storage, others] = [memoryStorage(), memoryStorage()]
+    await using chat = await startChat({ storage })
+    const { proxy, client, timers } = chat
+    others.set(sessionKey, storage.get(sessionKey) ?? '')
+    const other = chat.create({ storage: others })
+    other.restore()
+    timers.advance(1)
+    proxy.onNext('/v1/users/me', unauthorized)
+    await other.me()
+    proxy.onNext('/v1/users/me', unauthorized)
     const asking = client.me()
-    await until(() => timers.waiting().includes(1_000))
-    const stored = JSON.parse(storage.get(sessionKey) ?? '')
-    const others = { ...stored, accessToken: 'a.b.9', refreshToken: 'rt_9' }
-    storage.set(sessionKey, JSON.stringify({ ...others, expiresAt: timers.now() + 2 * expiry }))
+    await waitFor(() => timers.waiting().includes(1_000))
+    storage.set(sessionKey, others.get(sessionKey) ?? '')
     timers.advance(1_000)
     await asking
-    expect([standIn.requests.at(-1)?.token, chat.endings()]).toEqual(['Bearer a.b.9', 0])
+    const { accessToken } = storedSession(others)
+    expect(proxy.count('POST', '/v1/auth/refresh')).toBe(2)
+    expect([proxy.requests.at(-1)?.token, chat.endings()]).toEqual([`Bearer ${accessToken}`, 0])
   })
 
   test('is gone for all tabs after a logout, whoever renewed it last', async () => {
     const storage = memoryStorage()
-    await using chat = await startLoggedIn({ storage })
-    const { standIn, client, timers, create } = chat
+    await using chat = await startChat({ storage })
+    const { proxy, client, timers, create } = chat
     const other = create()
     other.restore()
     timers.advance(1)
-    standIn.failNext('/v1/users/me', () => refusal(401, 'unauthorized'))
+    proxy.onNext('/v1/users/me', unauthorized)
     await other.me()
     await client.logout()
     expect(storage.get(sessionKey)).toBeUndefined()
   })
 
   test('is gone after a logout that the service no longer understands', async () => {
-    await using chat = await startLoggedIn()
-    const { standIn, client } = chat
-    standIn.failNext('/v1/auth/logout', () => refusal(401, 'unauthorized'))
-    standIn.failNext('/v1/auth/refresh', () => refusal(401, 'invalid_token'))
-    await client.logout()
-    expect(client.user()).toBeUndefined()
+    await using chat = await startChat()
+    await chat.endSessionsOf(ada)
+    await chat.client.logout()
+    expect(chat.proxy.requests.slice(-2)).toMatchObject([
+      { path: '/v1/auth/logout' },
+      { path: '/v1/auth/refresh' },
+    ])
+    expect(chat.client.user()).toBeUndefined()
   })
 })
 
@@ -270,9 +294,11 @@ describe('REST', () => {
 
   test('sends a message with the same client_id once', async () => {
     await using pair = await startPair()
-    const { one, conversation } = pair
+    const { one, other, conversation } = pair
     const send = () => one.messages.send(conversation.id, { body: 'hello', client_id: 'k' })
-    expect(await send()).toEqual(await send())
+    const sent = await send()
+    expect(await send()).toEqual(sent)
+    expect((await other.messages.list(conversation.id)).data).toEqual([sent])
   })
 
   test('shows a refusal as an error with all that the service said', async () => {
@@ -289,36 +315,46 @@ describe('REST', () => {
     })
   })
 
+  test('has errors in the language of the page', async () => {
+    await using all = await startClients({ language: 'de' })
+    const login = all.client.login({ ...ada, password: 'wrong' })
+    expect(await refusalOf(login)).toMatchObject({
+      code: 'invalid_credentials',
+      message: expect.stringContaining('Passwort'),
+    })
+  })
+
   test('waits as long as it is asked to for what may be repeated, and for nothing else', async () => {
-    await using chat = await startLoggedIn()
-    const { standIn, client, timers } = chat
+    await using chat = await startChat()
+    const { proxy, client, timers, user, friend } = chat
     const busy = () => refusal(429, 'rate_limited', { 'retry-after': '7' })
-    for (const path of ['/v1/users/me', '/v1/chat/conversations']) standIn.failNext(path, busy)
+    for (const path of ['/v1/users/me', '/v1/chat/conversations']) proxy.onNext(path, busy)
     const me = client.me()
-    await until(() => timers.waiting().includes(7_000))
+    await waitFor(() => timers.waiting().includes(7_000))
     timers.advance(7_000)
-    expect((await me).id).toBe('U1')
-    expect(await refusalOf(client.conversations.open('U2'))).toMatchObject({ retryAfterSeconds: 7 })
-    expect(standIn.count('POST', '/v1/chat/conversations')).toBe(1)
+    expect((await me).id).toBe(user.id)
+    const opening = refusalOf(client.conversations.open(friend.id))
+    expect(await opening).toMatchObject({ retryAfterSeconds: 7 })
+    expect(proxy.count('POST', '/v1/chat/conversations')).toBe(1)
   })
 
   test('does not wait longer than half a minute, nor for what is aborted', async () => {
-    await using chat = await startLoggedIn()
-    const { standIn, client, timers } = chat
-    standIn.failNext('/v1/users/me', () => refusal(503, 'internal_error', { 'retry-after': '31' }))
+    await using chat = await startChat()
+    const { proxy, client, timers } = chat
+    proxy.onNext('/v1/users/me', () => refusal(503, 'internal_error', { 'retry-after': '31' }))
     expect(await refusalOf(client.me())).toMatchObject({ status: 503, retryAfterSeconds: 31 })
-    standIn.failNext('/v1/users/me', () => refusal(429, 'rate_limited', { 'retry-after': '5' }))
+    proxy.onNext('/v1/users/me', () => refusal(429, 'rate_limited', { 'retry-after': '5' }))
     const controller = new AbortController()
     const aborted = refusalOf(client.request('GET', '/v1/users/me', { signal: controller.signal }))
-    await until(() => timers.waiting().includes(5_000))
+    await waitFor(() => timers.waiting().includes(5_000))
     controller.abort(new Error('gone'))
     expect(await aborted).toEqual(new Error('gone'))
     expect(timers.waiting()).toEqual([])
   })
 
   test('makes an error of an answer that the service did not write', async () => {
-    await using chat = await startLoggedIn()
-    chat.standIn.failNext('/v1/users/me', () => new Response('<h1>Bad gateway', { status: 502 }))
+    await using chat = await startChat()
+    chat.proxy.onNext('/v1/users/me', () => new Response('<h1>Bad gateway', { status: 502 }))
     expect(await refusalOf(chat.client.me())).toMatchObject({
       status: 502,
       code: 'internal_error',

@@ -3,6 +3,7 @@ import { type BrowserContext, chromium } from 'playwright-core'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { type ServerProcess, startServer } from './support/process.ts'
+import { waitFor } from './support/wait.ts'
 
 const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome')
 const switches = [
@@ -115,8 +116,8 @@ describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
   test('the first admin is made with the link that the start printed', async () => {
     await using all = await startAll()
     const { server, browser } = all
-    while (!server.output().includes('#token=')) await Bun.sleep(10)
-    const link = /http\S+\/set-up#token=[\w-]+/.exec(server.output())?.[0] ?? ''
+    const printed = () => /http\S+\/set-up#token=[\w-]+/.exec(server.output())?.[0]
+    const link = await waitFor(printed, 'the link to set up the first admin')
     const { page, complaints } = await visit(browser, link)
     await page.getByLabel('E-mail address').fill('ops@example.com')
     await page.getByLabel('New password').fill('correct horse')
@@ -125,6 +126,16 @@ describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
     expect(complaints).toEqual([])
     const login = await post(server, '/v1/auth/login', { ...person, email: 'ops@example.com' })
     expect(((await login.json()) as { user: { role: string } }).user.role).toBe('admin')
+  }, 60_000)
+
+  test('a page says which field the service refuses', async () => {
+    await using all = await startAll()
+    const { page } = await visit(all.browser, `${all.server.base}/set-up#token=none`)
+    await page.getByLabel('E-mail address').fill('nobody@nowhere')
+    await page.getByLabel('New password').fill('correct horse')
+    await page.getByRole('button', { name: 'Make admin' }).click()
+    await page.getByText(/^The request is not valid. \(.+\)$/).waitFor()
+    expect(await page.locator('[role=status]').getAttribute('class')).toBe('error')
   }, 60_000)
 })
 

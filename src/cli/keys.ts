@@ -1,5 +1,5 @@
 import { isoTime } from '../lib/clock.ts'
-import { StartError } from '../lib/start-error.ts'
+import { StartError } from '../lib/errors.ts'
 import { rotateKeys } from '../modules/accounts/keys.ts'
 import { commandLine, withDirectory } from './directory.ts'
 import type { Terminal } from './terminal.ts'

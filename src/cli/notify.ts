@@ -1,7 +1,6 @@
 import { errorBody } from '../lib/error-body.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError, StartError } from '../lib/errors.ts'
 import { fieldProblems } from '../lib/fields.ts'
-import { StartError } from '../lib/start-error.ts'
 import { normalizeEmail } from '../lib/text.ts'
 import { type NotificationType, notificationTypes } from '../lib/vocabulary.ts'
 import { NewNotification } from '../modules/notifications/model.ts'

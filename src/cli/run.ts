@@ -1,5 +1,4 @@
-import { AppError } from '../lib/errors.ts'
-import { StartError } from '../lib/start-error.ts'
+import { AppError, StartError } from '../lib/errors.ts'
 import { version } from '../serve.ts'
 import { check } from './check.ts'
 import { keys } from './keys.ts'

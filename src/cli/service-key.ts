@@ -1,6 +1,5 @@
 import { isoTime } from '../lib/clock.ts'
-import { AppError } from '../lib/errors.ts'
-import { StartError } from '../lib/start-error.ts'
+import { AppError, StartError } from '../lib/errors.ts'
 import { textProblem } from '../lib/text.ts'
 import { type ServiceScope, serviceScopes } from '../lib/vocabulary.ts'
 import { serviceKeyNameRule } from '../modules/platform/model.ts'

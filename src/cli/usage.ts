@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { StartError } from '../lib/start-error.ts'
+import { StartError } from '../lib/errors.ts'
 
 /** A command that was called in a way it does not know. */
 export function wrongUsage(message: string) {

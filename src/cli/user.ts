@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '../lib/clock.ts'
-import { AppError } from '../lib/errors.ts'
-import { StartError } from '../lib/start-error.ts'
+import { AppError, StartError } from '../lib/errors.ts'
 import { normalizeEmail, textProblem } from '../lib/text.ts'
 import { type Role, roles } from '../lib/vocabulary.ts'
 import { passwordRule } from '../modules/accounts/model.ts'

@@ -32,7 +32,8 @@ const maxPasses = 8
  *  only the writer can do without waiting for itself. */
 export function createCheckpointer(options: CheckpointerOptions) {
   const { sqlite, path, log, onFatal, interval = 2_000, maxWalFrames = 4_096 } = options
-  const worker = new Worker(options.worker.href)
+  // Started with the first checkpoint: a thread costs time at the start, and memory.
+  let worker: Worker | undefined
   const changes = sqlite.prepare<{ n: number }, []>('SELECT total_changes() AS n')
   const countChanges = () => changes.get()?.n ?? 0
   let changesBefore = countChanges()
@@ -42,11 +43,16 @@ export function createCheckpointer(options: CheckpointerOptions) {
   let isClosing = false
   let whenIdle: () => void = () => {}
 
-  worker.onmessage = ({ data }: MessageEvent<CheckpointReply>) => {
-    running = false
-    whenIdle()
-    if (data.type === 'done') checkpointed(data.walFrames)
-    if (data.type === 'failed') report(data, 'a checkpoint failed')
+  function startWorker() {
+    const started = new Worker(options.worker.href)
+    started.onmessage = ({ data }: MessageEvent<CheckpointReply>) => {
+      running = false
+      whenIdle()
+      if (data.type === 'done') checkpointed(data.walFrames)
+      if (data.type === 'failed') report(data, 'a checkpoint failed')
+    }
+    started.onerror = ({ message }) => onFatal(new Error(`the checkpoint worker: ${message}`))
+    return started
   }
 
   function checkpointed(walFrames: number) {
@@ -54,15 +60,13 @@ export function createCheckpointer(options: CheckpointerOptions) {
     framesBefore = walFrames
     if (walFrames < maxWalFrames || isClosing) return
     if (added > fewFrames && ++passes < maxPasses) {
-      post({ type: 'checkpoint', path })
+      checkpoint()
       return
     }
     passes = 0
     framesBefore = 0
     resetWal()
   }
-
-  worker.onerror = ({ message }) => onFatal(new Error(`the checkpoint worker: ${message}`))
 
   function resetWal() {
     try {
@@ -79,9 +83,10 @@ export function createCheckpointer(options: CheckpointerOptions) {
     else log.warn(message, { error })
   }
 
-  function post(request: CheckpointRequest) {
+  function checkpoint() {
     running = true
-    worker.postMessage(request)
+    worker ??= startWorker()
+    worker.postMessage({ type: 'checkpoint', path } satisfies CheckpointRequest)
   }
 
   return {
@@ -90,14 +95,15 @@ export function createCheckpointer(options: CheckpointerOptions) {
       const now = countChanges()
       if (running || now - changesBefore < interval) return
       changesBefore = now
-      post({ type: 'checkpoint', path })
+      checkpoint()
     },
     /** Ends the Worker after the running checkpoint. */
     async close() {
       isClosing = true
+      if (!worker) return
       if (running) await new Promise<void>((resolve) => (whenIdle = resolve))
       const closed = new Promise<void>((resolve) => (whenIdle = resolve))
-      post({ type: 'close' })
+      worker.postMessage({ type: 'close' } satisfies CheckpointRequest)
       await closed
       worker.terminate()
     },

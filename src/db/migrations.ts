@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import initial from '../../drizzle/0000_initial.sql' with { type: 'text' }
-import { StartError } from '../lib/start-error.ts'
+import { StartError } from '../lib/errors.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
  *  carries it. The position is the version that `PRAGMA user_version` stores. */

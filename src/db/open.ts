@@ -3,7 +3,7 @@ import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync } from
 import { join } from 'node:path'
 import { max } from 'drizzle-orm'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
-import { StartError } from '../lib/start-error.ts'
+import { StartError } from '../lib/errors.ts'
 import { migrate, migrations, versionOf } from './migrations.ts'
 import {
   auditLog,

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { createSchemas, type Json } from './described-schemas.ts'
+import { createSchemas, type Json } from './openapi.ts'
 
 export type ChannelDoc = {
   address: string

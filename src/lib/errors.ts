@@ -55,3 +55,13 @@ export function invalidField(field: string, key: FieldProblemKey, value?: number
 export function problem(key: FieldProblemKey, value?: number | string): FieldProblem {
   return value === undefined ? { key } : { key, value }
 }
+
+/** Why a command cannot go on, in one line for the person at the terminal. Exit code 1, or 2 for wrong usage. */
+export class StartError extends Error {
+  readonly exitCode: 1 | 2
+
+  constructor(message: string, options: { exitCode?: 1 | 2; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.exitCode = options.exitCode ?? 1
+  }
+}

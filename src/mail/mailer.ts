@@ -1,5 +1,5 @@
-import type { Log } from '../lib/log.ts'
 import type { Locale } from '../lib/i18n.ts'
+import type { Log } from '../lib/log.ts'
 
 /** A mail as it leaves: plain text and the same as HTML. */
 export type Mail = {

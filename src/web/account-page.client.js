@@ -1,9 +1,8 @@
-import { ApiError, createClient } from '../client/client.ts'
-
-// Runs in the browser on the account pages: takes the token out of the address, sends the form as JSON, says what came
-// of it. The button does the work, never the mere opening of the page: mail scanners open links.
+// Runs in the browser on the account pages: takes the token out of the address, sends the form as JSON and shows the
+// result. Only the button sends it: mail scanners open links.
+const deadlineMilliseconds = 30_000
 const form = document.querySelector('form')
-const status = document.querySelector('[role=status]')
+const result = document.querySelector('[role=status]')
 const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
 history.replaceState(null, '', location.pathname + location.search)
 
@@ -12,28 +11,39 @@ form.addEventListener('submit', async (event) => {
   const button = form.querySelector('button')
   button.disabled = true
   show(form.dataset.busy, false)
-  const failure = await send().then(() => undefined, (error) => error)
+  const problem = await send().catch(() => form.dataset.offline)
   button.disabled = false
-  form.hidden = failure === undefined
-  show(failure === undefined ? form.dataset.done : explain(failure), failure !== undefined)
+  form.hidden = problem === undefined
+  show(problem ?? form.dataset.done, problem !== undefined)
 })
 
-function send() {
-  const language = document.documentElement.lang
-  const client = createClient({ baseUrl: location.origin, language })
-  const body = { ...Object.fromEntries(new FormData(form)), token }
-  return client.request('POST', form.dataset.endpoint, { body })
+/** Sends the form.
+ *  @returns what is wrong, in words; undefined when it worked
+ *  @throws whatever fetch throws for a server that cannot be reached */
+async function send() {
+  const answer = await fetch(form.dataset.endpoint, {
+    method: 'POST',
+    signal: AbortSignal.timeout(deadlineMilliseconds),
+    headers: {
+      'content-type': 'application/json',
+      'accept-language': document.documentElement.lang,
+    },
+    body: JSON.stringify({ ...Object.fromEntries(new FormData(form)), token }),
+  })
+  if (answer.ok) return undefined
+  // A proxy in front of the service may have answered, in HTML.
+  const { error } = await answer.json().catch(() => ({}))
+  return error === undefined ? `HTTP ${answer.status}` : explain(error)
 }
 
-function explain(error) {
-  if (!(error instanceof ApiError)) return form.dataset.offline
-  if (error.details?.token) return form.dataset.expired
-  const reasons = Object.values(error.details ?? {})
-  return reasons.length > 0 ? `${error.message} (${reasons.join(', ')})` : error.message
+function explain({ message, details }) {
+  if (details?.token) return form.dataset.expired
+  const reasons = Object.values(details ?? {})
+  return reasons.length > 0 ? `${message} (${reasons.join(', ')})` : message
 }
 
 function show(text, isError) {
-  status.textContent = text
-  status.classList.toggle('error', isError)
-  status.focus()
+  result.textContent = text
+  result.classList.toggle('error', isError)
+  result.focus()
 }

@@ -1,16 +1,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { routeBase } from '../http/request-context.ts'
 import { operation } from '../http/operation.ts'
+import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { locales } from '../lib/i18n.ts'
 import type { Metrics } from '../metrics.ts'
+import accountScript from './account-page.client.js' with { type: 'text' }
 import { type AccountPage, accountPage, pageStyle } from './account-pages.ts'
-import { pageScript } from './page-script.ts' with { type: 'macro' }
 
 const tag = 'Service'
-const accountScript = pageScript('account-page.client.js')
 const retryAfterSeconds = 1
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -1,26 +1,20 @@
-import { type Client, type ClientOptions, createClient } from '../../src/client/client.ts'
-import { startChatStandIn } from './chat-stand-in.ts'
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type Message,
+  memoryStorage,
+  type Storage,
+} from '../../client/client.ts'
 import { createTestClock } from './clock.ts'
+import { startFaultProxy } from './fault-proxy.ts'
 import { startService } from './service.ts'
 import { createTestTimers } from './timers.ts'
 
 const password = 'correct horse'
 export const ada = { email: 'ada@example.com', password, display_name: 'Ada' }
 export const bob = { email: 'bob@example.com', password, display_name: 'Bob' }
-
-/** Notes what goes through `fetch`, and breaks it on demand. */
-function recordFetch() {
-  const seen: string[] = []
-  const control = { isOffline: false }
-  return {
-    control,
-    count: (line: string) => seen.filter((it) => it === line).length,
-    fetch(url: string, init: RequestInit) {
-      seen.push(`${init.method} ${new URL(url).pathname}`)
-      return control.isOffline ? Promise.reject(new TypeError('no network')) : fetch(url, init)
-    },
-  }
-}
+export const sessionKey = 'hostline.session'
 
 /** Waits for a refusal and shows it. */
 export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
@@ -30,26 +24,29 @@ export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** The service itself, and clients of it whose time is the service's. */
-export async function startReal(options: Partial<ClientOptions> = {}) {
+/** The service behind a proxy, and clients of it whose time is the service's. */
+export async function startClients(options: Partial<ClientOptions> = {}) {
   const timers = createTestTimers()
   const clock = createTestClock(timers.now())
   const service = await startService({ listen: true, clock })
-  const network = recordFetch()
+  const proxy = startFaultProxy(service.base)
+  const network = new EventTarget()
   let endings = 0
   const create = (more: Partial<ClientOptions> = {}) =>
     createClient({
-      baseUrl: service.base,
+      baseUrl: proxy.base,
       timers,
       random: () => 0.5,
-      fetch: network.fetch,
+      network,
       onSessionEnded: () => endings++,
       ...options,
       ...more,
     })
   return {
     service,
+    proxy,
     network,
+    /** The clients' time alone; `advance` moves the service's, too. */
     timers,
     create,
     client: create(),
@@ -58,12 +55,20 @@ export async function startReal(options: Partial<ClientOptions> = {}) {
       clock.advance(milliseconds)
       timers.advance(milliseconds)
     },
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    /** Logs somebody out of every device, from a new one. */
+    async endSessionsOf(person: typeof ada) {
+      const elsewhere = create({ storage: memoryStorage() })
+      await elsewhere.login(person)
+      await endOtherSessions(elsewhere)
+    },
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]()
+      await service[Symbol.asyncDispose]()
+    },
   }
 }
 
-/** Logs the other devices of a person out. */
-export async function endOtherSessions(client: Client) {
+async function endOtherSessions(client: Client) {
   const path = '/v1/auth/sessions'
   const sessions = await client.request<{ data: { id: string; current: boolean }[] }>('GET', path)
   for (const { id, current } of sessions.data) {
@@ -73,37 +78,38 @@ export async function endOtherSessions(client: Client) {
 
 /** Two people with clients of their own, and their conversation. */
 export async function startPair() {
-  const real = await startReal()
-  const [one, other] = [real.create(), real.create()]
+  const all = await startClients()
+  const [one, other] = [all.create(), all.create()]
   const users = { one: await one.register(ada), other: await other.register(bob) }
   const conversation = await one.conversations.open(users.other.id)
-  return { ...real, one, other, users, conversation }
+  return { ...all, one, other, users, conversation }
 }
 
-/** Somebody who is logged in at the stand-in. */
-export async function startLoggedIn(options: Partial<ClientOptions> = {}) {
-  const standIn = startChatStandIn()
-  const timers = createTestTimers()
-  const network = new EventTarget()
-  let endings = 0
-  const create = () =>
-    createClient({
-      baseUrl: standIn.base,
-      timers,
-      random: () => 0.5,
-      network,
-      onSessionEnded: () => endings++,
-      ...options,
-    })
-  const client = create()
-  await client.login(ada)
+/** Ada, logged in with a client, and Bob, whose requests the proxy does not see. */
+export async function startChat(options: Partial<ClientOptions> = {}) {
+  const all = await startClients(options)
+  const { service, client } = all
+  const user = await client.register(ada)
+  const friend = await service.register('bob')
+  const conversationId = await service.openConversation(friend, user)
   return {
-    standIn,
-    timers,
-    network,
-    client,
-    create,
-    endings: () => endings,
-    [Symbol.asyncDispose]: () => standIn[Symbol.asyncDispose](),
+    ...all,
+    user,
+    friend,
+    conversationId,
+    messagesPath: `/v1/chat/conversations/${conversationId}/messages`,
+    /** Bob writes to Ada. */
+    say: async (body: string): Promise<Message> =>
+      (await service.say(friend, conversationId, body)).body,
+    /** What the conversation holds, oldest first. */
+    async stored(): Promise<Message[]> {
+      const path = `/v1/chat/conversations/${conversationId}/messages`
+      return (await service.call('GET', path, { token: friend.token })).body.data.toReversed()
+    },
   }
+}
+
+/** The session that a client keeps in its storage. */
+export function storedSession(storage: Storage) {
+  return JSON.parse(storage.get(sessionKey) ?? '{}')
 }

@@ -80,7 +80,7 @@ export async function startService(options: Options = {}) {
     )
   }
 
-  async function openConversation(a: Person, b: Person): Promise<string> {
+  async function openConversation(a: { token: string }, b: { id: string }): Promise<string> {
     const body = { user_id: b.id }
     const answer = await call('POST', '/v1/chat/conversations', { token: a.token, body })
     return answer.body.id

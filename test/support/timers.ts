@@ -1,4 +1,4 @@
-import type { Timers } from '../../src/client/client.ts'
+import type { Timers } from '../../client/client.ts'
 
 /** The client's time, which moves only when told to. It starts at the real time, as tokens carry real issue times. */
 export function createTestTimers(start = Date.now()) {
@@ -29,15 +29,4 @@ export function createTestTimers(start = Date.now()) {
     /** Milliseconds until each timer falls due. */
     waiting: () => [...waiting].map(({ at }) => at - now),
   } satisfies Timers & Record<string, unknown>
-}
-
-const patienceMilliseconds = 5_000
-
-/** Waits until something becomes true that comes from elsewhere: a socket, an answer. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + patienceMilliseconds
-  while (!isTrue()) {
-    if (Date.now() > deadline) throw new Error(`it never became true: ${isTrue}`)
-    await Bun.sleep(2)
-  }
 }

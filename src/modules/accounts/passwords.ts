@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { AppError } from '../../lib/errors.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
+import { AppError } from '../../lib/errors.ts'
 
 export type Argon2Cost = { memoryKibibytes: number; iterations: number }
 

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { type RequestContext, routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { type RequestContext, routeBase } from '../../http/request-context.ts'
 import {
   type AvatarUrl,
   PasswordBody,

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
+import { routeBase } from '../../http/request-context.ts'
 import {
   EmailBody,
   OneTimeTokenBody,

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
-import { AppError } from '../../lib/errors.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
+import { AppError } from '../../lib/errors.ts'
 import type { Keyring } from './keys.ts'
 import {
   Authenticated,

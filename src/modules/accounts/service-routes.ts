@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { type AvatarUrl, ManagedUser, managedUserView, PersonUpdate } from './model.ts'
 import type { People } from './people.ts'
 import type { UserRow } from './store.ts'

@@ -4,8 +4,8 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { BroadcastRow, BroadcastStore } from './broadcast-store.ts'
-import type { Conversations } from './conversations.ts'
 import { draftOf } from './model.ts'
+import type { ChatService } from './service.ts'
 
 /** The followers of a host. */
 export type Followers = {
@@ -14,13 +14,13 @@ export type Followers = {
   listAfter(hostId: string, after: string, limit: number): string[]
 }
 
-type Parts = { store: BroadcastStore; conversations: Conversations; followers: Followers }
+type Parts = { store: BroadcastStore; chat: ChatService; followers: Followers }
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
 
 /** What a host says to all followers. Who follows or leaves meanwhile is met or missed as the job comes along; a host who
  *  may not broadcast any more reaches nobody further. */
-export function createBroadcasts(core: Core, { store, conversations, followers }: Parts) {
+export function createBroadcasts(core: Core, { store, chat, followers }: Parts) {
   const { write, outbox, newId, clock } = core
   const fanOut = createFanOut<BroadcastRow>(core, {
     find: store.findRunning,
@@ -33,9 +33,9 @@ export function createBroadcasts(core: Core, { store, conversations, followers }
 
   // The host's own sockets hear nothing of the copies.
   function deliver({ id: broadcastId, senderId, body }: BroadcastRow, followerId: string) {
-    const conversation = conversations.open(senderId, followerId)
+    const conversation = chat.openConversation(senderId, followerId)
     const content = { ...draftOf({ body }), conversationId: conversation.id, senderId, broadcastId }
-    conversations.post(content, conversation, [followerId])
+    chat.post(content, conversation, [followerId])
     return true
   }
 

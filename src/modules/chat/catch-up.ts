@@ -2,8 +2,8 @@ import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type CursorRange, cutAtLimit, decodeCursor, idPosition } from '../../lib/list-range.ts'
 import type { Replay } from '../../realtime/channel.ts'
-import type { CatchUpStore, MessageKey } from './catch-up-store.ts'
-import { newMessageFrame } from './frames.ts'
+import type { InboxStore, MessageKey } from './inbox-store.ts'
+import { newMessageFrame } from './model.ts'
 
 /** Past these the client lists anew, which is cheaper for both sides. */
 const maxConversations = 1_000
@@ -14,7 +14,7 @@ export type CatchUp = ReturnType<typeof createCatchUp>
 
 /** What somebody missed after a message, over REST and over the socket: messages of all conversations, oldest first, the
  *  copies of their own broadcasts left out. */
-export function createCatchUp(store: CatchUpStore) {
+export function createCatchUp(store: InboxStore) {
   /** @throws conflict when more has moved than is caught up with */
   function listMissed(userId: string, since: string): MessageKey[] {
     const moved = store.listMoved(userId, since, maxConversations + 1)
@@ -48,7 +48,8 @@ export function createCatchUp(store: CatchUpStore) {
     start(since) {
       const [id, newest] = [parseId(since), store.findNewestId()]
       if (id === undefined) throw invalidField('since', 'id')
-      return id <= newest ? id : newest
+      if (id > newest) return newest
+      return id
     },
     read: readParts,
   }

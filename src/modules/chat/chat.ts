@@ -4,8 +4,6 @@ import { clientFrame } from '../../realtime/frames.ts'
 import { createBroadcastStore } from './broadcast-store.ts'
 import { createBroadcasts, type Followers } from './broadcasts.ts'
 import { createCatchUp } from './catch-up.ts'
-import { createCatchUpStore } from './catch-up-store.ts'
-import { createConversations, type PushMessage } from './conversations.ts'
 import {
   ackFrame,
   MessageFrame,
@@ -16,7 +14,7 @@ import {
 import { createInboxStore } from './inbox-store.ts'
 import { broadcastView, draftOf, messageView } from './model.ts'
 import { chatRoutes } from './routes.ts'
-import { createChatService } from './service.ts'
+import { createChatService, type PushMessage } from './service.ts'
 import { createChatStore } from './store.ts'
 
 type Neighbours = {
@@ -31,15 +29,14 @@ export function createChat(core: Core, { pushMessage, areInCall, followers }: Ne
   const store = createChatStore(orm)
   const broadcastStore = createBroadcastStore(orm)
   const inbox = createInboxStore(orm)
-  const conversations = createConversations(core, store, pushMessage)
   const chat = createChatService(core, {
     store,
     inbox,
-    conversations,
+    pushMessage,
     areInCall: config.chatRequiresActiveCall ? areInCall : undefined,
   })
-  const catchUp = createCatchUp(createCatchUpStore(orm))
-  const broadcasts = createBroadcasts(core, { store: broadcastStore, conversations, followers })
+  const catchUp = createCatchUp(inbox)
+  const broadcasts = createBroadcasts(core, { store: broadcastStore, chat, followers })
   const avatarUrl = createAvatarUrls(config.publicUrl)
 
   return {

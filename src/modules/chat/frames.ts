@@ -1,7 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Maybe, Refined } from '../../lib/fields.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
-import { Message, MessageTypeField, messageFields, messageProblems, messageView } from './model.ts'
+import {
+  Message,
+  MessageTypeField,
+  messageFields,
+  messageProblems,
+  messageView,
+  NewMessageFrame,
+} from './model.ts'
 import type { MessageRow } from './store.ts'
 
 const conversation = { conversation_id: Type.String() }
@@ -29,12 +36,6 @@ export const ReadClientFrame = Type.Object(
   { type: Type.Literal('read'), ...conversation },
   { ...open, description: 'Mark a conversation as read.' },
 )
-
-export const NewMessageFrame = Type.Object(
-  { type: Type.Literal('new_message'), message: Message },
-  { description: 'A message, to every socket of both users.' },
-)
-export type NewMessageFrame = Static<typeof NewMessageFrame>
 
 export const TypingFrame = Type.Object(
   { type: Type.Literal('typing'), ...conversation, user_id: Type.String() },
@@ -70,10 +71,6 @@ export const serverFrames: ServerFrames = {
   read_receipt: { schema: ReadReceiptFrame },
   ack: { schema: AckFrame, group: 'ack' },
   conversation_read: { schema: ConversationReadFrame, group: 'read' },
-}
-
-export function newMessageFrame(row: MessageRow): NewMessageFrame {
-  return { type: 'new_message', message: messageView(row) }
 }
 
 export function ackFrame(row: MessageRow): AckFrame {

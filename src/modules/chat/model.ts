@@ -147,6 +147,12 @@ export const Message = Type.Object(
 )
 export type Message = Static<typeof Message>
 
+export const NewMessageFrame = Type.Object(
+  { type: Type.Literal('new_message'), message: Message },
+  { description: 'A message, to every socket of both users.' },
+)
+export type NewMessageFrame = Static<typeof NewMessageFrame>
+
 export function messageView(row: MessageRow): Message {
   return {
     id: row.id,
@@ -160,6 +166,10 @@ export function messageView(row: MessageRow): Message {
     file_type: row.fileType,
     created_at: isoTime(row.createdAt),
   }
+}
+
+export function newMessageFrame(row: MessageRow): NewMessageFrame {
+  return { type: 'new_message', message: messageView(row) }
 }
 
 export function broadcastView(row: BroadcastRow): Broadcast {

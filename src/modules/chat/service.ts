@@ -14,11 +14,20 @@ import {
   listByPosition,
 } from '../../lib/list-range.ts'
 import type { Peer } from '../../realtime/hub.ts'
-import { type Content, type Conversations, otherOf } from './conversations.ts'
 import type { ConversationReadFrame, ReadReceiptFrame, TypingFrame } from './frames.ts'
 import type { InboxRow, InboxStore } from './inbox-store.ts'
-import type { Draft } from './model.ts'
+import { type Draft, newMessageFrame } from './model.ts'
 import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
+
+/** What a message says, before it has a place, an id and a time. */
+export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt'>
+
+/** Adds the pushes of a message to the queue, inside its `write`. */
+export type PushMessage = (message: {
+  recipientId: string
+  conversationId: string
+  seq: number
+}) => void
 
 export type SentMessage = { message: MessageRow; replayed: boolean }
 
@@ -27,16 +36,39 @@ export type ChatService = ReturnType<typeof createChatService>
 type Parts = {
   store: ChatStore
   inbox: InboxStore
-  conversations: Conversations
+  pushMessage: PushMessage
   /** Whether two users are in a call; undefined when nobody has to be. */
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
 }
 
 const messagePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer({ minimum: 1 })]))
 
-export function createChatService({ write, afterCommit, hub, clock }: Core, parts: Parts) {
-  const { store, inbox, conversations, areInCall } = parts
+export function createChatService(core: Core, parts: Parts) {
+  const { write, afterCommit, hub, clock, newId } = core
+  const { store, inbox, pushMessage, areInCall } = parts
   const mayType = createTypingThrottle(clock)
+
+  /** Inside a `write`: the one conversation of two users, made at the first call. */
+  function openConversation(userId: string, otherId: string): ConversationRow {
+    const [userA, userB] = userId < otherId ? [userId, otherId] : [otherId, userId]
+    const existing = store.findByPair(userA, userB)
+    if (existing) return existing
+    const conversation = { id: newId(), userA, userB, lastSeq: 0, createdAt: clock.now() }
+    store.insert(conversation)
+    return conversation
+  }
+
+  /** Inside a `write`: stores a message, shows it to `watchers` once it is safe, and pushes it when its recipient has no
+   *  socket. */
+  function post(content: Content, conversation: ConversationRow, watchers: readonly string[]) {
+    const row = { ...content, id: newId(), createdAt: clock.now() }
+    const message = store.insertMessage(row, conversation)
+    const { conversationId, seq, id } = message
+    const recipientId = otherOf(conversation, content.senderId)
+    if (!hub.isOnline(recipientId)) pushMessage({ recipientId, conversationId, seq })
+    afterCommit(() => hub.send(watchers, newMessageFrame(message), { id }))
+    return message
+  }
 
   /** @throws not_found · forbidden (not a participant) */
   function participate(userId: string, conversationId: string): ConversationRow {
@@ -55,7 +87,7 @@ export function createChatService({ write, afterCommit, hub, clock }: Core, part
     throw new AppError('forbidden')
   }
 
-  function post(senderId: string, conversation: ConversationRow, draft: Draft): SentMessage {
+  function sendOnce(senderId: string, conversation: ConversationRow, draft: Draft): SentMessage {
     const content = { ...draft, conversationId: conversation.id, senderId, broadcastId: null }
     const first =
       draft.clientId === null ? undefined : store.findByClientId(senderId, draft.clientId)
@@ -66,10 +98,13 @@ export function createChatService({ write, afterCommit, hub, clock }: Core, part
     }
     mustBeInCall(senderId, conversation)
     const both = [conversation.userA, conversation.userB]
-    return { message: conversations.post(content, conversation, both), replayed: false }
+    return { message: post(content, conversation, both), replayed: false }
   }
 
   return {
+    openConversation,
+    post,
+
     /** The conversation of two users, made at the first call.
      *  @throws validation_error (oneself) · not_found (no such user) */
     async open(userId: string, otherIdText: string) {
@@ -77,7 +112,7 @@ export function createChatService({ write, afterCommit, hub, clock }: Core, part
       if (otherId === userId) throw invalidField('user_id', 'oneself')
       const participant = otherId === undefined ? undefined : store.findPerson(otherId)
       if (!participant) throw new AppError('not_found')
-      const { id, createdAt } = await write(() => conversations.open(userId, participant.id))
+      const { id, createdAt } = await write(() => openConversation(userId, participant.id))
       return { id, participant, createdAt, unreadCount: store.findUnreadCount(userId, id) }
     },
 
@@ -110,7 +145,7 @@ export function createChatService({ write, afterCommit, hub, clock }: Core, part
      *  else) */
     async send(senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> {
       const conversation = participate(senderId, conversationId)
-      return write(() => post(senderId, conversation, draft))
+      return write(() => sendOnce(senderId, conversation, draft))
     },
 
     /** Marks everything in a conversation as read; tells the other user, and the reader's other sockets than `from`.
@@ -141,6 +176,10 @@ export function createChatService({ write, afterCommit, hub, clock }: Core, part
       hub.sendVolatile(otherOf(conversation, userId), frame)
     },
   }
+}
+
+function otherOf({ userA, userB }: ConversationRow, userId: string): string {
+  return userA === userId ? userB : userA
 }
 
 const typingRule = { burst: 5, millisecondsPerToken: 2_000 }

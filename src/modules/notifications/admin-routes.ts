@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/request-context.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
+import { routeBase } from '../../http/request-context.ts'
 import type { Announcements } from './announcements.ts'
 import {
   Announcement,

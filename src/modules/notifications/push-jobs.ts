@@ -1,7 +1,7 @@
 import { type JobHandler, type JobHandlers, RetryLater } from '../../jobs/runner.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { Log } from '../../lib/log.ts'
 import { createKeyedMutex } from '../../lib/concurrency.ts'
+import type { Log } from '../../lib/log.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import {
   type Pusher,

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
+import { routeBase } from '../../http/request-context.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
 import { Call, CallUpdate, callView, FollowerImport, ImportCounts } from './model.ts'

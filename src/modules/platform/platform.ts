@@ -5,8 +5,8 @@ import { feedRoutes } from './feed-routes.ts'
 import { createFollowStore } from './follow-store.ts'
 import { createFollows } from './follows.ts'
 import { platformRoutes } from './routes.ts'
-import { createServiceKeyStore } from './service-key-store.ts'
 import { serviceKeyRoutes } from './service-key-routes.ts'
+import { createServiceKeyStore } from './service-key-store.ts'
 import { createServiceKeys } from './service-keys.ts'
 
 export function createPlatform(core: Core, { notify }: { notify: Notify }) {

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AuditRow, AuditTrail } from '../../db/audit-trail.ts'
-import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { listById } from '../../lib/list-range.ts'
 

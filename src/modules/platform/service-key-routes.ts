@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/request-context.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
 import { CreatedServiceKey, NewServiceKey, ServiceKey, serviceKeyView } from './model.ts'
 import type { ServiceKeys } from './service-keys.ts'
 

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import { routeBase } from '../../http/request-context.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operation } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
 import {
   NewTicket,
   NewTicketMessage,

@@ -1,13 +1,13 @@
 import type { ErrorBody, ErrorCode } from './contract.ts'
 
-type Circumstances = {
+type ErrorInfo = {
   /** Of the HTTP answer; absent when the refusal came over the socket. */
   status?: number | undefined
   retryAfterSeconds?: number | undefined
   requestId?: string | undefined
 }
 
-/** A refusal by the service. Whatever else is thrown (a lost network, an abort) is no `ApiError`. */
+/** The service refused a request. Anything else that is thrown (a lost network, an abort) is no `ApiError`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
@@ -15,23 +15,17 @@ export class ApiError extends Error {
   readonly details: Record<string, string> | null
   readonly status: number | undefined
   readonly retryAfterSeconds: number | undefined
-  /** What to quote when asking the service's people about it. */
+  /** Finds the request in the service's log. */
   readonly requestId: string | undefined
 
-  constructor({ error }: ErrorBody, circumstances: Circumstances = {}) {
+  constructor({ error }: ErrorBody, info: ErrorInfo = {}) {
     super(error.message)
     this.code = error.code
     this.details = error.details
-    this.status = circumstances.status
-    this.retryAfterSeconds = circumstances.retryAfterSeconds
-    this.requestId = circumstances.requestId
+    this.status = info.status
+    this.retryAfterSeconds = info.retryAfterSeconds
+    this.requestId = info.requestId
   }
-}
-
-/** Milliseconds that the service asks to wait before another try. */
-export function askedPause(error: unknown): number | undefined {
-  if (!(error instanceof ApiError) || error.retryAfterSeconds === undefined) return undefined
-  return error.retryAfterSeconds * 1_000
 }
 
 /** The session is over, or nobody had logged in. */
@@ -43,26 +37,27 @@ export class SessionEndedError extends Error {
   }
 }
 
-/** The refusal in an answer, even when something in front of the service wrote it. */
+/** How long the service asks to wait before another try. */
+export function retryAfterMilliseconds(error: unknown): number | undefined {
+  if (!(error instanceof ApiError) || error.retryAfterSeconds === undefined) return undefined
+  return error.retryAfterSeconds * 1_000
+}
+
 export async function apiErrorOf(answer: Response): Promise<ApiError> {
   const text = await answer.text()
   const seconds = Number.parseInt(answer.headers.get('retry-after') ?? '', 10)
-  return new ApiError(errorBodyIn(text) ?? unreadable(answer), {
+  return new ApiError(errorBodyOf(text, answer.status), {
     status: answer.status,
     retryAfterSeconds: Number.isNaN(seconds) ? undefined : seconds,
     requestId: answer.headers.get('x-request-id') ?? undefined,
   })
 }
 
-function errorBodyIn(text: string): ErrorBody | undefined {
+// A proxy in front of the service may have answered, in HTML.
+function errorBodyOf(text: string, status: number): ErrorBody {
   try {
     const body = JSON.parse(text)
-    return typeof body?.error?.code === 'string' ? body : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function unreadable({ status }: Response): ErrorBody {
+    if (typeof body?.error?.code === 'string') return body
+  } catch {}
   return { error: { code: 'internal_error', message: `HTTP ${status}`, details: null } }
 }

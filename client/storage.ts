@@ -5,14 +5,12 @@ export type Storage = {
   remove(key: string): void
 }
 
-type WebStorage = {
+/** A browser's `localStorage` or `sessionStorage`. */
+export function webStorage(area: {
   getItem(key: string): string | null
   setItem(key: string, value: string): void
   removeItem(key: string): void
-}
-
-/** A browser's `localStorage` or `sessionStorage`. */
-export function webStorage(area: WebStorage): Storage {
+}): Storage {
   return {
     get: (key) => area.getItem(key),
     set: (key, value) => area.setItem(key, value),
@@ -38,7 +36,7 @@ export function readJson(storage: Storage, key: string): unknown {
   }
 }
 
-/** A full or forbidden storage costs the memory of the page, not the work at hand.
+/** Choice: a full or forbidden storage does not stop the work at hand; what it should have kept is lost with the page.
  *  @returns whether the value is kept; if not, nothing is */
 export function writeJson(storage: Storage, key: string, value: unknown): boolean {
   try {

@@ -9,23 +9,25 @@ import type {
   Page,
   Profile,
 } from './contract.ts'
-import type { Request } from './request.ts'
+import type { Request } from './http.ts'
 
 type PageOptions = { page?: number; perPage?: number; signal?: AbortSignal }
 type EachOptions = { pageSize?: number; signal?: AbortSignal }
 
-/** Before every message. */
+/** Lower than the id of every message. */
 const lowestId = '0'.repeat(26)
 const conversationsPath = '/v1/chat/conversations'
 const messagesPath = (conversationId: string) =>
   `${conversationsPath}/${encodeURIComponent(conversationId)}/messages`
 
-/** The REST interface, one function per operation; all throw `ApiError` for a refusal. */
+export type Api = ReturnType<typeof createApi>
+
+/** The REST interface, one function for each operation. All throw `ApiError` when the service refuses. */
 export function createApi(request: Request) {
   const page = <T>(path: string, { page, perPage, signal }: PageOptions = {}) =>
     request<Page<T>>('GET', path, { query: { page, per_page: perPage }, signal })
 
-  /** All of a list, page by page, stable while rows arrive. */
+  /** A whole list, page by page; rows that arrive meanwhile do not disturb it. */
   async function* each<T>(path: string, { pageSize = 50, signal }: EachOptions = {}) {
     for (let cursor: string | undefined | null; cursor !== null; ) {
       const query = { limit: pageSize, cursor }
@@ -35,18 +37,18 @@ export function createApi(request: Request) {
     }
   }
 
-  /** Everything after the message `since`, of all conversations, oldest first. */
+  /** All messages after the message `since`, of all conversations, oldest first. */
   async function* messagesSince(since: string, { pageSize = 100, signal }: EachOptions = {}) {
     for (let last: string | undefined = since; last !== undefined; ) {
       const query = { since: last, limit: pageSize }
-      const options = { query, signal }
-      const answer: CursorPage<Message> = await request('GET', '/v1/chat/messages', options)
+      const path = '/v1/chat/messages'
+      const answer: CursorPage<Message> = await request('GET', path, { query, signal })
       yield* answer.data
       last = answer.pagination.has_more ? answer.data.at(-1)?.id : undefined
     }
   }
 
-  /** The id after which messages are new: every later one is greater. */
+  /** New messages get greater ids than this one. */
   async function newestMessageId(): Promise<string> {
     for await (const { id, last_message } of each<ConversationListItem>(conversationsPath)) {
       if (!last_message) continue
@@ -64,7 +66,7 @@ export function createApi(request: Request) {
       /** Most recent activity first. */
       list: (options?: PageOptions) => page<ConversationListItem>(conversationsPath, options),
       each: (options?: EachOptions) => each<ConversationListItem>(conversationsPath, options),
-      /** The conversation with another user, which is made when there is none. */
+      /** Finds the conversation with another user, or makes it. */
       open: (userId: string) =>
         request<Conversation>('POST', conversationsPath, { body: { user_id: userId } }),
       markRead: (conversationId: string) =>
@@ -78,9 +80,9 @@ export function createApi(request: Request) {
       each: (conversationId: string, options?: EachOptions) =>
         each<Message>(messagesPath(conversationId), options),
       since: messagesSince,
-      /** One request, as it is; `client.send` is the one that does not lose a message. */
-      send: (conversationId: string, message: NewMessage) =>
-        request<Message>('POST', messagesPath(conversationId), { body: message }),
+      /** Just one request. `client.send` is the one that does not lose a message. */
+      send: (conversationId: string, message: NewMessage, signal?: AbortSignal) =>
+        request<Message>('POST', messagesPath(conversationId), { body: message, signal }),
     },
 
     broadcasts: {

@@ -1,0 +1,105 @@
+import type { AckFrame, ClientFrame, Draft, ErrorFrame, Message, NewMessage } from './contract.ts'
+import { ApiError, retryAfterMilliseconds } from './errors.ts'
+import { createBackoff, type Platform, sleep } from './platform.ts'
+
+const answerMilliseconds = 10_000
+/** A message that makes the service fail this often is given up. */
+const mostFailures = 5
+
+export type QueuedMessage = { client_id: string; conversation_id: string; message: Draft }
+
+type Transports = {
+  /** Over the open socket; false when there is none. */
+  sendFrame: (frame: ClientFrame) => boolean
+  /** Over REST. */
+  post: (conversationId: string, message: NewMessage, signal: AbortSignal) => Promise<Message>
+}
+
+export type Delivery = ReturnType<typeof createDelivery>
+
+/** Sends a message over whichever transport works, as often as it takes: its `client_id` makes sure that the service
+ *  stores it once. */
+export function createDelivery({ timers, random }: Platform, { sendFrame, post }: Transports) {
+  const unanswered = new Map<string, PromiseWithResolvers<Message | undefined>>()
+  let connected = Promise.withResolvers<void>()
+
+  /** @returns undefined when no answer came */
+  async function overSocket({ client_id, conversation_id, message }: QueuedMessage) {
+    const { type: message_type, ...fields } = message
+    const frame = { ...fields, conversation_id, client_id, ...(message_type && { message_type }) }
+    const answer = Promise.withResolvers<Message | undefined>()
+    unanswered.set(client_id, answer)
+    const cancel = timers.after(answerMilliseconds, () => answer.resolve(undefined))
+    if (!sendFrame({ type: 'message', ...frame })) answer.resolve(undefined)
+    return answer.promise.finally(() => {
+      cancel()
+      unanswered.delete(client_id)
+    })
+  }
+
+  // Without the signal, a message of one person could go out with the token of the next.
+  const overRest = ({ client_id, conversation_id, message }: QueuedMessage, signal: AbortSignal) =>
+    post(conversation_id, { ...message, client_id }, signal)
+
+  /** @returns what waits before the next try, and throws the error when another try is no use */
+  function retryPolicy(signal: AbortSignal) {
+    const backoff = createBackoff(random)
+    let failures = 0
+    return async (error: unknown) => {
+      if (!isTemporary(error) && !(isFailure(error) && ++failures < mostFailures)) throw error
+      const asked = retryAfterMilliseconds(error)
+      const pause = sleep(timers, asked ?? backoff.next(), signal)
+      await (asked === undefined ? Promise.race([pause, connected.promise]) : pause)
+    }
+  }
+
+  return {
+    /** @returns the stored message
+     *  @throws ApiError when the service refuses it for good · the signal's reason */
+    async deliver(queued: QueuedMessage, signal: AbortSignal): Promise<Message> {
+      const waitBeforeRetry = retryPolicy(signal)
+      for (;;) {
+        signal.throwIfAborted()
+        try {
+          return (await overSocket(queued)) ?? (await overRest(queued, signal))
+        } catch (error) {
+          signal.throwIfAborted()
+          await waitBeforeRetry(error)
+        }
+      }
+    },
+
+    acknowledged({ client_id, message }: AckFrame) {
+      unanswered.get(client_id ?? '')?.resolve(message)
+    },
+
+    refused(frame: ErrorFrame) {
+      const { client_id = '' } = frame.request
+      const retryAfterSeconds = frame.retry_after
+      unanswered.get(client_id)?.reject(new ApiError(frame, { retryAfterSeconds }))
+    },
+
+    /** Messages that wait for the network go out now. */
+    connected() {
+      connected.resolve()
+      connected = Promise.withResolvers()
+    },
+
+    /** The answers that were to come over the connection will not come. */
+    disconnected() {
+      for (const answer of unanswered.values()) answer.resolve(undefined)
+    },
+  }
+}
+
+/** The network, the load or a restart is to blame, not the message. */
+function isTemporary(error: unknown) {
+  if (!(error instanceof ApiError)) return true
+  const { code, status = 0, retryAfterSeconds } = error
+  return code === 'rate_limited' || retryAfterSeconds !== undefined || status > 500
+}
+
+/** The service failed, perhaps because of this message. */
+function isFailure(error: unknown) {
+  return error instanceof ApiError && error.code === 'internal_error'
+}

@@ -1,0 +1,177 @@
+import type { ServerWebSocket } from 'bun'
+
+// biome-ignore lint/suspicious/noExplicitAny: frames and bodies are judged by the assertions on them
+type Json = any
+type Asked = { method: string; path: string; body: Json; token: string | null }
+type Upgrade = { path: string; query: Record<string, string>; protocols: string }
+type Direction = 'toServer' | 'toClient'
+/** Takes the place of the service for one request; `forward` asks it after all. */
+type Fault = (forward: () => Promise<Response>) => Response | Promise<Response>
+/** Decides about one frame: `forward` passes it on, as often and as late as it is called. */
+type FrameFault = (forward: () => void, frame: Json) => void
+type Tunnel = {
+  upstream: WebSocket
+  /** Absent until the client's side is open; what the service sends before that waits in `early`. */
+  client?: ServerWebSocket<Tunnel>
+  early: string[]
+}
+
+export type FaultProxy = ReturnType<typeof startFaultProxy>
+
+/** A proxy in front of a service. It passes requests, answers and frames on as they are, keeps what clients asked for,
+ *  and breaks what a test tells it to break. */
+export function startFaultProxy(service: string) {
+  const requests: Asked[] = []
+  const upgrades: Upgrade[] = []
+  const frames: Record<Direction, Json[]> = { toServer: [], toClient: [] }
+  const faults: { path: string; fault: Fault }[] = []
+  const frameFaults: { direction: Direction; type: string; fault: FrameFault }[] = []
+  const tunnels = new Set<Tunnel>()
+  const control = { isOffline: false, refusesUpgrades: false }
+
+  async function answer(request: Request): Promise<Response | undefined> {
+    const url = new URL(request.url)
+    const isUpgrade = request.headers.has('upgrade')
+    const body = await request.arrayBuffer()
+    if (isUpgrade) upgrades.push(upgradeOf(request, url))
+    else requests.push(askedOf(request, url, body))
+    if (control.isOffline) return networkError()
+    if (isUpgrade && control.refusesUpgrades) return refusal(401, 'unauthorized')
+    const fault = take(faults, ({ path }) => path === url.pathname)?.fault
+    if (fault) return fault(() => forward(service, request, body))
+    return isUpgrade ? tunnel(request, url) : forward(service, request, body)
+  }
+
+  async function tunnel(request: Request, url: URL): Promise<Response | undefined> {
+    const upstream = openUpstream(
+      service.replace('http', 'ws') + url.pathname + url.search,
+      request,
+    )
+    const opened: Tunnel = { upstream, early: [] }
+    upstream.onmessage = ({ data }) => {
+      if (opened.client) pass('toClient', opened, String(data))
+      else opened.early.push(String(data))
+    }
+    const isOpen = await new Promise((resolve) => {
+      upstream.onopen = () => resolve(true)
+      upstream.onclose = () => resolve(false)
+    })
+    // A WebSocket does not tell why it was refused; neither does the one at the other end.
+    if (!isOpen) return new Response('the service refused the upgrade', { status: 502 })
+    upstream.onclose = ({ code }) => end(opened, code)
+    const headers = { 'sec-websocket-protocol': upstream.protocol }
+    if (!server.upgrade(request, { data: opened, headers })) upstream.terminate()
+    return undefined
+  }
+
+  function pass(direction: Direction, { upstream, client }: Tunnel, text: string) {
+    const frame = JSON.parse(text)
+    frames[direction].push(frame)
+    const forward = () => void (direction === 'toServer' ? upstream : client)?.send(text)
+    const found = take(frameFaults, (it) => it.direction === direction && it.type === frame.type)
+    if (found) found.fault(forward, frame)
+    else forward()
+  }
+
+  const server: Bun.Server<Tunnel> = Bun.serve<Tunnel>({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: answer,
+    websocket: {
+      open(socket) {
+        socket.data.client = socket
+        tunnels.add(socket.data)
+        for (const text of socket.data.early) pass('toClient', socket.data, text)
+      },
+      message: (socket, text) => pass('toServer', socket.data, String(text)),
+      close({ data }, code) {
+        tunnels.delete(data)
+        data.upstream.onclose = null
+        // Other codes are not for clients to send.
+        if (code === 1000) data.upstream.close(code)
+        else data.upstream.terminate()
+      },
+    },
+  })
+
+  return {
+    base: `http://127.0.0.1:${server.port}`,
+    control,
+    requests,
+    upgrades,
+    /** What was to pass in either direction, also what a fault then kept. */
+    frames,
+    openSockets: () => tunnels.size,
+    /** How often something was asked for. */
+    count: (method: string, path: string) =>
+      requests.filter((it) => it.method === method && it.path === path).length,
+    /** What happens to the next request to a path. */
+    onNext: (path: string, fault: Fault) => void faults.push({ path, fault }),
+    /** What happens to the next frame of a type. */
+    onNextFrame: (direction: Direction, type: string, fault: FrameFault) =>
+      void frameFaults.push({ direction, type, fault }),
+    /** Sends a frame to all clients, as if the service had sent it. */
+    push(frame: Json) {
+      for (const { client } of tunnels) client?.send(JSON.stringify(frame))
+    },
+    /** Closes all sockets with a code; with 1006 they break without a word. */
+    cut(code: number) {
+      for (const opened of tunnels) end(opened, code)
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { upstream } of tunnels) upstream.onclose = null
+      await server.stop(true)
+    },
+  }
+}
+
+const brokenCode = 1006
+
+function end({ client }: Tunnel, code: number) {
+  if (code === brokenCode) client?.terminate()
+  else client?.close(code)
+}
+
+function askedOf({ method, headers }: Request, { pathname }: URL, body: ArrayBuffer): Asked {
+  const text = new TextDecoder().decode(body)
+  const token = headers.get('authorization')
+  return { method, path: pathname, body: text === '' ? undefined : JSON.parse(text), token }
+}
+
+function upgradeOf({ headers }: Request, { pathname, searchParams }: URL): Upgrade {
+  const protocols = headers.get('sec-websocket-protocol') ?? ''
+  return { path: pathname, query: Object.fromEntries(searchParams), protocols }
+}
+
+async function forward(service: string, request: Request, body: ArrayBuffer): Promise<Response> {
+  const { method, headers, url } = request
+  const { pathname, search } = new URL(url)
+  const options = { redirect: 'manual', decompress: false } as const
+  const sent = body.byteLength > 0 ? { body } : {}
+  const answer = await fetch(service + pathname + search, { method, headers, ...options, ...sent })
+  return new Response(answer.body && (await answer.arrayBuffer()), answer)
+}
+
+function openUpstream(url: string, { headers }: Request): WebSocket {
+  const isOwn = (name: string) => /^(connection|upgrade|sec-websocket-.*)$/.test(name)
+  const protocols = headers.get('sec-websocket-protocol')?.split(/, ?/) ?? []
+  const passed = Object.fromEntries([...headers].filter(([name]) => !isOwn(name)))
+  return new WebSocket(url, { protocols, headers: passed })
+}
+
+function take<T>(list: T[], isWanted: (item: T) => boolean): T | undefined {
+  const index = list.findIndex(isWanted)
+  return index < 0 ? undefined : list.splice(index, 1)[0]
+}
+
+/** An answer that breaks off: `fetch` throws. */
+export function networkError() {
+  return new Response(new ReadableStream({ pull: (controller) => controller.error() }))
+}
+
+/** No answer, ever. */
+export const hang = () => new Promise<never>(() => {})
+
+export function refusal(status: number, code: string, headers: Record<string, string> = {}) {
+  return Response.json({ error: { code, message: code, details: null } }, { status, headers })
+}
