@@ -174,3 +174,13 @@ function choicesOf(schema: TSchema): string[] {
   if (options) return options.flatMap(choicesOf)
   return typeof schema['const'] === 'string' ? [schema['const']] : []
 }
+
+/** The value of a JSON text of this shape; undefined for every other text. */
+export function parseJson<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Value.Check(schema, value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -20,15 +20,14 @@ export type Answer = {
   lastMessageId?: string | undefined
 }
 
-/** Notes, inside the write of an answer, what the owner is to be told.
- *  @returns what to send after the commit */
+/** Notifies the owner, inside the write of an answer. */
 export type NotifySupportReply = (reply: {
   userId: string
   ticketId: string
   messageId: string
   subject: string
   body: string
-}) => () => void
+}) => void
 
 export type DeskService = ReturnType<typeof createDeskService>
 
@@ -78,13 +77,14 @@ export function createDeskService(options: DeskServiceOptions) {
     const assigneeId = answered.assigneeId ?? draft.authorId
     changes.change(answered, { status, assigneeId }, draft.authorId)
     const item = desk.get(ticket.id)
-    return { message, item, notify: noteForOwner(item, message) }
+    notifyOwner(item, message)
+    return { message, item }
   }
 
-  function noteForOwner({ user, id, subject }: DeskItem, message: TicketMessageRow) {
-    if (user.deletedAt !== null) return () => {}
+  function notifyOwner({ user, id, subject }: DeskItem, message: TicketMessageRow) {
+    if (user.deletedAt !== null) return
     const { id: messageId, body } = message
-    return options.notifySupportReply({ userId: user.id, ticketId: id, messageId, subject, body })
+    options.notifySupportReply({ userId: user.id, ticketId: id, messageId, subject, body })
   }
 
   return {
@@ -123,10 +123,7 @@ export function createDeskService(options: DeskServiceOptions) {
         const { message, ...done } = answer(ticket, draft, status)
         return { message, done }
       })
-      if (done) {
-        announce.updated(done.item)
-        done.notify()
-      }
+      if (done) announce.updated(done.item)
       return { value: message, replayed: done === undefined }
     },
 
