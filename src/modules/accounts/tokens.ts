@@ -1,6 +1,6 @@
 import { jwt } from '@elysiajs/jwt'
 import { Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Value } from '@sinclair/typebox/value'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
@@ -13,9 +13,7 @@ export const accessTokenSeconds = 900
 const clockToleranceSeconds = 5
 const rememberedTokens = 20_000
 
-const payloadCheck = TypeCompiler.Compile(
-  Type.Object({ sub: Type.String(), sid: Type.String(), exp: Type.Integer() }),
-)
+const Payload = Type.Object({ sub: Type.String(), sid: Type.String(), exp: Type.Integer() })
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>
 
@@ -44,7 +42,7 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
         clockTolerance: clockToleranceSeconds,
         currentDate: new Date(clock.now()),
       })
-      if (!payloadCheck.Check(payload)) return undefined
+      if (!Value.Check(Payload, payload)) return undefined
       const { sub: userId, sid: sessionId, exp } = payload
       const claims = { userId, sessionId, expiresAt: exp * 1_000 }
       remembered.set(token, claims)

@@ -6,7 +6,7 @@ import {
   notifications,
   users,
 } from '../../db/schema.ts'
-import { placeholders } from '../../db/statements.ts'
+import { lazy, placeholders } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 
@@ -27,27 +27,33 @@ export function createNotificationStore(orm: Orm) {
     eq(notifications.dedupeKey, value('dedupeKey')),
   )
   const byDedupeKey = orm.select().from(notifications).where(dedupeKeys).prepare()
-  const counts = orm
-    .select({ total: notificationCounts.totalCount, unread: notificationCounts.unreadCount })
-    .from(notificationCounts)
-    .where(eq(notificationCounts.userId, value('userId')))
-    .prepare()
+  const counts = lazy(() =>
+    orm
+      .select({ total: notificationCounts.totalCount, unread: notificationCounts.unreadCount })
+      .from(notificationCounts)
+      .where(eq(notificationCounts.userId, value('userId')))
+      .prepare(),
+  )
   const { id, locale, email, disabledAt } = users
-  const person = orm
-    .select({ id, locale, email, disabledAt })
-    .from(users)
-    .where(and(eq(id, value('id')), isNull(users.deletedAt)))
-    .prepare()
-  const preference = orm
-    .select()
-    .from(notificationPreferences)
-    .where(
-      and(
-        eq(notificationPreferences.userId, value('userId')),
-        eq(notificationPreferences.type, value('type')),
-      ),
-    )
-    .prepare()
+  const person = lazy(() =>
+    orm
+      .select({ id, locale, email, disabledAt })
+      .from(users)
+      .where(and(eq(id, value('id')), isNull(users.deletedAt)))
+      .prepare(),
+  )
+  const preference = lazy(() =>
+    orm
+      .select()
+      .from(notificationPreferences)
+      .where(
+        and(
+          eq(notificationPreferences.userId, value('userId')),
+          eq(notificationPreferences.type, value('type')),
+        ),
+      )
+      .prepare(),
+  )
 
   const own = (userId: string, id: string) =>
     and(eq(notifications.userId, userId), eq(notifications.id, id))
@@ -69,7 +75,7 @@ export function createNotificationStore(orm: Orm) {
 
   return {
     /** Undefined for somebody who is gone, too. */
-    findPerson: (id: string) => person.get({ id }),
+    findPerson: (id: string) => person().get({ id }),
     insert(row: NotificationRow) {
       insert.run(row)
     },
@@ -78,7 +84,7 @@ export function createNotificationStore(orm: Orm) {
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>
       byDedupeKey.get({ userId, dedupeKey }),
     /** How many a user has, and how many of them are unread. */
-    count: (userId: string) => counts.get({ userId }) ?? { total: 0, unread: 0 },
+    count: (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 },
     list,
     updateRead(userId: string, id: string, readAt: number) {
       orm.update(notifications).set({ readAt }).where(own(userId, id)).run()
@@ -124,7 +130,7 @@ export function createNotificationStore(orm: Orm) {
       } while (chunk.length === exportChunk)
     },
     findPreference: (userId: string, type: NotificationType): PreferenceRow | undefined =>
-      preference.get({ userId, type }),
+      preference().get({ userId, type }),
     upsertPreference(row: PreferenceRow) {
       const { userId, type } = notificationPreferences
       orm

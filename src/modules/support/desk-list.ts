@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
 import type { DeskItem, DeskStore, TicketFilter } from './desk-store.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
@@ -9,8 +8,8 @@ export type DeskList = ReturnType<typeof createDeskList>
 /** Choice: nobody turns pages further; counting more would cost more the more tickets there are. */
 const mostCounted = 200
 
-const queuePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer(), Type.Integer()]))
-const searchPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer()]))
+const queuePosition = Type.Tuple([Type.Integer(), Type.Integer()])
+const searchPosition = Type.Tuple([Type.Integer()])
 
 /** The tickets of everybody, for the desk (decisions 7): its queue, or what a search finds. */
 export function createDeskList({ desk, search }: { desk: DeskStore; search: SearchStore }) {

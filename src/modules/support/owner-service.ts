@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Write } from '../../db/writer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -39,7 +38,7 @@ type OwnerServiceOptions = {
 }
 
 const day = 86_400_000
-const ownPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer({ minimum: 1 })]))
+const ownPosition = Type.Tuple([Type.Integer({ minimum: 1 })])
 
 /** What people do with their own tickets (spec 4.3, decisions 7). */
 export function createOwnerService(options: OwnerServiceOptions) {
