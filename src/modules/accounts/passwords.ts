@@ -18,7 +18,7 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
   const { memoryKibibytes: memoryCost, iterations: timeCost } = cost
   const permits = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
   const refused = () => new AppError('unavailable', { retryAfterSeconds })
-  const limited = createSemaphore(permits, maxWaiting, refused)
+  const limited = createSemaphore(permits, { maxWaiting, refused })
   const parameters = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$`
   // Nobody's password: a salt and a digest of the usual lengths.
   const standIn = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
