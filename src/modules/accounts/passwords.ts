@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
+import { createLru } from '../../lib/lru.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError } from '../../lib/errors.ts'
 import { type Limit, SlidingWindow } from '../../lib/limits.ts'
@@ -50,7 +50,7 @@ type Tries = { window: SlidingWindow; lastTryAt: number }
 
 /** Slows guessing at one address, known or not, down to one try a minute; nobody is locked out. */
 export function createLoginThrottle({ clock, config }: Core) {
-  const records = new LRUCache<string, Tries>({ max: rememberedAddresses })
+  const records = createLru<Tries>(rememberedAddresses)
   const isOn = config.limits.login !== 'off'
 
   return {

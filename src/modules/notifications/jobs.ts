@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
 import { type JobHandler, type JobHandlers, RetryLater } from '../../jobs/runner.ts'
+import { createLru } from '../../lib/lru.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../mail/mailer.ts'
@@ -140,7 +140,7 @@ const maxServices = 1_000
  *  gets two until it is well again, so that it holds up nobody else.
  *  @returns what runs a push to a service, or says when to come again */
 export function createBulkhead() {
-  const services = new LRUCache<string, { running: number; isSlow: boolean }>({ max: maxServices })
+  const services = createLru<{ running: number; isSlow: boolean }>(maxServices)
 
   return async <T>(service: string, push: () => Promise<T>) => {
     const state = services.get(service) ?? { running: 0, isSlow: false }
