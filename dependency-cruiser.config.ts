@@ -59,6 +59,12 @@ const rules: IForbiddenRuleType[] = [
     to: { path: npm('prom-client') },
   },
   {
+    // `hostline version` must not wait for the code of the server.
+    name: 'commands-load-on-demand',
+    from: { path: '^src/(main|cli/(run|terminal))[.]ts$' },
+    to: { path: '^src/', pathNot: '^src/(cli/terminal|lib/errors)[.]ts$', dynamic: false },
+  },
+  {
     name: 'lib-knows-nothing-of-ours',
     from: { path: '^src/lib/' },
     to: { dependencyTypes: ['local'], pathNot: '^src/lib/' },

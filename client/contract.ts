@@ -22,7 +22,6 @@ export type { TokenSet, User } from '../src/modules/accounts/model.ts'
 export type {
   AckFrame,
   ConversationReadFrame,
-  NewMessageFrame,
   ReadReceiptFrame,
   TypingFrame,
 } from '../src/modules/chat/frames.ts'
@@ -31,6 +30,7 @@ export type {
   ConversationListItem,
   Message,
   NewMessage,
+  NewMessageFrame,
 } from '../src/modules/chat/model.ts'
 export type {
   NotificationFrame,
@@ -57,7 +57,7 @@ export type CursorPage<T> = Omit<Exclude<List, { success: true }>, 'data'> & { d
 export type Draft = Omit<NewMessage, 'client_id'>
 
 export type ServerFrame =
-  | Chat.NewMessageFrame
+  | NewMessageFrame
   | Chat.TypingFrame
   | Chat.ReadReceiptFrame
   | ErrorFrame

@@ -376,6 +376,7 @@ CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);--> statement-brea
 CREATE INDEX `users_access_changed_at` ON `users` (`access_changed_at`) WHERE access_changed_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `users_present` ON `users` (`id`) WHERE deleted_at IS NULL;--> statement-breakpoint
 CREATE INDEX `users_present_role` ON `users` (`role`,`id`) WHERE deleted_at IS NULL;--> statement-breakpoint
+CREATE INDEX `users_present_name` ON `users` (display_name COLLATE NOCASE) WHERE deleted_at IS NULL;--> statement-breakpoint
 CREATE TABLE `vapid_keys` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`private_key` text NOT NULL,

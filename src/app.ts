@@ -64,7 +64,6 @@ export function createApp({ config, log }: Core, options: AppOptions) {
         findRoute: (method, path) => findRoute(method, path),
       }),
     )
-    .onParse((hook) => (hook as { body?: unknown }).body ?? null)
     .use(routes)
   findRoute = createRouteFinder(app)
   return app

@@ -6,6 +6,11 @@ import { parseServiceAccount, type ServiceAccount } from './push/service-account
 
 /** How texts of the environment become values. Each parser throws a reason that completes "NAME must …". */
 
+const checked = (rule: string, isValid: (text: string) => boolean) => (text: string) => {
+  if (isValid(text)) return text
+  throw new Error(`${rule}, not "${text}"`)
+}
+
 export function nonEmpty(text: string): string {
   if (text.trim() === '') throw new Error('not be empty')
   return text
@@ -27,23 +32,14 @@ export function oneOf<const T extends string>(choices: readonly T[]) {
   }
 }
 
-export function trueOrFalse(text: string): boolean {
-  return oneOf(['true', 'false'] as const)(text) === 'true'
-}
+export const trueOrFalse = (text: string): boolean => oneOf(['true', 'false'])(text) === 'true'
 
-export function optional<T>(parse: (text: string) => T) {
-  return (text: string): T | undefined => (text === '' ? undefined : parse(text))
-}
-
+/** Comma-separated. */
 export function list<T>(parse: (text: string) => T) {
-  return (text: string): readonly T[] =>
-    Object.freeze(
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== '')
-        .map(parse),
-    )
+  return (text: string): readonly T[] => {
+    const parts = text.split(',').map((part) => part.trim())
+    return Object.freeze(parts.filter((part) => part !== '').map(parse))
+  }
 }
 
 export function network(text: string): Network {
@@ -54,28 +50,24 @@ export function network(text: string): Network {
   }
 }
 
-function httpUrl(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined
-}
-
 export function smtpUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = URL.parse(text)
   if ((url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname) return text
+  // Not repeated: it may hold a password.
   throw new Error('be an address such as smtp://user:password@mail.example.com:587')
 }
 
-export function emailAddress(text: string): string {
-  if (normalizeEmail(text) !== undefined) return text
-  throw new Error(`be an e-mail address, not "${text}"`)
-}
+export const emailAddress = checked(
+  'be an e-mail address',
+  (text) => normalizeEmail(text) !== undefined,
+)
 
-export function sender(text: string): string {
+export const sender = checked('be an address such as Example <noreply@example.com>', (text) => {
   const [, address = text] = /^[^<>]*<([^<>]+)>$/.exec(text) ?? []
-  if (normalizeEmail(address) !== undefined) return text
-  throw new Error(`be an address such as Example <noreply@example.com>, not "${text}"`)
-}
+  return normalizeEmail(address) !== undefined
+})
 
+/** The JSON of a key file, or the path of one. */
 export function serviceAccount(text: string): ServiceAccount {
   return parseServiceAccount(text.trimStart().startsWith('{') ? text : readFile(text))
 }
@@ -88,22 +80,27 @@ function readFile(path: string): string {
   }
 }
 
-export function baseUrl(text: string): string {
+function httpUrl(text: string): URL | undefined {
+  const url = URL.parse(text)
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined
+}
+
+export const baseUrl = checked('be an http or https address', (text) => {
   const url = httpUrl(text)
-  if (url && !url.search && !url.hash) return text
-  throw new Error(`be an http or https address, not "${text}"`)
-}
+  return url !== undefined && !url.search && !url.hash
+})
 
-export function hostSuffix(text: string): string {
-  if (/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text)) return text
-  throw new Error(`list host names in lower case such as push.example.com, not "${text}"`)
-}
+export const hostSuffix = checked(
+  'list host names in lower case such as push.example.com',
+  (text) => /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text),
+)
 
-export function origin(text: string): string {
-  if (httpUrl(text)?.origin === text) return text
-  throw new Error(`list origins such as https://app.example.com, not "${text}"`)
-}
+export const origin = checked(
+  'list origins such as https://app.example.com',
+  (text) => httpUrl(text)?.origin === text,
+)
 
+/** Without a trailing slash. */
 export function publicUrl(text: string): string {
   const url = httpUrl(text)
   if (url && url.pathname === '/' && !url.search && !url.hash && !url.username) return url.origin
@@ -116,7 +113,8 @@ export function rateLimit(text: string): RateLimit {
   if (text === 'off') return 'off'
   const [, count, length, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,3})([smh])$/.exec(text) ?? []
   const milliseconds = unitMilliseconds[unit]
-  if (milliseconds === undefined)
+  if (milliseconds === undefined) {
     throw new Error(`be N/window such as 100/1m, or off, not "${text}"`)
+  }
   return { count: Number(count), windowMilliseconds: Number(length) * milliseconds }
 }

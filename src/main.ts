@@ -1,5 +1,7 @@
-import './production.ts'
-import { run } from './cli/run.ts'
+// Set before anything else is loaded: outside of production the framework formats each refused body at length before we
+// answer it in the contract's form.
+process.env['NODE_ENV'] ??= 'production'
+const { run } = await import('./cli/run.ts')
 
 // Whoever reads the output may have had enough: `hostline check | head -1`.
 process.stdout.on('error', () => process.exit(0))

@@ -26,6 +26,7 @@ import { createSupport } from './modules/support/support.ts'
 import { createFcmDriver } from './push/fcm.ts'
 import { createPusher } from './push/pusher.ts'
 import { isAllowedEndpoint } from './push/subscription.ts'
+import { loadVapidKeys } from './push/vapid-key-store.ts'
 import { createWebPushDriver } from './push/web-push.ts'
 import { createChannel } from './realtime/channel.ts'
 import { createHub } from './realtime/hub.ts'
@@ -172,21 +173,19 @@ function createMailer({ smtpUrl, mailFrom }: Config, log: Log): Mailer {
 }
 
 /** Web Push always, FCM with a service account. */
-function pushOf({ config, clock }: Core, substitutes: Substitutes) {
+function pushOf({ config, orm, clock }: Core, substitutes: Substitutes) {
   const { fcm, publicUrl, issuer, webPushHosts } = config
   const isAllowed =
     substitutes.isAllowedPushEndpoint ??
     ((endpoint: string) => isAllowedEndpoint(endpoint, webPushHosts))
+  const keys = loadVapidKeys(orm)
   // How push services reach the operator: they refuse addresses that nobody but us can open.
   const subject = publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`
-  return {
-    isAllowedEndpoint: isAllowed,
-    createPusher: (keys: Parameters<typeof createWebPushDriver>[0]['keys']) =>
-      createPusher({
-        fcm: fcm && createFcmDriver({ ...fcm, clock }),
-        webPush: createWebPushDriver({ keys, subject, clock, isAllowed }),
-      }),
-  }
+  const pusher = createPusher({
+    fcm: fcm && createFcmDriver({ ...fcm, clock }),
+    webPush: createWebPushDriver({ keys, subject, clock, isAllowed }),
+  })
+  return { pusher, webPushKey: keys.publicKey, isAllowedEndpoint: isAllowed }
 }
 
 /** Serves until `stop` is called.

@@ -5,6 +5,7 @@ import { addFollowers } from './support/audience.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { aWhile, waitFor } from './support/wait.ts'
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 
@@ -23,7 +24,7 @@ async function startHost(fans = 0, options: Parameters<typeof startService>[0] =
     broadcast,
     progress,
     async completed(id: string) {
-      while ((await progress(id)).status !== 'completed') await Bun.sleep(5)
+      await waitFor(async () => (await progress(id)).status === 'completed')
       return progress(id)
     },
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
@@ -96,7 +97,7 @@ describe('a broadcast', () => {
     })
     expect(copies(service.sqlite)).toEqual({ messages: 300, people: 300 })
     const waiting = service.sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM outbox')
-    while (waiting.get()?.n !== 0) await Bun.sleep(5) // the job is over, too
+    await waitFor(() => waiting.get()?.n === 0, 'the end of the job')
   })
 
   test('reaches those who follow when their turn comes, and says so at the end', async () => {
@@ -213,16 +214,19 @@ test('kill -9 ten times in the middle of a broadcast to 20,000: each follower ge
     const answer = await call(server.base, 'POST', '/v1/chat/broadcast', post)
     id = answer.body.id
     expect(answer.body.status).toBe('processing')
-    await Bun.sleep(Math.random() * 60)
+    await aWhile(30)
     await server.kill('SIGKILL')
   }
   await using server = await startServer({ dataDir })
   const path = `/v1/chat/broadcasts/${id}`
-  let seen = { status: '', delivered_count: 0 }
-  while (seen.status !== 'completed') {
-    await Bun.sleep(50)
-    seen = (await call(server.base, 'GET', path, { token: host.token })).body
-  }
+  const seen = await waitFor(
+    async () => {
+      const { body } = await call(server.base, 'GET', path, { token: host.token })
+      return body.status === 'completed' && body
+    },
+    'the end of the broadcast',
+    45_000,
+  )
   expect(seen.delivered_count).toBe(count)
   expect(copies(sqlite)).toEqual({ messages: count, people: count })
   const unread =

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { configTable, readConfig } from '../src/config.ts'
+import { entries, readConfig } from '../src/config.ts'
 
 function mistakes(environment: Record<string, string>): string[] {
   try {
@@ -103,6 +103,12 @@ describe('each mistake is one clear line', () => {
     expect(mistakes({ [name]: value })).toEqual([`${name} must ${reason}`])
   })
 
+  test('a password in it is not repeated', () => {
+    const [line] = mistakes({ SMTP_URL: 'http://ada:secret@mail.example.com' })
+    expect(line).toStartWith('SMTP_URL must be an address such as smtp://')
+    expect(line).not.toContain('secret')
+  })
+
   test('and all of them are told at once', () => {
     const lines = mistakes({ PORT: 'x', LOG_LEVEL: 'x', TLS_CERT: '/cert.pem' })
     expect(lines).toHaveLength(3)
@@ -112,5 +118,10 @@ describe('each mistake is one clear line', () => {
 
 test('the table in the README is current', () => {
   const readme = readFileSync(join(import.meta.dir, '../README.md'), 'utf8')
-  expect(readme).toContain(configTable())
+  const rows = Object.entries(entries).map(
+    ([name, { shown, doc }]) => `| \`${name}\` | ${shown} | ${doc} |`,
+  )
+  expect(readme).toContain(
+    ['| name | default | meaning |', '|---|---|---|', ...rows, ''].join('\n'),
+  )
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
+import { waitFor } from './support/wait.ts'
 
 const compiler = Bun.which('gcc') ?? Bun.which('cc')
 const workshop = temporaryDirectory()
@@ -41,9 +42,7 @@ function burst(base: string, { a, b, conversationId }: Awaited<ReturnType<typeof
   const finished = Promise.allSettled([...loops, socketLoop()])
   return {
     acknowledged,
-    async reached(count: number) {
-      while (acknowledged.length < count) await Bun.sleep(5)
-    },
+    reached: (count: number) => waitFor(() => acknowledged.length >= count),
     async end() {
       over = true
       await finished

@@ -202,6 +202,20 @@ describe('follows', () => {
     expect((await feed('PUT', `/follows/${unknownId}`, { follower_ids: [] })).status).toBe(404)
   })
 
+  test('are counted once, also when another write of the same commit fails', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const [host, fan] = [await service.register(), await service.register()]
+    const imported = feed('PUT', `/follows/${host.id}`, { follower_ids: [fan.id, unknownId] })
+    const failing = Array.from({ length: 20 }, () =>
+      feed('PUT', `/follows/${host.id}/${unknownId}`),
+    )
+    expect((await imported).body).toEqual({ added: 1, already: 0, unknown: 1 })
+    expect(new Set((await Promise.all(failing)).map(({ status }) => status))).toEqual(
+      new Set([404]),
+    )
+  })
+
   test('end with the account of the follower', async () => {
     await using started = await startWithKey()
     const { service, feed } = started

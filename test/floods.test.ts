@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { temporaryDirectory } from './support/directory.ts'
 import { call, meet, startServer, type Visitor } from './support/process.ts'
 import { stuckReader, TestSocket } from './support/socket.ts'
+import { waitFor } from './support/wait.ts'
 
 // Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
 
@@ -31,7 +32,7 @@ async function talkMeanwhile(base: string, pair: Pair, happening: Promise<unknow
     ada.send({ type: 'message', conversation_id: pair.conversationId, body: 'hello' })
     await bob.next('new_message')
     took.push(performance.now() - sentAt)
-    await Bun.sleep(110) // ten a second are theirs
+    await waitFor(() => performance.now() - sentAt > 110) // ten a second are theirs
   }
   await happening
   return took.sort((a, b) => a - b)
@@ -87,7 +88,7 @@ async function flood(base: string, mallory: Visitor, frames: readonly string[]) 
     while (code === undefined && performance.now() < until) {
       for (const frame of frames) socket.send(frame)
       socket.frames.length = 0
-      await Bun.sleep(1)
+      await new Promise(setImmediate)
     }
     socket.close()
     codes.push(await socket.closed)

@@ -13,6 +13,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { call, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
+import { aWhile, waitFor } from './support/wait.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -137,10 +138,11 @@ describe('a job', () => {
   })
 
   test('that hangs holds up no other, and is not started twice', async () => {
+    const hanging = Promise.withResolvers<void>()
     const started: string[] = []
     await using jobs = startJobs((id) => {
       started.push(id)
-      return started.length === 1 ? Bun.sleep(300) : Promise.resolve()
+      return started.length === 1 ? hanging.promise : Promise.resolve()
     })
     await jobs.add()
     await jobs.turn()
@@ -148,6 +150,7 @@ describe('a job', () => {
     await jobs.turn(600_000) // the lease of the first one runs out meanwhile
     expect(new Set(started).size).toBe(2)
     expect(started).toHaveLength(2)
+    hanging.resolve()
   })
 
   test('that a dead process held is taken up at once by the next one, under the same id', async () => {
@@ -242,7 +245,7 @@ describe('mail', () => {
         )
         .get()
     clock.advance(1_000)
-    while (!outbox()?.last_error) await Bun.sleep(10)
+    await waitFor(() => outbox()?.last_error)
     expect(outbox()).toMatchObject({
       attempts: 1,
       dead: 0,
@@ -250,7 +253,7 @@ describe('mail', () => {
     })
     answer = { responseCode: 550, message: 'no such mailbox' }
     clock.advance(10_000)
-    while (!outbox()?.dead) await Bun.sleep(10)
+    await waitFor(() => outbox()?.dead === 1)
     expect(outbox()).toMatchObject({
       attempts: 2,
       dead: 1,
@@ -273,7 +276,7 @@ describe('mail', () => {
           'SELECT last_error, dead_at IS NOT NULL dead FROM outbox',
         )
         .get()
-    while (!row()?.last_error) await Bun.sleep(10)
+    await waitFor(() => row()?.last_error)
     expect(row()?.dead).toBe(0)
   })
 
@@ -289,13 +292,12 @@ describe('mail', () => {
         const { status } = await register(server.base, name)
         if (status === 201) acknowledged.push(`${name}@example.com`)
       }
-      await Bun.sleep(Math.random() * 900)
+      await aWhile(200)
       await server.kill('SIGKILL')
     }
     await using last = await startServer({ dataDir: directory.path, environment })
     const people = () => new Set(mail.mails.map(({ to }) => to))
-    const deadline = Date.now() + 10_000
-    while (people().size < acknowledged.length && Date.now() < deadline) await Bun.sleep(50)
+    await waitFor(() => people().size >= acknowledged.length, 'a mail for everybody')
     expect([...people()].sort()).toEqual(acknowledged.sort())
     // A mail that the server had taken when the process died may come again: under the same Message-ID, so that
     // mailboxes can tell.
@@ -307,9 +309,7 @@ describe('mail', () => {
     using directory = temporaryDirectory()
     await using server = await startServer({ dataDir: directory.path })
     await register(server.base, 'ada')
-    const deadline = Date.now() + 5_000
-    while (!server.output().includes('/verify-email?lang=en#token=') && Date.now() < deadline)
-      await Bun.sleep(20)
+    await waitFor(() => server.output().includes('/verify-email?lang=en#token='))
     expect(server.output()).toContain('/verify-email?lang=en#token=')
     expect(server.output()).toContain('no SMTP_URL')
     expect(server.output()).toMatch(/there is no admin yet.*\/set-up#token=[\w-]{43}/)
@@ -324,8 +324,7 @@ test('what has expired is deleted', async () => {
     service.sqlite.query<{ n: number }, []>(`SELECT count(*) n FROM ${table}`).get()?.n
   expect([rows('sessions'), rows('refresh_tokens')]).toEqual([1, 1])
   clock.advance(32 * 86_400_000)
-  const deadline = Date.now() + 5_000
-  while (rows('sessions') !== 0 && Date.now() < deadline) await Bun.sleep(10)
+  await waitFor(() => rows('sessions') === 0)
   expect([rows('sessions'), rows('refresh_tokens'), rows('users')]).toEqual([0, 0, 1])
 })
 

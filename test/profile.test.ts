@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
@@ -202,6 +203,11 @@ describe('administration', () => {
     expect(await found(ada.id)).toEqual(['ada'])
     expect(await found('%')).toEqual([])
     expect(await found("' OR 1=1 --")).toEqual([])
+    expect(await found('dam')).toEqual([])
+    const body = { display_name: '100% Zoë_' }
+    await service.call('PATCH', '/v1/users/me', { token: ada.token, body })
+    expect(await found('100% zO')).toEqual(['100% Zoë_'])
+    expect(await found('ada')).toEqual(['100% Zoë_', 'adam'])
     expect((await users(service, admin)).body.pagination.total).toBe(3)
     expect((await users(service, admin, '?limit=2')).body.pagination.has_more).toBe(true)
   })
@@ -238,7 +244,10 @@ describe('administration', () => {
     socket.write(
       `PATCH /v1/admin/users/${admin.id} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${admin.token}\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n{`,
     )
-    await Bun.sleep(50)
+    const { server } = service.app
+    await waitFor(() => server?.pendingRequests === 1, 'the head of the request')
+    const heldSince = performance.now()
+    await waitFor(() => performance.now() - heldSince > 40, 'a slow body')
     service.sqlite.run("UPDATE users SET role = 'user' WHERE id = ?", [admin.id])
     socket.write(text.slice(1))
     let answer = ''

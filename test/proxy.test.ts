@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
 import { meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
+import { waitFor } from './support/wait.ts'
 
 const nginx = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
 
@@ -53,8 +54,7 @@ http {
     stderr: 'ignore',
   })
   const base = `http://127.0.0.1:${port}`
-  const deadline = Date.now() + 5_000
-  while (Date.now() < deadline && !(await fetch(base).catch(() => undefined))) await Bun.sleep(20)
+  await waitFor(() => fetch(base).catch(() => undefined), 'nginx')
   return {
     base,
     secureBase: `https://127.0.0.1:${tlsPort}`,

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { createECDH, ECDH, generateKeyPairSync } from 'node:crypto'
-import { encrypt, maxPlaintextBytes } from '../src/push/encryption.ts'
+import { RetryLater } from '../src/jobs/runner.ts'
 import { createFcmDriver } from '../src/push/fcm.ts'
 import {
   createPusher,
   type FcmTarget,
   type PushMessage,
-  PushPostponed,
   PushRefused,
   targetOf,
 } from '../src/push/pusher.ts'
@@ -16,8 +15,8 @@ import {
   parseSubscription,
   publicPushServices,
 } from '../src/push/subscription.ts'
-import { makeVapidKeys } from '../src/push/vapid.ts'
-import { createWebPushDriver } from '../src/push/web-push.ts'
+import { makeVapidKeys } from '../src/push/vapid-key-store.ts'
+import { createWebPushDriver, encrypt, maxPlaintextBytes } from '../src/push/web-push.ts'
 import { createTestClock } from './support/clock.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
 
@@ -40,10 +39,7 @@ const note: PushMessage = {
   urgency: 'normal',
 }
 
-type End =
-  | string
-  | { refused: string }
-  | { postponed: string; retryAfterMilliseconds?: number | undefined }
+type End = string | { refused: string } | { postponed: string; afterMilliseconds?: number }
 
 /** How a push ended, in a form to compare. */
 async function endOf(push: Promise<string>): Promise<End> {
@@ -51,8 +47,9 @@ async function endOf(push: Promise<string>): Promise<End> {
     return await push
   } catch (error) {
     if (error instanceof PushRefused) return { refused: error.message }
-    if (!(error instanceof PushPostponed)) throw error
-    return { postponed: error.message, retryAfterMilliseconds: error.retryAfterMilliseconds }
+    if (!(error instanceof RetryLater)) throw error
+    const { message: postponed, afterMilliseconds } = error
+    return { postponed, ...(afterMilliseconds > 0 && { afterMilliseconds }) }
   }
 }
 
@@ -245,22 +242,19 @@ describe('FCM', () => {
   })
 
   test.each([
-    [429, '120', 120_000],
-    [503, '0', 0],
-    [503, 'Fri, 15 Jan 2027 08:01:30 GMT', 90_000],
-    [503, 'Fri, 15 Jan 2027 07:00:00 GMT', 0],
-    [500, '99999999999', 86_400_000],
-    [500, 'soon', undefined],
-    [502, '', undefined],
-  ])(
-    '%d with Retry-After "%s" is tried again after %p ms',
-    async (status, retryAfter, expected) => {
-      await using fcm = startFcm()
-      fcm.tellFcm({ status, headers: { 'retry-after': retryAfter } })
-      const end = { postponed: `${fcm.host} answered ${status}`, retryAfterMilliseconds: expected }
-      expect(await fcm.push()).toEqual(end)
-    },
-  )
+    [429, '120', { afterMilliseconds: 120_000 }],
+    [503, '0', {}],
+    [503, 'Fri, 15 Jan 2027 08:01:30 GMT', { afterMilliseconds: 90_000 }],
+    [503, 'Fri, 15 Jan 2027 07:00:00 GMT', {}],
+    [500, '99999999999', { afterMilliseconds: 86_400_000 }],
+    [500, 'soon', {}],
+    [502, '', {}],
+  ])('%d with Retry-After "%s" is tried again after %p', async (status, retryAfter, expected) => {
+    await using fcm = startFcm()
+    fcm.tellFcm({ status, headers: { 'retry-after': retryAfter } })
+    const end = { postponed: `${fcm.host} answered ${status}`, ...expected }
+    expect(await fcm.push()).toEqual(end)
+  })
 
   test('a service that hangs delays nobody else', async () => {
     await using fcm = startFcm(1_000)
@@ -427,18 +421,15 @@ describe('Web Push', () => {
   })
 
   test.each([
-    [429, '30', 30_000],
-    [503, 'Fri, 15 Jan 2027 08:00:05 GMT', 5_000],
-    [500, '', undefined],
-  ])(
-    '%d with Retry-After "%s" is tried again after %p ms',
-    async (status, retryAfter, expected) => {
-      await using web = await startWebPush()
-      web.tell({ status, headers: { 'retry-after': retryAfter } })
-      const end = { postponed: `${web.host} answered ${status}`, retryAfterMilliseconds: expected }
-      expect(await web.push()).toEqual(end)
-    },
-  )
+    [429, '30', { afterMilliseconds: 30_000 }],
+    [503, 'Fri, 15 Jan 2027 08:00:05 GMT', { afterMilliseconds: 5_000 }],
+    [500, '', {}],
+  ])('%d with Retry-After "%s" is tried again after %p', async (status, retryAfter, expected) => {
+    await using web = await startWebPush()
+    web.tell({ status, headers: { 'retry-after': retryAfter } })
+    const end = { postponed: `${web.host} answered ${status}`, ...expected }
+    expect(await web.push()).toEqual(end)
+  })
 
   test('a service that hangs delays nobody else', async () => {
     await using web = await startWebPush(1_000)
@@ -651,10 +642,10 @@ test('a pusher hands each target to the driver of its kind', async () => {
   const webPush = async () => 'delivered' as const
   const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
   const browser = targetOf(JSON.stringify({ endpoint: 'https://a.b/1', keys }), 'web')
-  const both = createPusher({ fcm, webPush })
-  expect(await both.push(targetOf('t', 'ios'), note)).toBe('gone')
-  expect(await both.push(browser, note)).toBe('delivered')
-  const none = createPusher({ fcm: undefined, webPush: undefined })
-  expect(await none.push(targetOf('t', 'ios'), note)).toBe('unconfigured')
-  expect(await none.push(browser, note)).toBe('unconfigured')
+  const push = createPusher({ fcm, webPush })
+  expect(await push(targetOf('t', 'ios'), note)).toBe('gone')
+  expect(await push(browser, note)).toBe('delivered')
+  const pushWithoutFcm = createPusher({ fcm: undefined, webPush })
+  expect(await pushWithoutFcm(targetOf('t', 'ios'), note)).toBe('unconfigured')
+  expect(await pushWithoutFcm(browser, note)).toBe('delivered')
 })

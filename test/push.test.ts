@@ -7,6 +7,7 @@ import { startMailServer } from './support/mail.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
 import { startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const tokens = '/v1/notifications/push-tokens'
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
@@ -160,6 +161,11 @@ describe('the key of Web Push', () => {
   })
 })
 
+function countJobs({ sqlite }: TestService, which: string): number {
+  const counted = sqlite.query<{ n: number }, []>(`SELECT count(*) AS n FROM outbox WHERE ${which}`)
+  return counted.get()?.n ?? 0
+}
+
 /** A service with FCM and a push service that stand in for the real ones, and somebody with devices. */
 async function startPushing(options: Parameters<typeof startService>[0] = {}) {
   const clock = createTestClock()
@@ -189,23 +195,19 @@ async function startPushing(options: Parameters<typeof startService>[0] = {}) {
         body: { user_id: ada.id, type: 'payment_captured', ...body },
       }),
     /** Lets time pass until something holds. */
-    async until(holds: () => boolean, stepMilliseconds = 500) {
-      const deadline = Date.now() + 8_000
-      while (!holds()) {
-        if (Date.now() > deadline) throw new Error('it never came')
+    until: (holds: () => boolean, stepMilliseconds = 100) =>
+      waitFor(() => {
+        if (holds()) return true
         clock.advance(stepMilliseconds)
-        await Bun.sleep(5)
-      }
-    },
+        return false
+      }, String(holds)),
     /** Lets the queue run empty, as far as it is due. */
-    async settle() {
-      for (let n = 0; n < 20; n++) {
+    settle: () =>
+      waitFor(() => {
         clock.advance(500)
-        await Bun.sleep(5)
-      }
-    },
-    waiting: () =>
-      service.sqlite.query("SELECT count(*) AS n FROM outbox WHERE kind LIKE '%push'").get(),
+        return countJobs(service, `run_at <= ${clock.now()}`) === 0
+      }, 'jobs that are due'),
+    waiting: () => countJobs(service, "kind LIKE '%push'"),
     async [Symbol.asyncDispose]() {
       await push[Symbol.asyncDispose]()
       await google[Symbol.asyncDispose]()
@@ -236,7 +238,7 @@ describe('a notification', () => {
     ])
     const [pushed] = push.pushed
     expect(pushed?.payload).toEqual({ ...told.notification, data: told.data, badge: 1, tag: id })
-    await until(() => (all.waiting() as { n: number }).n === 0)
+    await until(() => all.waiting() === 0)
     expect(google.grants).toHaveLength(1)
   })
 
@@ -256,17 +258,29 @@ describe('a notification', () => {
     expect(google.sends[0]?.message).toMatchObject({ android: { ttl, priority, collapse_key } })
   })
 
-  test('is not pushed where that is switched off, or once it was read', async () => {
+  test('is not pushed where that is switched off', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, settle } = all
     await registerDevice(service, ada, 'tablet')
     const off = { token: ada.token, body: { payment_captured: { push: false } } }
     await service.call('PUT', '/v1/notifications/preferences', off)
     await notify({})
-    await notify({ type: 'broadcast' })
+    await settle()
+    expect([google.sends, all.waiting()]).toEqual([[], 0])
+  })
+
+  test('is not pushed any more once it was read', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, clock, notify, until, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    google.tellFcm({ status: 503 })
+    await notify({})
+    await until(() => google.sends.length === 1)
     await service.call('PUT', '/v1/notifications/read-all', ada)
     await settle()
-    expect([google.sends, all.waiting()]).toEqual([[], { n: 0 }])
+    clock.advance(60_000)
+    await settle()
+    expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
   test('is tried again after a failure, not before the service wants it', async () => {
@@ -279,7 +293,7 @@ describe('a notification', () => {
     const failedAt = clock.now()
     await until(() => google.sends.length === 2, 2_000)
     expect(clock.now() - failedAt).toBeGreaterThanOrEqual(119_000)
-    await until(() => (all.waiting() as { n: number }).n === 0)
+    await until(() => all.waiting() === 0)
   })
 
   test('takes a token away that the service does not know, and no other', async () => {
@@ -315,7 +329,7 @@ describe('a notification', () => {
     await settle()
     clock.advance(60_000)
     await settle()
-    expect([google.sends.length, all.waiting()]).toEqual([1, { n: 0 }])
+    expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
   test('for a service that hangs holds up no other', async () => {
@@ -362,7 +376,7 @@ describe('a notification', () => {
     await registerDevice(service, ada, 'tablet')
     google.tellFcm({ status: 400, body: {} })
     await notify({ data: { from: 'x', google_key: 'y', camelCase: 'z' } })
-    await until(() => (all.waiting() as { n: number }).n === 0)
+    await until(() => all.waiting() === 0)
     const { data } = (google.sends[0]?.message as { data: object } | undefined) ?? { data: {} }
     expect(Object.keys(data).sort()).toEqual(['camelCase', 'notification_id', 'type'])
     expect(service.log()).not.toContain('given up')
@@ -400,12 +414,12 @@ describe('a restart in the middle of pushing', () => {
     google.tellFcm({ status: 503 }, { status: 503 })
     if (signal === 'SIGKILL') google.tellFcm('hang', 'hang')
     await runCommand(command, directory.path)
-    while (google.sends.length < 6) await Bun.sleep(1)
+    await waitFor(() => google.sends.length >= 6)
     await first.kill(signal)
     await using _second = await startServer(options)
     const sent = () => google.sends.map(({ message }) => message as Sent)
     const devices = () => new Set(sent().map(({ token }) => token)).size
-    while (devices() < 20) await Bun.sleep(20)
+    await waitFor(() => devices() === 20)
     return { sent: sent() }
   }
 
@@ -429,6 +443,8 @@ describe('a restart in the middle of pushing', () => {
 })
 
 describe('a chat message', () => {
+  type Shown = { notification: { body: string } }
+
   const say = async (all: Awaited<ReturnType<typeof startPushing>>, text: string) => {
     const bob = await all.service.register('bob')
     const conversationId = await all.service.openConversation(bob, all.ada)
@@ -452,31 +468,54 @@ describe('a chat message', () => {
 
   test('that a newer one follows is not pushed, and never shown after it', async () => {
     await using all = await startPushing()
-    const { service, ada, google, until, settle } = all
+    const { service, ada, google, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
     const bob = await service.register('bob')
     const conversationId = await service.openConversation(bob, ada)
-    for (const text of ['one', 'two', 'three']) await service.say(bob, conversationId, text)
-    await until(() => google.sends.length > 0)
+    const answer = Promise.withResolvers<{ status: number }>()
+    google.tellFcm(answer.promise)
+    await service.say(bob, conversationId, 'one')
+    await until(() => google.sends.length === 1)
+    for (const text of ['two', 'three']) await service.say(bob, conversationId, text)
+    await until(() => countJobs(service, 'leased_until IS NOT NULL') === 3)
+    // What has no place in that order overtakes them.
+    await notify({ body: 'paid' })
+    await until(() => google.sends.length > 1)
+    answer.resolve({ status: 200 })
     await settle()
-    expect(google.sends.map(({ message }) => message)).toEqual([
-      expect.objectContaining({ notification: { title: 'bob', body: 'three' } }),
-    ])
+    const bodies = google.sends.map(({ message }) => (message as Shown).notification.body)
+    expect(bodies).toEqual(['one', 'paid', 'three'])
   })
 
-  test('is not pushed to somebody who is online, or who has read it meanwhile', async () => {
-    await using all = await startPushing({ listen: true })
-    const { service, ada, google, settle } = all
+  test('is not pushed to somebody who has read it meanwhile', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
+    google.tellFcm({ status: 503 })
     const conversationId = await say(all, 'hello')
-    const read = `/v1/chat/conversations/${conversationId}/read`
-    await service.call('PUT', read, { token: ada.token })
-    const socket = await service.connect(ada)
-    const cid = await service.register('cid')
-    await service.say(cid, await service.openConversation(cid, ada), 'are you there?')
-    socket.close()
+    await until(() => google.sends.length === 1)
+    await service.call('PUT', `/v1/chat/conversations/${conversationId}/read`, ada)
     await settle()
-    expect(google.sends).toEqual([])
+    clock.advance(60_000)
+    await settle()
+    expect([google.sends.length, all.waiting()]).toEqual([1, 0])
+  })
+
+  test('is not pushed to somebody who is online, or has come online meanwhile', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, until, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    google.tellFcm({ status: 503 })
+    await say(all, 'are you there?')
+    await until(() => google.sends.length === 1)
+    await service.connect(ada)
+    await settle()
+    clock.advance(60_000)
+    await settle()
+    const cid = await service.register('cid')
+    await service.say(cid, await service.openConversation(cid, ada), 'hello')
+    await settle()
+    expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 })
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
 import { startMailServer } from './support/mail.ts'
 import { type Person, startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 /** A service whose mail goes to a real SMTP server, and whose jobs run on the machine's clock. */
 async function startWithMail(options: Parameters<typeof startService>[0] = {}) {
@@ -211,7 +212,8 @@ describe('a forgotten password', () => {
         started.service.call('POST', '/v1/auth/password/forgot', { body: { email: ada.email } }),
       ),
     )
-    while (started.service.sqlite.query('SELECT 1 FROM outbox').get()) await Bun.sleep(50)
+    const { sqlite } = started.service
+    await waitFor(() => sqlite.query('SELECT 1 FROM outbox').get() === null, 'an empty outbox')
     expect(started.mail.mails).toEqual([])
   })
 })

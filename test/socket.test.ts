@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
 import { handshake, openUpgrade, stuckReader, TestSocket } from './support/socket.ts'
+import { waitFor } from './support/wait.ts'
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const framesOff = { RATE_LIMIT_FRAMES: 'off' }
@@ -492,7 +493,7 @@ test('stopping answers what was taken and closes every socket with 1001', async 
 })
 
 test('stopping waits for a request whose write is not on the disk yet', async () => {
-  let release = () => {}
+  let release: (() => void) | undefined
   let hold = false
   const sync = (real: () => Promise<void>) =>
     hold ? new Promise<void>((resolve) => (release = resolve)) : real()
@@ -500,10 +501,10 @@ test('stopping waits for a request whose write is not on the disk yet', async ()
   const { a, conversationId } = await service.pair()
   hold = true
   const sending = service.say(a, conversationId, 'last words')
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  const finishSync = await waitFor(() => release, 'the sync')
   const stopping = service.stop()
   hold = false
-  release()
+  finishSync()
   expect((await sending).status).toBe(201)
   await stopping
 })

@@ -190,16 +190,15 @@ describe('no list looks at more than it shows', () => {
     using sqlite = new Database(':memory:')
     migrate(sqlite, 'memory')
     const statements: string[] = []
-    const logger = { logQuery: (text: string) => statements.push(text) }
-    const stores = openStores(drizzle(sqlite, { logger }))
-    const query = sqlite.query.bind(sqlite)
-    sqlite.query = (text: string) => {
+    const stores = openStores(drizzle(sqlite))
+    const prepare = sqlite.prepare.bind(sqlite)
+    sqlite.query = sqlite.prepare = (text: string) => {
       statements.push(text)
-      return query(text)
+      return prepare(text)
     }
     work(stores)
     return statements.flatMap((text) =>
-      query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`)
+      prepare<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${text}`)
         .all()
         .map(({ detail }) => detail)
         .filter((detail) => /ticket|TEMP|^SCAN(?! json_each)/.test(detail)),

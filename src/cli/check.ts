@@ -1,15 +1,14 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
-import { migrations } from '../db/migrations.ts'
+import { migrations, versionOf } from '../db/migrations.ts'
 import { type Connection, databaseFile, openToInspect } from '../db/open.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { trySmtp } from '../mail/smtp.ts'
 import { tryServiceAccount } from '../push/service-account.ts'
-import type { Terminal } from './terminal.ts'
-import { refuseArguments } from './usage.ts'
+import { refuseArguments, type Terminal } from './terminal.ts'
 
 const leastFreeBytes = 256 * 1_024 * 1_024
 
@@ -56,20 +55,6 @@ async function checkPush({ fcm }: Config): Promise<Finding> {
   return { subject: 'push to apps', detail: account.projectId, problem: reason }
 }
 
-function checkOutbox({ orm }: Connection): Finding {
-  const { waiting, dead } = createOutbox({
-    orm,
-    newId: () => '',
-    clock: systemClock,
-    afterCommit: () => {},
-  }).stats()
-  return {
-    subject: 'outbox',
-    detail: `${waiting} waiting`,
-    problem: dead > 0 ? `${dead} jobs were given up (see the log)` : undefined,
-  }
-}
-
 function checkData(directory: string): Finding[] {
   if (!existsSync(join(directory, databaseFile))) {
     return [{ subject: 'database', detail: `none yet in ${directory}: the first start makes it` }]
@@ -80,41 +65,51 @@ function checkData(directory: string): Finding[] {
 function checkDisk(directory: string): Finding {
   const { bavail, bsize } = statfsSync(directory)
   const free = bavail * bsize
-  return {
-    subject: 'free disk',
-    detail: `${Math.floor(free / 1_048_576)} MiB`,
-    problem: free < leastFreeBytes ? `only ${Math.floor(free / 1_048_576)} MiB left` : undefined,
-  }
+  const detail = `${Math.floor(free / 1_048_576)} MiB`
+  const problem = free < leastFreeBytes ? `only ${detail} left` : undefined
+  return { subject: 'free disk', detail, problem }
 }
 
 function checkDatabase(directory: string): Finding[] {
   let connection: Connection | undefined
   try {
     connection = openToInspect(directory)
-    const { sqlite } = connection
-    const integrity = sqlite
-      .query<{ integrity_check: string }, []>('PRAGMA integrity_check(1)')
-      .get()?.integrity_check
-    const orphan = sqlite.query('PRAGMA foreign_key_check').get()
-    const version = sqlite.query<{ user_version: number }, []>('PRAGMA user_version').get()
-    const found = version?.user_version ?? 0
+    const version = versionOf(connection.sqlite)
+    const isNewer = version > migrations.length
     return [
       {
         subject: 'database integrity',
         detail: 'whole',
-        problem:
-          integrity === 'ok' ? (orphan ? 'a row refers to a missing one' : undefined) : integrity,
+        problem: integrityProblem(connection),
       },
       {
         subject: 'database version',
-        detail: String(found),
-        problem: found > migrations.length ? `${found} is newer than this executable` : undefined,
+        detail: String(version),
+        problem: isNewer ? `${version} is newer than this executable` : undefined,
       },
-      ...(found === migrations.length ? [checkOutbox(connection)] : []),
+      ...(version === migrations.length ? [checkOutbox(connection)] : []),
     ]
   } catch (error) {
     return [{ subject: 'database', problem: (error as Error).message }]
   } finally {
     connection?.close()
+  }
+}
+
+function integrityProblem({ sqlite }: Connection): string | undefined {
+  const found = sqlite.query('PRAGMA integrity_check(1)').values()[0]?.[0]
+  if (found !== 'ok') return String(found)
+  return sqlite.query('PRAGMA foreign_key_check').get()
+    ? 'a row refers to a missing one'
+    : undefined
+}
+
+function checkOutbox({ orm }: Connection): Finding {
+  const core = { orm, newId: () => '', clock: systemClock, afterCommit: () => {} }
+  const { waiting, dead } = createOutbox(core).stats()
+  return {
+    subject: 'outbox',
+    detail: `${waiting} waiting`,
+    problem: dead > 0 ? `${dead} jobs were given up (see the log)` : undefined,
   }
 }

@@ -1,14 +1,6 @@
+import { version } from '../../package.json' with { type: 'json' }
 import { AppError, StartError } from '../lib/errors.ts'
-import { version } from '../serve.ts'
-import { check } from './check.ts'
-import { keys } from './keys.ts'
-import { notify } from './notify.ts'
-import { openapi } from './openapi.ts'
-import { serveUntilSignal } from './serve.ts'
-import { serviceKey } from './service-key.ts'
-import type { Terminal } from './terminal.ts'
-import { wrongUsage } from './usage.ts'
-import { user } from './user.ts'
+import { type Terminal, wrongUsage } from './terminal.ts'
 
 const help = `hostline ${version}: messaging, accounts, support and notifications in one executable
 
@@ -36,27 +28,42 @@ usage: hostline [command]
 Everything is configured by environment variables; see the README.
 Exit codes: 0 done, 1 failed, 2 wrong usage.`
 
-const commands: Record<string, (args: string[], terminal: Terminal) => Promise<void>> = {
-  serve: serveUntilSignal,
-  user,
-  keys,
-  'service-key': serviceKey,
-  notify,
-  check,
-  openapi,
-  version: async (_args, { out }) => out(version),
-  help: async (_args, { out }) => out(help),
+type Command = (args: string[], terminal: Terminal) => void | Promise<void>
+
+// Each loads its code when it is called: `hostline version` does not wait for that of the server.
+const commands: Record<string, () => Promise<Command>> = {
+  serve: async () => (await import('./serve.ts')).serveUntilSignal,
+  user: async () => (await import('./user.ts')).user,
+  keys: async () => (await import('./keys.ts')).keys,
+  'service-key': async () => (await import('./service-key.ts')).serviceKey,
+  notify: async () => (await import('./notify.ts')).notify,
+  check: async () => (await import('./check.ts')).check,
+  openapi: async () => (await import('./serve.ts')).openapi,
+  version:
+    async () =>
+    (_args, { out }) =>
+      out(version),
+  help:
+    async () =>
+    (_args, { out }) =>
+      out(help),
 }
 
-const sameAs: Record<string, string> = { '--help': 'help', '-h': 'help', '--version': 'version' }
+const aliases = new Map([
+  ['--help', 'help'],
+  ['-h', 'help'],
+  ['--version', 'version'],
+])
 
-/** Runs one command (decisions 12).
+/** Runs one command.
  *  @returns the exit code: 0, 1 (failed, one line on stderr) or 2 (wrong usage) */
 export async function run(argv: string[], terminal: Terminal): Promise<number> {
   const [first = 'serve', ...args] = argv
-  const command = commands[sameAs[first] ?? first]
+  const name = aliases.get(first) ?? first
   try {
-    if (!command) throw wrongUsage(`there is no command "${first}"`)
+    const load = Object.hasOwn(commands, name) ? commands[name] : undefined
+    if (!load) throw wrongUsage(`there is no command "${first}"`)
+    const command = await load()
     await command(args, terminal)
     return 0
   } catch (error) {

@@ -1,8 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { readConfig } from '../config.ts'
 import { createLog, type Log } from '../lib/log.ts'
-import { serve, version } from '../serve.ts'
-import type { Terminal } from './terminal.ts'
-import { refuseArguments } from './usage.ts'
+import { openService, serve, version } from '../serve.ts'
+import { terminalLog } from './open.ts'
+import { refuseArguments, type Terminal } from './terminal.ts'
 
 /** `hostline serve`: serves until SIGTERM or SIGINT; a second signal does not wait. */
 export async function serveUntilSignal(args: string[], terminal: Terminal): Promise<void> {
@@ -42,4 +45,18 @@ function stopSignal(log: Log): Promise<void> {
       })
     }
   })
+}
+
+/** `hostline openapi`: prints the API description, from the same routes that are served, over an empty database. */
+export async function openapi(args: string[], terminal: Terminal): Promise<void> {
+  refuseArguments(args)
+  const config = readConfig(terminal.environment, terminal.isInteractive)
+  const dataDir = mkdtempSync(join(tmpdir(), 'hostline-openapi-'))
+  const service = await openService({ ...config, dataDir }, terminalLog(terminal), (error) => {
+    throw error
+  })
+  const answer = await service.app.handle(new Request('http://localhost/v1/openapi.json'))
+  terminal.out(JSON.stringify(await answer.json(), null, 2))
+  await service.close()
+  rmSync(dataDir, { recursive: true })
 }

@@ -1,119 +1,95 @@
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '../lib/clock.ts'
-import { AppError, StartError } from '../lib/errors.ts'
+import { StartError } from '../lib/errors.ts'
 import { normalizeEmail, textProblem } from '../lib/text.ts'
-import { type Role, roles } from '../lib/vocabulary.ts'
+import { roles } from '../lib/vocabulary.ts'
 import { passwordRule } from '../modules/accounts/model.ts'
-import { commandLine, type Directory, withDirectory } from './directory.ts'
-import type { Terminal } from './terminal.ts'
-import { readOptions, refuseArguments, wrongUsage } from './usage.ts'
+import { createUserAdmin, type UserAdmin } from '../modules/accounts/user-admin.ts'
+import { commandLine, withCore } from './open.ts'
+import {
+  explained,
+  readOptions,
+  readWord,
+  refuseArguments,
+  type Terminal,
+  wrongUsage,
+} from './terminal.ts'
+
+type Changes = Parameters<UserAdmin['update']>[1]
+
+const changesOf = new Map<string, Changes>([
+  ['verify', { emailVerified: true }],
+  ['disable', { disabled: true }],
+  ['enable', { disabled: false }],
+])
 
 /** `hostline user …`: accounts, beside a running server or without one. */
-export async function user([action, ...args]: string[], terminal: Terminal): Promise<void> {
-  const act = action === undefined ? undefined : actions[action]
-  if (!act) throw wrongUsage('user create, role, verify, disable, enable or list')
-  await act(args, terminal)
-}
-
-const actions: Record<string, (args: string[], terminal: Terminal) => Promise<void>> = {
-  create,
-  async role(args, terminal) {
-    const [email = '', name = '', ...rest] = args
-    refuseArguments(rest)
-    const role = parseRole(name)
-    await change(terminal, email, (people, address) =>
-      people.update(people.byEmail(address), { role }, commandLine),
-    )
-  },
-  async verify([email = '', ...rest], terminal) {
-    refuseArguments(rest)
-    await change(terminal, email, (people, address) =>
-      people.update(people.byEmail(address), { emailVerified: true }, commandLine),
-    )
-  },
-  async disable([email = '', ...rest], terminal) {
-    refuseArguments(rest)
-    await change(terminal, email, (people, address) =>
-      people.update(people.byEmail(address), { disabled: true }, commandLine),
-    )
-  },
-  async enable([email = '', ...rest], terminal) {
-    refuseArguments(rest)
-    await change(terminal, email, (people, address) =>
-      people.update(people.byEmail(address), { disabled: false }, commandLine),
-    )
-  },
-  async list(args, terminal) {
-    refuseArguments(args)
-    await withDirectory(terminal, async ({ people }) => {
-      for (const { id, email, role, emailVerified, disabledAt, createdAt } of people.list()) {
-        const state = disabledAt !== null ? 'disabled' : emailVerified ? 'verified' : 'unverified'
-        terminal.out([id, email, role, state, isoTime(createdAt)].join('\t'))
-      }
-    })
-  },
+export async function user([action = '', ...args]: string[], terminal: Terminal): Promise<void> {
+  if (action === 'create') return create(args, terminal)
+  if (action === 'list') return list(args, terminal)
+  const [email = '', ...words] = args
+  if (action === 'role') {
+    refuseArguments(words.slice(1))
+    return change(email, { role: readWord('role', roles, words[0]) }, terminal)
+  }
+  const changes = changesOf.get(action)
+  if (!changes) throw wrongUsage('user create, role, verify, disable, enable or list')
+  refuseArguments(words)
+  return change(email, changes, terminal)
 }
 
 async function create(args: string[], terminal: Terminal) {
-  const { values, positionals } = readOptions(args, {
+  const values = readOptions(args, {
     email: { type: 'string' },
     role: { type: 'string' },
     'password-stdin': { type: 'boolean' },
   })
-  refuseArguments(positionals)
   if (values.email === undefined || values.role === undefined) {
     throw wrongUsage('user create needs --email and --role')
   }
   const email = parseEmail(values.email)
-  const role = parseRole(values.role)
+  const role = readWord('role', roles, values.role)
   const given = values['password-stdin'] ? firstLine(await terminal.readStdin()) : undefined
   if (given !== undefined && textProblem(given, passwordRule)) {
     throw new StartError('the password must have 8 to 256 characters')
   }
   const password = given ?? randomBytes(18).toString('base64url')
-  await withDirectory(terminal, async ({ people }) => {
-    const made = await people
+  await withCore(terminal, async (core) => {
+    const made = await createUserAdmin(core)
       .create(email, role, password, commandLine)
       .catch(explained({ conflict: `${email} is taken` }))
-    terminal.out(`${made.id}\t${made.email}\t${made.role}`)
+    terminal.out([made.id, made.email, made.role].join('\t'))
     if (given === undefined) terminal.out(`password: ${password}`)
   })
 }
 
-function change(
-  terminal: Terminal,
-  text: string,
-  act: (people: Directory['people'], email: string) => Promise<unknown>,
-) {
-  const email = parseEmail(text)
-  return withDirectory(terminal, async ({ people }) => {
-    await act(people, email).catch(
-      explained({
-        not_found: `there is no account ${email}`,
-        conflict: `${email} is the last admin`,
-      }),
-    )
+function list(args: string[], terminal: Terminal) {
+  refuseArguments(args)
+  return withCore(terminal, (core) => {
+    for (const row of createUserAdmin(core).list()) {
+      const { id, email, role, emailVerified, disabledAt, createdAt } = row
+      const state = disabledAt !== null ? 'disabled' : emailVerified ? 'verified' : 'unverified'
+      terminal.out([id, email, role, state, isoTime(createdAt)].join('\t'))
+    }
   })
 }
 
-/** Says in a line what a refusal means here. */
-function explained(texts: { [kind in AppError['kind']]?: string }) {
-  return (error: unknown): never => {
-    const text = error instanceof AppError ? texts[error.kind] : undefined
-    throw text === undefined ? error : new StartError(text)
+function change(text: string, changes: Changes, terminal: Terminal) {
+  const email = parseEmail(text)
+  const refusals = {
+    not_found: `there is no account ${email}`,
+    conflict: `${email} is the last admin`,
   }
+  return withCore(terminal, async (core) => {
+    const users = createUserAdmin(core)
+    await users.update(users.byEmail(email), changes, commandLine).catch(explained(refusals))
+  })
 }
 
 function parseEmail(text: string) {
   const email = normalizeEmail(text)
   if (email === undefined) throw wrongUsage(`"${text}" is no e-mail address`)
   return email
-}
-
-function parseRole(text: string): Role {
-  const role = roles.find((known) => known === text)
-  if (!role) throw wrongUsage(`the role must be one of ${roles.join(', ')}`)
-  return role
 }
 
 function firstLine(text: string) {

@@ -31,6 +31,8 @@ export type AuditAction =
   | 'service_key_revoked'
 
 export type Actor = { type: ActorType; id?: string }
+/** Who acts, and from where when that is over the network. */
+export type By = { actor: Actor; ip?: string }
 
 export type AuditEntry = {
   action: AuditAction

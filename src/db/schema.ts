@@ -63,6 +63,10 @@ export const users = sqliteTable(
     // Whom an announcement reaches, in the order in which it does.
     index('users_present').on(table.id).where(sql.raw('deleted_at IS NULL')),
     index('users_present_role').on(table.role, table.id).where(sql.raw('deleted_at IS NULL')),
+    // Searched by how a name begins, in either case.
+    index('users_present_name')
+      .on(sql.raw('display_name COLLATE NOCASE'))
+      .where(sql.raw('deleted_at IS NULL')),
   ],
 )
 

@@ -29,3 +29,12 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
     statement.run(...keys.map((key) => (row as Row)[key] ?? null))
   }
 }
+
+/** A statement that is built and prepared when it is first used: a start waits for none of them. */
+export function lazy<T>(prepare: () => T): () => T {
+  let prepared: T | undefined
+  return () => {
+    prepared ??= prepare()
+    return prepared
+  }
+}

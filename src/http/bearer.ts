@@ -2,7 +2,7 @@ const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const serviceKeyPattern = /^sk_[\w-]{43}$/
 const maxTokenLength = 4_096
 
-export const socketProtocol = 'hostline.v1'
+const socketProtocol = 'hostline.v1'
 const bearerProtocol = 'bearer.'
 
 /** The token of an `Authorization: Bearer` header; undefined when there is none that could be an access token. */
@@ -21,7 +21,7 @@ function bearer(headers: Headers): string | undefined {
   return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
 }
 
-/** The one token of a socket's upgrade request: query, header or subprotocol (decisions 6). A browser can set no
+/** The one token of a socket's upgrade request: query, header or subprotocol, since a browser can set no
  *  header there. Undefined when it is missing or there is more than one. */
 export function socketToken(request: Request): string | undefined {
   const query = new URL(request.url).searchParams.getAll('token')

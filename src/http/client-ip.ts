@@ -4,7 +4,7 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 export type Network = [Address, number]
 
 /** The address a request came from: the peer's, or, when the peer is a trusted proxy, the first untrusted one in
- *  `X-Forwarded-For` from right to left (decisions 4). */
+ *  `X-Forwarded-For` from right to left. */
 export function clientIp(
   peer: string | undefined,
   forwardedFor: string | null,

@@ -35,6 +35,8 @@ export function operations(tag: Tag, { access, limit = 'default', scope }: Prese
     access,
     limit,
     ...(scope !== undefined && { scope }),
+    // The pipeline has read the body.
+    parse: 'none' as const,
     detail: detailOf(tag, summary, success, more),
   })
 }

@@ -25,7 +25,7 @@ export const listQuery = (defaultSize: number) => ({
 
 type ListParameter = keyof ReturnType<typeof listQuery>
 
-/** Which part of a list a query asks for (decisions 5, paging and cursor form).
+/** Which part of a list a query asks for.
  *  @throws validation_error naming each bad parameter */
 export function listRange(query: Record<string, unknown>, defaultSize: number): ListRange {
   const { page, perPage, limit, cursor } = readParameters(query, defaultSize)
@@ -67,7 +67,7 @@ function readParameters(query: Record<string, unknown>, defaultSize: number) {
   return { page, perPage, limit, cursor }
 }
 
-/** The envelope of a list in the form that was asked for: spec 2.9, or the cursor form of spec 8. */
+/** The envelope of a list in the form that was asked for. */
 export function envelope<Row, View>(
   range: ListRange,
   listing: Listing<Row>,

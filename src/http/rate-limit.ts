@@ -3,7 +3,7 @@ import { type Limit, SlidingWindow } from '../lib/limits.ts'
 
 export type RateLimit = Limit | 'off'
 
-/** What the four headers say about one request (spec 7, decisions 4). Times in seconds. */
+/** What the rate limit headers say about one request. Times in seconds. */
 export type RateVerdict = {
   allowed: boolean
   limit: number
@@ -12,19 +12,15 @@ export type RateVerdict = {
   retryAfterSeconds: number
 }
 
-export type RateLimiter = {
-  /** Counts a request of `key`; undefined when the limit is off. */
-  take(key: string, limit: RateLimit): RateVerdict | undefined
-  /** How `key` stands, without counting. */
-  peek(key: string, limit: RateLimit): RateVerdict | undefined
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 const maxKeys = 100_000
 
 /** Sliding windows by key; the least recently used key is forgotten first. */
-export function createRateLimiter(now: () => number, max = maxKeys): RateLimiter {
+export function createRateLimiter(now: () => number, max = maxKeys) {
   const windows = new LRUCache<string, SlidingWindow>({ max })
 
+  /** Counts a request of `key`; undefined when the limit is off. */
   function take(key: string, limit: RateLimit): RateVerdict | undefined {
     if (limit === 'off') return undefined
     const window = windows.get(key) ?? new SlidingWindow()
@@ -33,6 +29,7 @@ export function createRateLimiter(now: () => number, max = maxKeys): RateLimiter
     return verdictOf(window, limit, time, window.take(limit, time))
   }
 
+  /** How `key` stands, without counting. */
   function peek(key: string, limit: RateLimit): RateVerdict | undefined {
     if (limit === 'off') return undefined
     const window = windows.peek(key) ?? new SlidingWindow()

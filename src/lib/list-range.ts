@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { Value } from '@sinclair/typebox/value'
 import { invalidField } from './errors.ts'
 
 /** Part of a list by page number; `offset` rows come before it. */
@@ -17,7 +17,7 @@ export type Listing<T> =
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
 /** The position in a list whose order is that of one text. */
-export const idPosition = TypeCompiler.Compile(Type.Tuple([Type.String()]))
+export const idPosition = Type.Tuple([Type.String()])
 
 /** How a store reads a list whose order is that of one text. */
 type Reader<T> = {
@@ -65,9 +65,9 @@ export function cutAtLimit<T>(
 
 /** The position in a cursor, which clients carry around: opaque, not secret.
  *  @throws validation_error when the text is no cursor of this list */
-export function decodeCursor<T extends TSchema>(text: string, position: TypeCheck<T>): Static<T> {
+export function decodeCursor<T extends TSchema>(text: string, position: T): Static<T> {
   const value = parseCursor(text)
-  if (!position.Check(value)) throw invalidField('cursor', 'cursor')
+  if (!Value.Check(position, value)) throw invalidField('cursor', 'cursor')
   return value
 }
 

@@ -14,7 +14,7 @@ export type TextRule = {
 // A cheap upper bound first: no text of more UTF-16 units than this can be short enough.
 const utf16UnitsPerCodePoint = 2
 
-/** What is wrong with a text, if anything (decisions 2). */
+/** What is wrong with a text, if anything. */
 export function textProblem(text: string, rule: TextRule): FieldProblem | undefined {
   if (!text.isWellFormed() || text.includes('\0')) return problem('malformed_text')
   const judged = rule.trimmed ? text.trim() : text
@@ -44,7 +44,7 @@ const emailPattern =
 const maxEmailLength = 254
 const maxLocalPartLength = 64
 
-/** The stored form of an ASCII e-mail address: lower case; undefined when it is none (decisions 3). */
+/** The stored form of an ASCII e-mail address: lower case; undefined when it is none. */
 export function normalizeEmail(text: string): string | undefined {
   if (text.length > maxEmailLength || text.indexOf('@') > maxLocalPartLength) return undefined
   return emailPattern.test(text) ? text.toLowerCase() : undefined

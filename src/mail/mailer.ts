@@ -8,7 +8,7 @@ export type Mail = {
   text: string
   html: string
   locale: Locale
-  /** The same for every attempt: receivers can tell a double by it. */
+  /** The same for every attempt, so that receivers recognise a double. */
   messageId: string
 }
 

@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer'
 import { PermanentFailure } from '../jobs/runner.ts'
 import type { Mailer } from './mailer.ts'
 
@@ -13,24 +12,31 @@ const maxConnections = 2
 /** Sends through an SMTP server, over connections that are kept open and used again. `smtps:` speaks TLS from the
  *  start, `smtp:` goes over to it when the server offers STARTTLS. */
 export function createSmtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport({ url, pool: true, maxConnections, ...timeouts })
+  let transport: ReturnType<typeof open> | undefined
+
+  async function open() {
+    const { createTransport } = await loadNodemailer()
+    return createTransport({ url, pool: true, maxConnections, ...timeouts })
+  }
 
   return {
     async send({ to, subject, text, html, locale, messageId }) {
+      transport ??= open()
       try {
         const headers = { 'Content-Language': locale, 'Auto-Submitted': 'auto-generated' }
-        await transport.sendMail({ from, to, subject, text, html, headers, messageId })
+        await (await transport).sendMail({ from, to, subject, text, html, headers, messageId })
       } catch (error) {
         throw isFinal(error) ? new PermanentFailure((error as Error).message) : error
       }
     },
-    close: () => transport.close(),
+    close: () => void transport?.then((opened) => opened.close()),
   }
 }
 
 /** Connects and logs in without sending anything.
  *  @returns why that fails, or undefined */
 export async function trySmtp(url: string): Promise<string | undefined> {
+  const { createTransport } = await loadNodemailer()
   const transport = createTransport({ url, ...timeouts })
   try {
     await transport.verify()
@@ -42,7 +48,10 @@ export async function trySmtp(url: string): Promise<string | undefined> {
   }
 }
 
-// 5xx to the recipient or the message is the server's last word; what it says about us, the operator may mend.
+// Its many files would make every start longer.
+const loadNodemailer = () => import('nodemailer')
+
+// 5xx to the recipient or the message is final. Failures of our own configuration the operator may mend.
 function isFinal(error: unknown) {
   const { responseCode = 0, command = '' } = error as { responseCode?: number; command?: string }
   return responseCode >= 500 && ['RCPT TO', 'DATA'].includes(command)

@@ -10,24 +10,24 @@ export function renderMail(kind: keyof Texts['mails'], locale: Locale, link?: st
     link === undefined
       ? ''
       : `<p><a href="${link}" style="display:inline-block;padding:12px 20px;background:#1d4ed8;color:#fff;border-radius:6px;text-decoration:none">${button}</a></p><p style="color:#555;font-size:13px;word-break:break-all">${link}</p>`
-  const html = `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${subject}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330"><p>${lead}</p>${anchor}<p style="color:#555">${note}</p></body></html>`
-  return { subject, text, html }
+  return { subject, text, html: htmlMail(locale, subject, `<p>${lead}</p>${anchor}${small(note)}`) }
 }
 
-/** One mail for several notifications, oldest first. What they say may come from anybody. */
-export function renderDigest(locale: Locale, items: readonly { title: string; body: string }[]) {
+type Item = { title: string; body: string }
+
+/** One mail for several notifications, oldest first. Anybody may have written their texts. */
+export function renderDigest(locale: Locale, items: readonly Item[]) {
   const { note } = texts[locale].digest
-  const [first] = items
-  const line = (first?.title ?? '').replace(/[\p{Cc}\s]+/gu, ' ')
+  const line = oneLine(items[0]?.title ?? '')
   const subject = items.length > 1 ? `${line} (${items.length})` : line
-  const parts = items.map(({ title, body }) => [title, body].map(Bun.escapeHTML))
-  const html = parts.map(
-    ([title, body]) => `<p><b>${title}</b></p><p style="white-space:pre-wrap">${body}</p>`,
-  )
   return {
     subject,
     text: [...items.map(({ title, body }) => `${title}\n\n${body}`), note].join('\n\n'),
-    html: `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${Bun.escapeHTML(subject)}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330">${html.join('')}<p style="color:#555">${note}</p></body></html>`,
+    html: htmlMail(
+      locale,
+      Bun.escapeHTML(subject),
+      `${items.map(htmlItem).join('')}${small(note)}`,
+    ),
   }
 }
 
@@ -41,14 +41,27 @@ type NewTicketMail = {
   from: string
 }
 
-/** Tells the operator of a new ticket, in English. Everything in it may come from a stranger. */
+/** Tells the operator of a new ticket, in English. A stranger may have written everything in it. */
 export function renderTicketMail({ id, subject, body, category, priority, from }: NewTicketMail) {
   const lead = `${from} opened ticket ${id} (${category}, priority ${priority}).`
-  const line = subject.replace(/[\p{Cc}\s]+/gu, ' ')
-  const [safeLead, safeLine, safeBody] = [lead, line, body].map(Bun.escapeHTML)
+  const line = oneLine(subject)
+  const content = `<p>${Bun.escapeHTML(lead)}</p>${htmlItem({ title: line, body })}`
   return {
     subject: `New ticket: ${line}`,
     text: [lead, line, body].join('\n\n'),
-    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${safeLine}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330"><p>${safeLead}</p><p><b>${safeLine}</b></p><p style="white-space:pre-wrap">${safeBody}</p></body></html>`,
+    html: htmlMail('en', Bun.escapeHTML(line), content),
   }
 }
+
+/** The frame of every mail. `title` and `content` are HTML. */
+function htmlMail(locale: Locale, title: string, content: string) {
+  return `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${title}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330">${content}</body></html>`
+}
+
+function htmlItem({ title, body }: Item) {
+  return `<p><b>${Bun.escapeHTML(title)}</b></p><p style="white-space:pre-wrap">${Bun.escapeHTML(body)}</p>`
+}
+
+const small = (text: string) => `<p style="color:#555">${text}</p>`
+
+const oneLine = (text: string) => text.replace(/[\p{Cc}\s]+/gu, ' ')

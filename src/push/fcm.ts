@@ -1,28 +1,22 @@
 import { Type } from '@sinclair/typebox'
+import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
-import { readJson } from './json.ts'
-import { type Answer, failureOf, post, usualTimeoutMilliseconds } from './post.ts'
-import {
-  type FcmTarget,
-  type PushDriver,
-  type PushMessage,
-  PushPostponed,
-  topicOf,
-} from './pusher.ts'
+import { parseJson } from '../lib/fields.ts'
+import { type Answer, outcomeOf, post, reasonOf } from './post.ts'
+import { type FcmTarget, type PushDriver, type PushMessage, topicOf } from './pusher.ts'
 import { createAccessTokens, type ServiceAccount } from './service-account.ts'
 
 type FcmOptions = {
   account: ServiceAccount
   clock: Clock
   /** Of the service, before `/v1/projects/…`. */
-  baseUrl?: string
+  baseUrl: string
   timeoutMilliseconds?: number
 }
 
 /** Sends through Firebase Cloud Messaging (HTTP v1) to apps on iOS, Android and the web. */
 export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
-  const { account, clock, baseUrl = 'https://fcm.googleapis.com' } = options
-  const { timeoutMilliseconds = usualTimeoutMilliseconds } = options
+  const { account, clock, baseUrl, timeoutMilliseconds } = options
   const project = encodeURIComponent(account.projectId)
   const url = `${baseUrl.replace(/\/$/, '')}/v1/projects/${project}/messages:send`
   const tokens = createAccessTokens({ account, clock, timeoutMilliseconds })
@@ -39,12 +33,12 @@ export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
     const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) })
     const accessToken = await tokens.current()
     const answer = await send(accessToken, body, signal)
-    if (!isTokenRefused(answer)) return outcomeOf(answer, clock)
-    return outcomeOf(await send(await tokens.renew(accessToken), body, signal), clock)
+    if (!isTokenRefused(answer)) return fcmOutcome(answer, clock)
+    return fcmOutcome(await send(await tokens.renew(accessToken), body, signal), clock)
   }
 }
 
-/** Only the part for the platform of the target goes along. */
+/** A message holds only the part for the platform of its target. */
 function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: number) {
   const { title, body, data, type } = message
   const common = { token, notification: { title, body }, data: { ...data, type } }
@@ -63,7 +57,7 @@ function androidPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
     priority: urgency === 'high' ? 'HIGH' : 'NORMAL',
     ttl: `${ttlSeconds}s`,
     collapse_key: collapseKey,
-    // What is shown already gives way to what has the same tag; the key alone is for what waits.
+    // The key replaces a message that waits, the tag one that is shown.
     notification: collapseKey === undefined ? undefined : { tag: collapseKey },
   }
 }
@@ -86,18 +80,16 @@ function webPushPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
   return { headers: { TTL: String(ttlSeconds), Urgency: urgency, Topic: topic }, notification }
 }
 
-// 401 may also speak of the credentials for Apple or the browsers, which another access token would not change.
+// 401 may also be about the credentials for Apple or the browsers, which another access token would not change.
 function isTokenRefused({ status, text }: Answer) {
   return status === 401 && errorCodeOf(text) !== 'THIRD_PARTY_AUTH_ERROR'
 }
 
-function outcomeOf(answer: Answer, clock: Clock): 'delivered' | 'gone' {
-  const { status, text } = answer
-  if (status >= 200 && status < 300) return 'delivered'
-  if (errorCodeOf(text) === 'UNREGISTERED' || status === 404 || status === 410) return 'gone'
-  // Choice: what is wrong with our credentials the operator can mend.
-  if (status === 401) throw new PushPostponed(failureOf(answer, clock).message)
-  throw failureOf(answer, clock)
+function fcmOutcome(answer: Answer, clock: Clock): 'delivered' | 'gone' {
+  if (errorCodeOf(answer.text) === 'UNREGISTERED') return 'gone'
+  // Choice: the operator can mend our credentials, so the message waits for that.
+  if (answer.status === 401) throw new RetryLater(reasonOf(answer), 0)
+  return outcomeOf(answer, clock)
 }
 
 const Failure = Type.Object({
@@ -109,7 +101,7 @@ const Failure = Type.Object({
 })
 
 function errorCodeOf(text: string) {
-  const details = readJson(Failure, text)?.error.details ?? []
+  const details = parseJson(Failure, text)?.error.details ?? []
   return details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))
     ?.errorCode
 }

@@ -1,7 +1,8 @@
+import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
-import { PushPostponed, PushRefused } from './pusher.ts'
+import { PushRefused } from './pusher.ts'
 
-export const usualTimeoutMilliseconds = 10_000
+const usualTimeoutMilliseconds = 10_000
 const longestRetryAfterMilliseconds = 24 * 3_600_000
 const longestAnswer = 65_536
 const longestReason = 200
@@ -9,7 +10,7 @@ const longestReason = 200
 type Post = {
   headers: Record<string, string>
   body: string | Uint8Array<ArrayBuffer>
-  timeoutMilliseconds: number
+  timeoutMilliseconds?: number | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -17,9 +18,9 @@ type Post = {
 export type Answer = { host: string; status: number; retryAfter: string | null; text: string }
 
 /** Posts once, to exactly this address: a redirect is an answer like others.
- *  @throws PushPostponed when no answer came in time */
+ *  @throws RetryLater when no answer came in time */
 export async function post(url: string, request: Post): Promise<Answer> {
-  const { headers, body, timeoutMilliseconds, signal } = request
+  const { headers, body, timeoutMilliseconds = usualTimeoutMilliseconds, signal } = request
   const { host } = new URL(url)
   const timeout = AbortSignal.timeout(timeoutMilliseconds)
   const signals = signal ? [timeout, signal] : [timeout]
@@ -37,33 +38,36 @@ export async function post(url: string, request: Post): Promise<Answer> {
     const reason = timeout.aborted
       ? `no answer within ${timeoutMilliseconds} ms`
       : (error as Error).message
-    throw new PushPostponed(`${host}: ${reason}`, { cause: error })
+    throw new RetryLater(`${host}: ${reason}`, 0, { cause: error })
   }
 }
 
-/** The error that an unsuccessful answer amounts to: to be tried again when the service is busy or broken. */
-export function failureOf(answer: Answer, clock: Clock): PushPostponed | PushRefused {
-  const { host, status, retryAfter, text } = answer
-  const reason = `${host} answered ${status} ${text.slice(0, longestReason)}`.trimEnd()
-  if (status < 500 && status !== 429 && status !== 408) return new PushRefused(reason)
-  const milliseconds = retryAfter === null ? undefined : retryAfterOf(retryAfter, clock)
-  return new PushPostponed(
-    reason,
-    milliseconds === undefined ? {} : { retryAfterMilliseconds: milliseconds },
-  )
+/** What became of a message, by the answer to it.
+ *  @throws RetryLater when the service is busy or broken · PushRefused for every other failure */
+export function outcomeOf(answer: Answer, clock: Clock): 'delivered' | 'gone' {
+  const { status, retryAfter } = answer
+  if (status >= 200 && status < 300) return 'delivered'
+  if (status === 404 || status === 410) return 'gone'
+  const reason = reasonOf(answer)
+  if (status < 500 && status !== 429 && status !== 408) throw new PushRefused(reason)
+  throw new RetryLater(reason, retryAfter === null ? 0 : millisecondsOf(retryAfter, clock))
 }
 
-// Seconds or a date (RFC 9110, 10.2.3).
-function retryAfterOf(text: string, clock: Clock) {
-  const milliseconds = /^\d+$/.test(text)
-    ? Number(text) * 1_000
-    : Date.parse(text.endsWith(' GMT') ? text : '') - clock.now()
-  if (Number.isNaN(milliseconds)) return undefined
+export function reasonOf({ host, status, text }: Answer): string {
+  return `${host} answered ${status} ${text.slice(0, longestReason)}`.trimEnd()
+}
+
+// Retry-After is seconds or a date (RFC 9110, 10.2.3).
+function millisecondsOf(retryAfter: string, clock: Clock) {
+  const milliseconds = /^\d+$/.test(retryAfter)
+    ? Number(retryAfter) * 1_000
+    : Date.parse(retryAfter.endsWith(' GMT') ? retryAfter : '') - clock.now()
+  if (Number.isNaN(milliseconds)) return 0
   return Math.min(Math.max(milliseconds, 0), longestRetryAfterMilliseconds)
 }
 
-// Nobody needs more than the start, and a server may send without end. The status has said by now what became of the
-// message, so what breaks off is taken as it is.
+// A server may send without end. The status already says what became of the message, so a body that breaks off is taken
+// as it is.
 async function readStart({ body }: Response) {
   const decoder = new TextDecoder()
   let text = ''

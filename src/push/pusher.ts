@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { pushPlatforms } from '../lib/vocabulary.ts'
 import { parseSubscription, type WebPushSubscription } from './subscription.ts'
 
 /** A notification as it leaves for one device. */
@@ -11,62 +12,36 @@ export type PushMessage = {
   /** How long the push service keeps it for a device that is away. */
   ttlSeconds: number
   urgency: 'normal' | 'high'
-  /** A message replaces one with the same key that was not delivered yet. */
+  /** A message replaces an earlier one with the same key, waiting or shown. */
   collapseKey?: string
   badge?: number
 }
 
-export type PushPlatform = 'ios' | 'android' | 'web'
+export type PushPlatform = (typeof pushPlatforms)[number]
 export type FcmTarget = { kind: 'fcm'; token: string; platform: PushPlatform }
 export type WebPushTarget = { kind: 'web_push'; subscription: WebPushSubscription }
 export type PushTarget = FcmTarget | WebPushTarget
 
-/** `gone`: the device can never be reached by this token again, which is to be removed. `unconfigured`: no service is
- *  set up for targets of this kind, so nothing was sent. */
-export type PushOutcome = 'delivered' | 'gone' | 'unconfigured'
-
-export type Pusher = {
-  /** Hands a message to the push service of a device.
-   *  @throws PushPostponed when it is worth trying again · PushRefused when it is not */
-  push(
-    target: PushTarget,
-    message: PushMessage,
-    options?: { signal?: AbortSignal },
-  ): Promise<PushOutcome>
-}
-
-/** Sends to targets of one kind. */
+/** Hands a message to the push service of a device. `gone`: the device can never be reached by this token again.
+ *  @throws RetryLater when the service is busy, broken or away · PushRefused for every other failure */
 export type PushDriver<Target extends PushTarget> = (
   target: Target,
   message: PushMessage,
-  signal: AbortSignal | undefined,
+  signal?: AbortSignal,
 ) => Promise<'delivered' | 'gone'>
 
-/** The push service cannot take the message now, or could not be reached. */
-export class PushPostponed extends Error {
-  /** How long the service asks to be left alone. */
-  readonly retryAfterMilliseconds: number | undefined
+export type Pusher = ReturnType<typeof createPusher>
 
-  constructor(message: string, options: { retryAfterMilliseconds?: number; cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
-    this.retryAfterMilliseconds = options.retryAfterMilliseconds
-  }
-}
-
-/** The push service does not want this message. The token stays: it is not what is wrong. */
+/** The push service does not want this message. The token stays: nothing is wrong with it. */
 export class PushRefused extends Error {}
 
-type Drivers = {
-  fcm: PushDriver<FcmTarget> | undefined
-  webPush: PushDriver<WebPushTarget> | undefined
-}
+type Drivers = { fcm: PushDriver<FcmTarget> | undefined; webPush: PushDriver<WebPushTarget> }
 
-export function createPusher({ fcm, webPush }: Drivers): Pusher {
-  return {
-    async push(target, message, { signal } = {}) {
-      if (target.kind === 'fcm') return fcm ? fcm(target, message, signal) : 'unconfigured'
-      return webPush ? webPush(target, message, signal) : 'unconfigured'
-    },
+/** Sends each message through the driver of its target. `unconfigured`: FCM is not set up, nothing was sent. */
+export function createPusher({ fcm, webPush }: Drivers) {
+  return async (target: PushTarget, message: PushMessage, signal?: AbortSignal) => {
+    if (target.kind === 'web_push') return webPush(target, message, signal)
+    return fcm ? fcm(target, message, signal) : 'unconfigured'
   }
 }
 

@@ -1,10 +1,9 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
-import { SignJWT } from 'jose'
+import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
-import { readJson } from './json.ts'
+import { parseJson } from '../lib/fields.ts'
 import { post } from './post.ts'
-import { PushPostponed } from './pusher.ts'
 
 /** Who we are to Google. */
 export type ServiceAccount = {
@@ -24,7 +23,7 @@ const KeyFile = Type.Object({
 /** Reads the JSON key file of a service account.
  *  @throws Error with what the text must be, as the end of a sentence */
 export function parseServiceAccount(text: string): ServiceAccount {
-  const file = readJson(KeyFile, text)
+  const file = parseJson(KeyFile, text)
   if (!file) {
     const names = Object.keys(KeyFile.properties).join(', ')
     throw new Error(`be the JSON key file of a service account, with ${names}`)
@@ -41,7 +40,7 @@ function readPrivateKey(pem: string) {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === 'rsa') return key
   } catch {
-    // Said below; what the parser says might quote the key.
+    // The error below says it: the parser's own might quote the key.
   }
   throw new Error('have an RSA private key in PEM form as private_key')
 }
@@ -57,41 +56,32 @@ const Grant = Type.Object({
   expires_in: Type.Number({ minimum: 0 }),
 })
 
-type AccessTokens = {
-  /** A token that is valid for a while, the same for all who ask meanwhile. */
-  current(): Promise<string>
-  /** Another token than this one, which was refused. */
-  renew(refused: string): Promise<string>
-}
-
-type AccessTokenOptions = { account: ServiceAccount; clock: Clock; timeoutMilliseconds: number }
+type Options = { account: ServiceAccount; clock: Clock; timeoutMilliseconds?: number | undefined }
 
 /** Access tokens by the JWT bearer grant (RFC 7523), never more than one grant at a time. */
-export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
-  const { account, clock, timeoutMilliseconds } = options
-  const { tokenUri } = account
+export function createAccessTokens({ account, clock, timeoutMilliseconds }: Options) {
   let held: { token: string; freshUntil: number } | undefined
   let pending: Promise<string> | undefined
 
-  // It serves everybody who waits, so that no single one's signal may end it.
+  // Everybody who waits shares it, so no single push may abort it.
   async function fetchToken() {
     const body = new URLSearchParams({
       grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
       assertion: await signAssertion(account, clock),
     }).toString()
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
-    const { host, status, text } = await post(tokenUri, { headers, body, timeoutMilliseconds })
-    const grant = readJson(Grant, text)
+    const answer = await post(account.tokenUri, { headers, body, timeoutMilliseconds })
+    const { host, status, text } = answer
+    const grant = parseJson(Grant, text)
     // Choice: also when the account itself is refused, as the operator can mend that.
-    if (!grant) throw new PushPostponed(`${host} granted no access token (${status})`)
-    held = {
-      token: grant.access_token,
-      freshUntil: clock.now() + grant.expires_in * 1_000 - spareMilliseconds,
-    }
-    return grant.access_token
+    if (!grant) throw new RetryLater(`${host} granted no access token (${status})`, 0)
+    const { access_token: token, expires_in } = grant
+    held = { token, freshUntil: clock.now() + expires_in * 1_000 - spareMilliseconds }
+    return token
   }
 
-  function current() {
+  /** A token that is valid for a while, the same for all who ask meanwhile. */
+  function current(): Promise<string> {
     if (held && held.freshUntil > clock.now()) return Promise.resolve(held.token)
     pending ??= fetchToken().finally(() => {
       pending = undefined
@@ -101,15 +91,16 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
 
   return {
     current,
-    renew(refused) {
+    /** Another token than this one, which was refused. */
+    renew(refused: string): Promise<string> {
       if (held?.token === refused) held = undefined
       return current()
     },
   }
 }
 
-/** Whether Google takes us for who we say we are.
- *  @returns why not; undefined when all is well */
+/** Tries whether Google accepts the account.
+ *  @returns why not; undefined when it does */
 export async function tryServiceAccount(account: ServiceAccount, clock: Clock) {
   const tokens = createAccessTokens({ account, clock, timeoutMilliseconds: tryMilliseconds })
   return tokens.current().then(
@@ -118,7 +109,8 @@ export async function tryServiceAccount(account: ServiceAccount, clock: Clock) {
   )
 }
 
-function signAssertion({ clientEmail, privateKey, tokenUri }: ServiceAccount, clock: Clock) {
+async function signAssertion({ clientEmail, privateKey, tokenUri }: ServiceAccount, clock: Clock) {
+  const { SignJWT } = await import('jose')
   const now = Math.floor(clock.now() / 1_000)
   return new SignJWT({ scope })
     .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })

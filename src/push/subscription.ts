@@ -1,13 +1,13 @@
 import { ECDH } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type Static, Type } from '@sinclair/typebox'
-import { readJson } from './json.ts'
+import { parseJson } from '../lib/fields.ts'
 
-export const WebPushSubscription = Type.Object({
+const WebPushSubscription = Type.Object({
   endpoint: Type.String({ maxLength: 2_048 }),
   keys: Type.Object({ p256dh: Type.String(), auth: Type.String() }),
 })
-/** What a browser tells about itself (Push API, PushSubscription.toJSON); both keys in base64url. */
+/** What a browser hands out (PushSubscription.toJSON of the Push API); both keys in base64url. */
 export type WebPushSubscription = Static<typeof WebPushSubscription>
 
 /** The hosts of the browsers' push services, each with every host below it: Chrome and what is built on it, Firefox,
@@ -22,9 +22,9 @@ export const publicPushServices: readonly string[] = [
 const publicKeyBytes = 65
 const authSecretBytes = 16
 
-/** @returns undefined when the text is no subscription that a message can be encrypted for */
+/** Reads a push token of a browser; undefined when no message can be encrypted for it. */
 export function parseSubscription(text: string): WebPushSubscription | undefined {
-  const subscription = readJson(WebPushSubscription, text)
+  const subscription = parseJson(WebPushSubscription, text)
   if (!subscription || !URL.canParse(subscription.endpoint)) return undefined
   const { endpoint, keys } = subscription
   const isUsable = isPublicKey(keys.p256dh) && decode(keys.auth)?.length === authSecretBytes
@@ -32,22 +32,16 @@ export function parseSubscription(text: string): WebPushSubscription | undefined
 }
 
 /** Whether messages may be posted to this endpoint: it comes from a user, so it must be one of the push services.
- *  Choice: only an address in its canonical spelling passes, so what was checked is to the letter what is asked. */
+ *  Choice: only an address in its canonical spelling passes, so the address that was checked is the one that is called. */
 export function isAllowedEndpoint(endpoint: string, hostSuffixes: readonly string[]): boolean {
   if (!URL.canParse(endpoint)) return false
   const { href, hostname } = new URL(endpoint)
-  // Neither a user nor a port stands between the scheme, the host and the path.
+  // There is neither a user nor a port between the scheme, the host and the path.
   const isPlain = href === endpoint && href.startsWith(`https://${hostname}/`)
-  if (!isPlain || isAddress(hostname)) return false
-  return hostSuffixes.some((suffix) => isWithin(hostname, suffix))
-}
-
-function isWithin(hostname: string, suffix: string) {
-  return suffix !== '' && (hostname === suffix || hostname.endsWith(`.${suffix}`))
-}
-
-function isAddress(hostname: string) {
-  return isIP(hostname) !== 0 || hostname.startsWith('[')
+  const isAddress = isIP(hostname) !== 0 || hostname.startsWith('[')
+  if (!isPlain || isAddress) return false
+  const isWithin = (suffix: string) => hostname === suffix || hostname.endsWith(`.${suffix}`)
+  return hostSuffixes.some((suffix) => suffix !== '' && isWithin(suffix))
 }
 
 function isPublicKey(text: string) {

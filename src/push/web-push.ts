@@ -1,6 +1,14 @@
+import {
+  createCipheriv,
+  createECDH,
+  createPrivateKey,
+  type ECDH,
+  hkdfSync,
+  randomBytes,
+} from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
-import { encrypt, maxPlaintextBytes } from './encryption.ts'
-import { type Answer, failureOf, post, usualTimeoutMilliseconds } from './post.ts'
+import { outcomeOf, post } from './post.ts'
 import {
   type PushDriver,
   type PushMessage,
@@ -8,7 +16,8 @@ import {
   topicOf,
   type WebPushTarget,
 } from './pusher.ts'
-import { createVapid, type VapidKeys } from './vapid.ts'
+import type { WebPushSubscription } from './subscription.ts'
+import type { VapidKeys } from './vapid-key-store.ts'
 
 type WebPushOptions = {
   keys: VapidKeys
@@ -20,11 +29,21 @@ type WebPushOptions = {
   timeoutMilliseconds?: number
 }
 
+const curve = 'prime256v1'
+const tagBytes = 16
+const headerBytes = 16 + 4 + 1 + 65
+/** A push service need not take more (RFC 8030, 7.2). */
+const maxBodyBytes = 4_096
+const lastRecord = Buffer.of(2)
+
+/** What fits into one message: header, delimiter and tag take their part. */
+export const maxPlaintextBytes = maxBodyBytes - headerBytes - lastRecord.length - tagBytes
+
 /** Sends to browsers through the push services of their makers (RFC 8030). The service worker finds
  *  `{title, body, data, badge?, tag?}` in the event; `data` carries the `type`, as with FCM. */
 export function createWebPushDriver(options: WebPushOptions): PushDriver<WebPushTarget> {
-  const { isAllowed, clock, timeoutMilliseconds = usualTimeoutMilliseconds } = options
-  const authorize = createVapid(options)
+  const { isAllowed, clock, timeoutMilliseconds } = options
+  const authorize = createAuthorization(options)
 
   return async ({ subscription }, message, signal) => {
     const { endpoint, keys } = subscription
@@ -51,13 +70,75 @@ function headersOf({ ttlSeconds, urgency, collapseKey }: PushMessage) {
     'Content-Encoding': 'aes128gcm',
     TTL: String(ttlSeconds),
     Urgency: urgency,
-    ...(collapseKey === undefined ? {} : { Topic: topicOf(collapseKey) }),
+    ...(collapseKey !== undefined && { Topic: topicOf(collapseKey) }),
   }
 }
 
-function outcomeOf(answer: Answer, clock: Clock): 'delivered' | 'gone' {
-  const { status } = answer
-  if (status >= 200 && status < 300) return 'delivered'
-  if (status === 404 || status === 410) return 'gone'
-  throw failureOf(answer, clock)
+const tokenMilliseconds = 12 * 3_600_000
+const renewedAfterMilliseconds = 11 * 3_600_000
+// Users choose the hosts within a push service's domain, so there may be any number.
+const maxOrigins = 100
+
+/** Tells push services who sends (RFC 8292).
+ *  @returns what makes the Authorization header for an endpoint; a token serves for half a day */
+function createAuthorization({ keys, subject, clock }: WebPushOptions) {
+  const headers = new LRUCache<string, { header: string; madeAt: number }>({ max: maxOrigins })
+
+  return async (endpoint: string): Promise<string> => {
+    const { origin } = new URL(endpoint)
+    const now = clock.now()
+    const held = headers.get(origin)
+    if (held && held.madeAt + renewedAfterMilliseconds > now) return held.header
+    const { SignJWT } = await import('jose')
+    const token = await new SignJWT()
+      .setProtectedHeader({ alg: 'ES256', typ: 'JWT' })
+      .setAudience(origin)
+      .setExpirationTime(Math.floor((now + tokenMilliseconds) / 1_000))
+      .setSubject(subject)
+      .sign(createPrivateKey(keys.privateKey))
+    const header = `vapid t=${token}, k=${keys.publicKey}`
+    headers.set(origin, { header, madeAt: now })
+    return header
+  }
+}
+
+/** What is made anew for every message. */
+type Sender = { ecdh: ECDH; salt: Uint8Array }
+
+/** Encrypts for one browser (RFC 8291) in one record of aes128gcm (RFC 8188).
+ *  @returns the body of the request */
+export function encrypt(
+  plaintext: Uint8Array,
+  keys: WebPushSubscription['keys'],
+  { ecdh, salt }: Sender = newSender(),
+): Uint8Array<ArrayBuffer> {
+  const receiverKey = Buffer.from(keys.p256dh, 'base64url')
+  const senderKey = ecdh.getPublicKey()
+  const keyInfo = Buffer.concat([Buffer.from('WebPush: info\0'), receiverKey, senderKey])
+  const authSecret = Buffer.from(keys.auth, 'base64url')
+  const input = hkdf(ecdh.computeSecret(receiverKey), authSecret, keyInfo, 32)
+  const key = hkdf(input, salt, 'Content-Encoding: aes128gcm\0', 16)
+  const nonce = hkdf(input, salt, 'Content-Encoding: nonce\0', 12)
+
+  const cipher = createCipheriv('aes-128-gcm', key, nonce)
+  const record = [cipher.update(plaintext), cipher.update(lastRecord), cipher.final()]
+  return Buffer.concat([headerOf(salt, senderKey), ...record, cipher.getAuthTag()])
+}
+
+function newSender(): Sender {
+  const ecdh = createECDH(curve)
+  ecdh.generateKeys()
+  return { ecdh, salt: randomBytes(16) }
+}
+
+// salt, record size, length of the key id, key id: the sender's public key
+function headerOf(salt: Uint8Array, senderKey: Uint8Array) {
+  const sizes = Buffer.alloc(5)
+  sizes.writeUInt32BE(maxBodyBytes)
+  sizes.writeUInt8(senderKey.length, 4)
+  return Buffer.concat([salt, sizes, senderKey])
+}
+
+function hkdf(input: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number) {
+  return new Uint8Array(hkdfSync('sha256', input, salt, info, length))
 }

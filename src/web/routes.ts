@@ -1,15 +1,18 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { operation } from '../http/operation.ts'
+import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
+import { OneOf } from '../lib/fields.ts'
+import { sha256 } from '../lib/hash.ts'
 import { locales } from '../lib/i18n.ts'
 import type { Metrics } from '../metrics.ts'
 import accountScript from './account-page.client.js' with { type: 'text' }
 import { type AccountPage, accountPage, pageStyle } from './account-pages.ts'
 
-const tag = 'Service'
+const uncounted = operations('Service', { access: 'public', limit: 'none' })
+const counted = operations('Service', { access: 'public' })
 const retryAfterSeconds = 1
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -25,48 +28,40 @@ type WebRoutesOptions = {
   metricsToken: string | undefined
 }
 
-/** The start page, and what watches a process asks for. */
+/** The start page, the account pages, health, readiness and metrics. */
 export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutesOptions) {
   return new Elysia({ name: 'web' })
     .use(routeBase)
-    .get('/', ({ set }) => page(set, startPage(version)), {
-      access: 'public',
-      limit: 'none',
-      detail: operation({ tag, summary: 'Start page (HTML)', success: { 200: null } }),
-    })
+    .get(
+      '/',
+      ({ set }) => page(set, startPage(version)),
+      uncounted('Start page (HTML)', { 200: null }),
+    )
     .use(accountPageRoute('verify-email'))
     .use(accountPageRoute('reset-password'))
     .use(accountPageRoute('set-up'))
-    .get('/assets/account.css', ({ set }) => asset(set, 'text/css', pageStyle), {
-      access: 'public',
-      limit: 'none',
-      detail: operation({ tag, summary: 'Style of the pages', success: { 200: null } }),
-    })
-    .get('/assets/account.js', ({ set }) => asset(set, 'text/javascript', accountScript), {
-      access: 'public',
-      limit: 'none',
-      detail: operation({ tag, summary: 'Script of the account pages', success: { 200: null } }),
-    })
-    .get('/healthz', () => ({ status: 'ok', version }), {
-      access: 'public',
-      limit: 'none',
-      detail: operation({ tag, summary: 'Whether the process is up', success: { 200: Health } }),
-    })
+    .get(
+      '/assets/account.css',
+      ({ set }) => asset(set, 'text/css', pageStyle),
+      uncounted('Style of the pages', { 200: null }),
+    )
+    .get(
+      '/assets/account.js',
+      ({ set }) => asset(set, 'text/javascript', accountScript),
+      uncounted('Script of the account pages', { 200: null }),
+    )
+    .get(
+      '/healthz',
+      () => ({ status: 'ok', version }),
+      uncounted('Whether the process is up', { 200: Health }),
+    )
     .get(
       '/readyz',
       async () => {
         if (!(await isReady())) throw new AppError('unavailable', { retryAfterSeconds })
         return { status: 'ready' }
       },
-      {
-        access: 'public',
-        limit: 'none',
-        detail: operation({
-          tag,
-          summary: 'Whether requests are welcome: the database can be written',
-          success: { 200: Readiness },
-        }),
-      },
+      uncounted('Whether requests are welcome: the database can be written', { 200: Readiness }),
     )
     .get(
       '/metrics',
@@ -79,30 +74,23 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
         set.headers['content-type'] = metrics.contentType
         return metrics.text()
       },
-      {
-        access: 'public',
-        limit: 'none',
-        detail: operation({
-          tag,
-          summary: 'Metrics (Prometheus text): for the bearer of `METRICS_TOKEN` or this machine',
-          success: { 200: null },
-          errors: ['unauthorized'],
-        }),
-      },
+      uncounted(
+        'Metrics (Prometheus text): for the bearer of `METRICS_TOKEN` or this machine',
+        { 200: null },
+        { errors: ['unauthorized'] },
+      ),
     )
 }
 
-// What a proxy on this machine forwards comes from elsewhere.
+// A request that a proxy on this machine forwards comes from elsewhere.
 function isFromThisMachine({ headers }: Request, peer: string | undefined) {
   const isLoopback = peer !== undefined && /^(127\.|::1$|::ffff:127\.)/.test(peer)
   return isLoopback && !headers.has('x-forwarded-for')
 }
 
 function isBearer({ headers }: Request, token: string) {
-  const [given, expected] = [headers.get('authorization') ?? '', `Bearer ${token}`].map((text) =>
-    createHash('sha256').update(text).digest(),
-  )
-  return given !== undefined && expected !== undefined && timingSafeEqual(given, expected)
+  const digest = (text: string) => Buffer.from(sha256(text))
+  return timingSafeEqual(digest(headers.get('authorization') ?? ''), digest(`Bearer ${token}`))
 }
 
 /** The page behind a mailed or printed link, in the language of the link, else of the browser. */
@@ -113,16 +101,11 @@ function accountPageRoute(name: AccountPage) {
       const { lang }: Record<string, unknown> = query
       return page(set, accountPage(name, locales.find((known) => known === lang) ?? context.locale))
     },
-    {
-      access: 'public',
-      limit: 'none',
-      detail: operation({
-        tag,
-        query: { lang: Type.Union(locales.map((locale) => Type.Literal(locale))) },
-        summary: 'Page behind a mailed link (HTML): its button does the work',
-        success: { 200: null },
-      }),
-    },
+    uncounted(
+      'Page behind a mailed link (HTML): its button does the work',
+      { 200: null },
+      { query: { lang: OneOf(locales) } },
+    ),
   )
 }
 
@@ -141,7 +124,7 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
   return text
 }
 
-/** A description of the interface, made once from what it describes, which may be itself. */
+/** A description of the interface, made at the first call: it describes itself, too. */
 export function descriptionRoute(
   path: `/v1/${string}`,
   summary: string,
@@ -154,15 +137,7 @@ export function descriptionRoute(
       description ??= describe()
       return description
     },
-    {
-      access: 'public',
-      limit: 'default',
-      detail: operation({
-        tag,
-        summary,
-        success: { 200: Type.Object({}, { additionalProperties: true }) },
-      }),
-    },
+    counted(summary, { 200: Type.Object({}, { additionalProperties: true }) }),
   )
 }
 

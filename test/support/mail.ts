@@ -1,4 +1,5 @@
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { waitFor } from './wait.ts'
 
 export type ReceivedMail = {
   to: string
@@ -13,7 +14,6 @@ export type ReceivedMail = {
 export async function startMailServer(options: SMTPServerOptions = {}) {
   const mails: ReceivedMail[] = []
   let connections = 0
-  let wake = () => {}
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: options.key ? [] : ['STARTTLS'],
@@ -31,7 +31,6 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
         const { mailFrom, rcptTo } = session.envelope
         mails.push(parse(raw, mailFrom ? mailFrom.address : '', rcptTo[0]?.address ?? ''))
         callback()
-        wake()
       })
     },
     ...options,
@@ -46,18 +45,7 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
     mails,
     connections: () => connections,
     /** Takes the oldest mail, waiting for it when it is not there yet. */
-    async next(): Promise<ReceivedMail> {
-      const deadline = Date.now() + 10_000
-      for (;;) {
-        const mail = mails.shift()
-        if (mail) return mail
-        if (Date.now() > deadline) throw new Error('no mail came')
-        await new Promise<void>((resolve) => {
-          wake = resolve
-          setTimeout(resolve, 100)
-        })
-      }
-    },
+    next: (): Promise<ReceivedMail> => waitFor(() => mails.shift(), 'a mail'),
     async [Symbol.asyncDispose]() {
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },

@@ -5,7 +5,7 @@ import type { WebPushSubscription } from '../../src/push/subscription.ts'
 
 type Answer = { status: number; headers?: Record<string, string>; body?: unknown }
 /** `hang`: nothing ever comes. `stall`: the body begins and never ends. `flood`: an error that never ends. */
-type NextAnswer = Answer | 'hang' | 'stall' | 'flood'
+type NextAnswer = Answer | Promise<Answer> | 'hang' | 'stall' | 'flood'
 
 /** What a stand-in answers, in turn; when nothing is left, the usual. */
 function createScript() {
@@ -22,7 +22,7 @@ function createScript() {
     flooded: () => chunks * chunkBytes,
     tell: (...next: NextAnswer[]) => answers.push(...next),
     async take(usual: () => Answer): Promise<Response> {
-      const next = answers.shift() ?? usual()
+      const next = await (answers.shift() ?? usual())
       if (next === 'hang') return new Promise(() => {})
       if (next === 'stall') return new Response(new ReadableStream({ start: sendSome }))
       if (next === 'flood') return new Response(new ReadableStream({ pull: sendSome }), error)

@@ -1,22 +1,19 @@
 import { connect as connectTcp } from 'node:net'
+import { waitFor } from './wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: frames are judged by the assertions on them
 type Frame = any
-
-const patienceMilliseconds = 5_000
 
 /** A socket client that keeps what it got, in order. */
 export class TestSocket {
   readonly frames: Frame[] = []
   readonly #socket: WebSocket
   readonly closed: Promise<number>
-  #wake = () => {}
 
   private constructor(socket: WebSocket) {
     this.#socket = socket
     socket.onmessage = ({ data }) => {
       this.frames.push(JSON.parse(String(data)))
-      this.#wake()
     }
     this.closed = new Promise((resolve) => {
       socket.onclose = ({ code }) => resolve(code)
@@ -48,17 +45,11 @@ export class TestSocket {
   }
 
   /** Takes the oldest frame of a type, waiting for it when it is not there yet. */
-  async next(type: string): Promise<Frame> {
-    const deadline = Date.now() + patienceMilliseconds
-    for (;;) {
+  next(type: string): Promise<Frame> {
+    return waitFor(() => {
       const index = this.frames.findIndex((frame) => frame.type === type)
-      if (index >= 0) return this.frames.splice(index, 1)[0]
-      if (Date.now() > deadline) throw new Error(`no ${type} frame came`)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-        setTimeout(resolve, 100)
-      })
-    }
+      return index >= 0 && this.frames.splice(index, 1)[0]
+    }, `a ${type} frame`)
   }
 
   /** Resolves when everything sent before has been answered: nothing that could still come is missing then. */

@@ -1,13 +1,13 @@
-const deadlineMilliseconds = 10_000
 const pauseMilliseconds = 3
 
 /** Polls until there is something: `undefined`, `null` and `false` mean "not yet".
- *  @throws when nothing has come within ten seconds, naming `what` */
+ *  @throws when nothing has come in time, naming `what` */
 export async function waitFor<T>(
   look: () => T | Promise<T>,
   what = String(look),
+  patienceMilliseconds = 10_000,
 ): Promise<NonNullable<T>> {
-  const deadline = Date.now() + deadlineMilliseconds
+  const deadline = Date.now() + patienceMilliseconds
   for (;;) {
     const found = await look()
     if (found !== undefined && found !== null && found !== false) return found
@@ -15,3 +15,7 @@ export async function waitFor<T>(
     await Bun.sleep(pauseMilliseconds)
   }
 }
+
+/** Waits for a moment at random, for what must hold at any instant. */
+export const aWhile = (meanMilliseconds: number) =>
+  waitFor(() => Math.random() < pauseMilliseconds / meanMilliseconds)

@@ -7,97 +7,88 @@ import {
   importPKCS8,
   type JWK,
 } from 'jose'
-import type { Actor, AuditTrail } from '../../db/audit-trail.ts'
-import type { Write } from '../../db/writer.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { KeyStore, SigningKeyRow } from './key-store.ts'
+import type { Core } from '../../core.ts'
+import type { Actor } from '../../db/audit-trail.ts'
 import type { Jwks } from './model.ts'
+import { createKeyStore, type SigningKeyRow } from './store.ts'
 
-/** How long a retired key stays published: longer than any token that it signed can live. */
+/** A retired key stays published for longer than any token that it signed can live. */
 const retiredPublishedMilliseconds = 75 * 60_000
+const leastPublishedMilliseconds = 60 * 60_000
 const modulusLength = 2_048
 
-type VerificationKey = { publicKey: CryptoKey; jwk: Jwks['keys'][number]; publishedUntil: number }
-type SigningKey = { kid: string; privateKey: CryptoKey }
+export type Keyring = Awaited<ReturnType<typeof openKeyring>>
 
-export type Keyring = {
-  /** The key that signs at present. */
-  active(): SigningKey
-  /** The public key of a published key id. */
-  find(kid: string): CryptoKey | undefined
-  /** Public members of every published key (RFC 7517). */
-  jwks(): Jwks
-  /** Reads the keys again, after a rotation beside this process. */
-  reload(): Promise<void>
-}
-
-type KeyringOptions = { keys: KeyStore; write: Write; clock: Clock }
-
-/** The RSA keys that access tokens are signed with, next → active → retired (decisions 3). The first start makes an
- *  active and a next one. */
-export async function openKeyring({ keys, write, clock }: KeyringOptions): Promise<Keyring> {
-  let verification = new Map<string, VerificationKey>()
-  let signing: SigningKey | undefined
-
-  if (keys.list().length === 0) {
+/** The RSA keys that access tokens are signed with, each first next, then active, then retired. The first start makes
+ *  an active and a next one. */
+export async function openKeyring({ orm, write, clock }: Core) {
+  const store = createKeyStore(orm)
+  if (store.list().length === 0) {
     const now = clock.now()
     const made = await Promise.all([makeKey('active', now), makeKey('next', now)])
-    await write(() => keys.insert(made))
+    await write(() => store.insert(made))
   }
-  await reload()
+  let keys = await read()
 
-  async function reload() {
-    const rows = keys.list()
-    const opened = await Promise.all(rows.map(openKey))
-    verification = new Map(opened)
+  async function read() {
+    const rows = store.list()
     const active = rows.find((row) => row.state === 'active')
     if (!active) throw new Error('the database holds no active signing key')
-    signing = { kid: active.kid, privateKey: await importPKCS8(active.privateKey, 'RS256') }
-  }
-
-  function published() {
-    const now = clock.now()
-    return [...verification].filter(([, key]) => key.publishedUntil > now)
+    return {
+      verification: new Map(await Promise.all(rows.map(openKey))),
+      signing: { kid: active.kid, privateKey: await importPKCS8(active.privateKey, 'RS256') },
+    }
   }
 
   return {
-    active() {
-      if (!signing) throw new Error('the keyring is not open')
-      return signing
-    },
-    find(kid) {
-      const key = verification.get(kid)
+    /** The key that signs at present. */
+    active: () => keys.signing,
+    /** The public key of a published key id. */
+    find(kid: string): CryptoKey | undefined {
+      const key = keys.verification.get(kid)
       return key && key.publishedUntil > clock.now() ? key.publicKey : undefined
     },
-    jwks: () => ({ keys: published().map(([, { jwk }]) => jwk) }),
-    reload,
+    /** Public members of every published key (RFC 7517). */
+    jwks(): Jwks {
+      const now = clock.now()
+      const published = [...keys.verification.values()].filter((key) => key.publishedUntil > now)
+      return { keys: published.map(({ jwk }) => jwk) }
+    },
+    /** Reads the keys again, after a rotation beside this process. */
+    async reload(): Promise<void> {
+      keys = await read()
+    },
   }
 }
 
-const leastPublishedMilliseconds = 60 * 60_000
+/** What an operator does with the keys; a running server notices. */
+export function createKeyAdmin({ orm, write, clock, audit }: Core) {
+  const store = createKeyStore(orm)
 
-type RotationOptions = KeyringOptions & { audit: AuditTrail; actor: Actor; isUrgent: boolean }
+  return {
+    list: store.list,
 
-/** Next becomes active, active is retired, a new next is made; a running server notices. Nobody is logged out.
- *  @returns undefined when done, else when the next key will have been published for an hour (ms since the epoch) */
-export async function rotateKeys(options: RotationOptions): Promise<number | undefined> {
-  const { keys, write, clock, audit, actor, isUrgent } = options
-  const made = await makeKey('next', clock.now())
-  return write(() => {
-    const now = clock.now()
-    const next = keys.list().find(({ state }) => state === 'next')
-    const active = keys.list().find(({ state }) => state === 'active')
-    if (!next || !active) throw new Error('the database holds no pair of signing keys')
-    const ready = next.createdAt + leastPublishedMilliseconds
-    if (!isUrgent && ready > now) return ready
-    keys.deleteRetiredBefore(now - retiredPublishedMilliseconds)
-    // Only the public half is of use from here on.
-    keys.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
-    keys.update(next.kid, { state: 'active', activatedAt: now })
-    keys.insert([made])
-    audit.record({ action: 'keys_rotated', actor, target: { type: 'key', id: next.kid } })
-    return undefined
-  })
+    /** Next becomes active, active is retired, a new next is made. Nobody is logged out.
+     *  @returns undefined when done, else when the next key will have been published for an hour (ms since the epoch) */
+    async rotate({ isUrgent, actor }: { isUrgent: boolean; actor: Actor }) {
+      const made = await makeKey('next', clock.now())
+      return write((): number | undefined => {
+        const now = clock.now()
+        const next = store.list().find(({ state }) => state === 'next')
+        const active = store.list().find(({ state }) => state === 'active')
+        if (!next || !active) throw new Error('the database holds no pair of signing keys')
+        const readyAt = next.createdAt + leastPublishedMilliseconds
+        if (!isUrgent && readyAt > now) return readyAt
+        store.deleteRetiredBefore(now - retiredPublishedMilliseconds)
+        // Only the public half is of use from here on.
+        store.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
+        store.update(next.kid, { state: 'active', activatedAt: now })
+        store.insert([made])
+        audit.record({ action: 'keys_rotated', actor, target: { type: 'key', id: next.kid } })
+        return undefined
+      })
+    },
+  }
 }
 
 async function makeKey(state: 'active' | 'next', now: number): Promise<SigningKeyRow> {

@@ -1,6 +1,7 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { Email, HttpUrl, Maybe, Text } from '../../lib/fields.ts'
+import { Email, HttpUrl, Maybe, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
 import { locales } from '../../lib/i18n.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import type { SessionRow } from './session-store.ts'
@@ -9,6 +10,12 @@ import type { UserRow } from './store.ts'
 export const passwordRule = { min: 8, max: 256 }
 
 const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
+const RoleField = OneOf(roles)
+const LocaleField = OneOf(locales)
+
+/** What a client sends; fields that we do not know are ignored. */
+const Body = <T extends TProperties>(title: string, properties: T) =>
+  Type.Object(properties, { title, additionalProperties: true })
 
 const registration = {
   email: Email(),
@@ -20,39 +27,67 @@ const registration = {
   ),
 }
 
-export const Registration = Type.Object(registration, {
-  title: 'Registration',
-  additionalProperties: true,
-})
+/** The name of somebody who gave none. */
+export function localPart(email: string): string {
+  return email.slice(0, email.indexOf('@'))
+}
+
+export const Registration = Body('Registration', registration)
 export type Registration = Static<typeof Registration>
 
+export const SetUp = Body('SetUp', { ...registration, token: Type.String() })
+export type SetUp = Static<typeof SetUp>
+
 // Nothing but the type: whatever else is wrong must look the same to a stranger.
-export const Credentials = Type.Object(
-  { email: Type.String(), password: Type.String() },
-  { title: 'Credentials', additionalProperties: true },
-)
+export const Credentials = Body('Credentials', { email: Type.String(), password: Type.String() })
 export type Credentials = Static<typeof Credentials>
 
-export const RefreshTokenBody = Type.Object(
-  { refresh_token: Type.String() },
-  { title: 'RefreshTokenBody', additionalProperties: true },
-)
+export const RefreshTokenBody = Body('RefreshTokenBody', { refresh_token: Type.String() })
+export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Type.String() })
+export const EmailBody = Body('EmailBody', { email: Type.String() })
+export const PasswordBody = Body('PasswordBody', { password: Type.String() })
 
-export const OneOfRoles = Type.Union(roles.map((role) => Type.Literal(role)))
+export const PasswordReset = Body('PasswordReset', {
+  token: Type.String(),
+  password: Text(passwordRule),
+})
+export type PasswordReset = Static<typeof PasswordReset>
 
-/** Spec 2.1. */
+export const PasswordChange = Body('PasswordChange', {
+  current_password: Type.String(),
+  new_password: Text(passwordRule),
+})
+export type PasswordChange = Static<typeof PasswordChange>
+
+const profile = { display_name: Type.Optional(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
+const access = { role: Type.Optional(RoleField), disabled: Type.Optional(Type.Boolean()) }
+
+export const ProfileUpdate = Body('ProfileUpdate', {
+  ...profile,
+  locale: Type.Optional(LocaleField),
+})
+export const AccessUpdate = Body('AccessUpdate', access)
+/** What the rest of the platform may change of a person. */
+export const PersonUpdate = Body('PersonUpdate', {
+  ...access,
+  email_verified: Type.Optional(Type.Boolean()),
+  ...profile,
+})
+
 export const User = Type.Object(
   {
     id: Type.String(),
     email: Type.String(),
     display_name: Type.String(),
-    role: OneOfRoles,
+    role: RoleField,
     email_verified: Type.Boolean(),
-    created_at: Type.String({ format: 'date-time' }),
+    created_at: Timestamp,
   },
   { title: 'User' },
 )
 export type User = Static<typeof User>
+
+export const UserBody = Type.Object({ user: User }, { title: 'UserBody' })
 
 const tokenSet = {
   access_token: Type.String({ description: 'A JWT signed with RS256.' }),
@@ -60,11 +95,11 @@ const tokenSet = {
   expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
 }
 
-/** Spec 2.2. */
 export const TokenSet = Type.Object(tokenSet, { title: 'TokenSet' })
 export type TokenSet = Static<typeof TokenSet>
 
 export const Authenticated = Type.Object({ user: User, ...tokenSet }, { title: 'Authenticated' })
+export type Authenticated = Static<typeof Authenticated>
 
 export const Jwks = Type.Object(
   {
@@ -83,6 +118,29 @@ export const Jwks = Type.Object(
 )
 export type Jwks = Static<typeof Jwks>
 
+export const Session = Type.Object(
+  {
+    id: Type.String(),
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    user_agent: Nullable(Type.String()),
+    ip: Nullable(Type.String()),
+    current: Type.Boolean(),
+  },
+  { title: 'Session' },
+)
+
+export const Profile = Type.Object(
+  { ...User.properties, avatar_url: Type.String({ format: 'uri' }), locale: LocaleField },
+  { title: 'Profile' },
+)
+
+/** A person as admins see them. */
+export const ManagedUser = Type.Object(
+  { ...Profile.properties, disabled: Type.Boolean() },
+  { title: 'ManagedUser' },
+)
+
 export function userView(row: UserRow): User {
   return {
     id: row.id,
@@ -93,92 +151,6 @@ export function userView(row: UserRow): User {
     created_at: isoTime(row.createdAt),
   }
 }
-
-const open = { additionalProperties: true } as const
-const OneOfLocales = Type.Union(locales.map((locale) => Type.Literal(locale)))
-const Timestamp = Type.String({ format: 'date-time' })
-const nullableText = Type.Union([Type.String(), Type.Null()])
-
-export const SetUp = Type.Object(
-  { ...registration, token: Type.String() },
-  { title: 'SetUp', ...open },
-)
-export type SetUp = Static<typeof SetUp>
-
-export const OneTimeTokenBody = Type.Object(
-  { token: Type.String() },
-  { title: 'OneTimeTokenBody', ...open },
-)
-export const EmailBody = Type.Object({ email: Type.String() }, { title: 'EmailBody', ...open })
-export const PasswordReset = Type.Object(
-  { token: Type.String(), password: Text(passwordRule) },
-  { title: 'PasswordReset', ...open },
-)
-export const PasswordChange = Type.Object(
-  { current_password: Type.String(), new_password: Text(passwordRule) },
-  { title: 'PasswordChange', ...open },
-)
-export const PasswordBody = Type.Object(
-  { password: Type.String() },
-  { title: 'PasswordBody', ...open },
-)
-export const UserBody = Type.Object({ user: User }, { title: 'UserBody' })
-
-export const Session = Type.Object(
-  {
-    id: Type.String(),
-    created_at: Timestamp,
-    last_used_at: Timestamp,
-    user_agent: nullableText,
-    ip: nullableText,
-    current: Type.Boolean(),
-  },
-  { title: 'Session' },
-)
-
-export const Profile = Type.Object(
-  {
-    ...User.properties,
-    avatar_url: Type.String({ format: 'uri' }),
-    locale: OneOfLocales,
-  },
-  { title: 'Profile' },
-)
-
-export const ProfileUpdate = Type.Object(
-  {
-    display_name: Type.Optional(Text(nameRule)),
-    avatar_url: Maybe(HttpUrl(2_048)),
-    locale: Type.Optional(OneOfLocales),
-  },
-  { title: 'ProfileUpdate', ...open },
-)
-export type ProfileUpdate = Static<typeof ProfileUpdate>
-
-/** A person as admins see them. */
-export const ManagedUser = Type.Object(
-  { ...Profile.properties, disabled: Type.Boolean() },
-  { title: 'ManagedUser' },
-)
-
-export const AccessUpdate = Type.Object(
-  { role: Type.Optional(OneOfRoles), disabled: Type.Optional(Type.Boolean()) },
-  { title: 'AccessUpdate', ...open },
-)
-
-/** What the rest of the platform may change of a person. */
-export const PersonUpdate = Type.Object(
-  {
-    ...AccessUpdate.properties,
-    email_verified: Type.Optional(Type.Boolean()),
-    display_name: ProfileUpdate.properties.display_name,
-    avatar_url: ProfileUpdate.properties.avatar_url,
-  },
-  { title: 'PersonUpdate', ...open },
-)
-
-/** Where a person's picture is: their own, or a generated one. */
-export type AvatarUrl = (user: Pick<UserRow, 'id' | 'displayName' | 'avatarUrl'>) => string
 
 export function profileView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof Profile> {
   return { ...userView(row), avatar_url: avatarUrl(row), locale: row.locale }

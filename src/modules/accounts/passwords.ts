@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os'
+import { LRUCache } from 'lru-cache'
+import type { Core } from '../../core.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError } from '../../lib/errors.ts'
+import { type Limit, SlidingWindow } from '../../lib/limits.ts'
 
 export type Argon2Cost = { memoryKibibytes: number; iterations: number }
 
@@ -9,45 +12,65 @@ const maxAtOnce = 4
 const maxWaiting = 500
 const retryAfterSeconds = 5
 
-export type Passwords = {
-  hash(password: string): Promise<string>
-  /** Compares with `hash`, or with a stand-in that takes as long when there is none, and is then false.
-   *  @throws unavailable (503) when too many others wait */
-  matches(password: string, hash: string | undefined): Promise<boolean>
-  /** True for a hash that was made with other parameters. */
-  isOutdated(hash: string): boolean
-}
-
-/** argon2id on the runtime's threads (decisions 3). Choice: one core stays free: a storm of logins must not starve the
- *  event loop, nor the syncs that share those threads. */
-export function createPasswords(cost: Argon2Cost = contractCost): Passwords {
-  const width = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
-  const gate = createSemaphore(
-    width,
-    maxWaiting,
-    () => new AppError('unavailable', { retryAfterSeconds }),
-  )
-  const options = {
-    algorithm: 'argon2id',
-    memoryCost: cost.memoryKibibytes,
-    timeCost: cost.iterations,
-  } as const
-  const parameters = `$argon2id$v=19$m=${cost.memoryKibibytes},t=${cost.iterations},p=1$`
+/** argon2id on the runtime's threads. Choice: one core stays free: a storm of logins must not starve the event loop, nor
+ *  the syncs that share those threads. */
+export function createPasswords(cost: Argon2Cost = contractCost) {
+  const { memoryKibibytes: memoryCost, iterations: timeCost } = cost
+  const permits = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
+  const refused = () => new AppError('unavailable', { retryAfterSeconds })
+  const limited = createSemaphore(permits, maxWaiting, refused)
+  const parameters = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$`
   // Nobody's password: a salt and a digest of the usual lengths.
   const standIn = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
 
   return {
-    hash: (password) => gate(() => Bun.password.hash(password, options)),
-    async matches(password, hash) {
+    hash: (password: string): Promise<string> =>
+      limited(() => Bun.password.hash(password, { algorithm: 'argon2id', memoryCost, timeCost })),
+    /** Compares with `hash`, or with a stand-in that takes as long when there is none, and is then false.
+     *  @throws unavailable (503) when too many others wait */
+    async matches(password: string, hash: string | undefined): Promise<boolean> {
       const isHash = hash?.startsWith('$') === true // a deleted account has none
-      const matched = await gate(() => compare(password, isHash ? hash : standIn))
+      // Bun refuses an empty password before it works: give it one that no hash of ours can have.
+      const tried = password === '' ? '\0' : password
+      const matched = await limited(() => Bun.password.verify(tried, isHash ? hash : standIn))
       return isHash && matched
     },
-    isOutdated: (hash) => !hash.startsWith(parameters),
+    /** Whether a hash was made with other parameters. */
+    isOutdated: (hash: string): boolean => !hash.startsWith(parameters),
   }
 }
 
-async function compare(password: string, hash: string) {
-  // Bun refuses an empty password before it works: give it one that no hash of ours can have.
-  return Bun.password.verify(password === '' ? '\0' : password, hash)
+const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }
+const pauseMilliseconds = 60_000
+const rememberedAddresses = 50_000
+
+export type LoginThrottle = ReturnType<typeof createLoginThrottle>
+
+type Tries = { window: SlidingWindow; lastTryAt: number }
+
+/** Slows guessing at one address, known or not, down to one try a minute; nobody is locked out. */
+export function createLoginThrottle({ clock, config }: Core) {
+  const records = new LRUCache<string, Tries>({ max: rememberedAddresses })
+  const isOn = config.limits.login !== 'off'
+
+  return {
+    /** Counts a try before it is known how it ends: many at once must not slip through.
+     *  @throws rate_limited, for at most 60 s, after 20 failures in 15 minutes */
+    admit(address: string): void {
+      if (!isOn) return
+      const now = clock.now()
+      const tries = records.get(address) ?? { window: new SlidingWindow(), lastTryAt: 0 }
+      const wait = tries.lastTryAt + pauseMilliseconds - now
+      if (tries.window.isFull(failures, now) && wait > 0) {
+        throw new AppError('rate_limited', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+      }
+      tries.window.take(failures, now)
+      tries.lastTryAt = now
+      records.set(address, tries)
+    },
+    /** Forgets the tries at an address: the last one was right. */
+    succeeded(address: string): void {
+      records.delete(address)
+    },
+  }
 }

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { operation } from '../../http/operation.ts'
+import { operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -7,106 +7,136 @@ import type { Keyring } from './keys.ts'
 import {
   Authenticated,
   Credentials,
+  EmailBody,
   Jwks,
+  OneTimeTokenBody,
+  PasswordChange,
+  PasswordReset,
   RefreshTokenBody,
   Registration,
   SetUp,
   TokenSet,
+  UserBody,
   userView,
 } from './model.ts'
-import type { AccountService, Client } from './service.ts'
+import type { Recovery } from './recovery.ts'
+import type { AccountService } from './service.ts'
+import type { Client, Sessions } from './sessions.ts'
 
-const tag = 'Accounts'
 const jwksMaxAgeSeconds = 600
 const yearSeconds = 31_536_000
 
-type AccountRoutesOptions = { accounts: AccountService; keyring: Keyring }
+const visitor = operations('Accounts', { access: 'public' })
+const newcomer = operations('Accounts', { access: 'public', limit: 'register' })
+const returning = operations('Accounts', { access: 'public', limit: 'login' })
+const unlimited = operations('Accounts', { access: 'public', limit: 'none' })
+const user = operations('Accounts', { access: 'user' })
+const jwks = visitor('Public keys of the access tokens (JWKS)', { 200: Jwks })
 
-export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
+type Parts = { accounts: AccountService; sessions: Sessions; recovery: Recovery; keyring: Keyring }
+
+/** Registering, logging in and out, e-mail verification, passwords and keys. */
+export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) {
+  const showKeys = ({ set }: { set: { headers: Record<string, string | number> } }) => {
+    set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
+    return keyring.jwks()
+  }
+
   return new Elysia({ name: 'accounts' })
     .use(routeBase)
     .post(
       '/v1/auth/register',
-      async ({ body, context, request }) => {
-        const client = clientOf(request, context.ip)
-        const { user, tokens } = await accounts.register(body, context.locale, client)
-        return { user: userView(user), ...tokens }
-      },
+      ({ body, context, request }) =>
+        accounts.register(body, context.locale, clientOf(request, context.ip)),
       {
-        access: 'public',
-        limit: 'register',
         body: Registration,
-        detail: operation({
-          tag,
-          summary: 'Register',
-          success: { 201: Authenticated },
-          errors: ['conflict'],
-        }),
+        ...newcomer('Register', { 201: Authenticated }, { errors: ['conflict'] }),
       },
     )
     .post(
       '/v1/auth/set-up',
-      async ({ body, context, request }) => {
-        const client = clientOf(request, context.ip)
-        const { user, tokens } = await accounts.setUp(body, context.locale, client)
-        return { user: userView(user), ...tokens }
-      },
+      ({ body, context, request }) =>
+        accounts.setUp(body, context.locale, clientOf(request, context.ip)),
       {
-        access: 'public',
-        limit: 'register',
         body: SetUp,
-        detail: operation({
-          tag,
-          summary: 'Make the first admin with the token that the first start printed',
-          success: { 201: Authenticated },
-          errors: ['conflict'],
-        }),
+        ...newcomer(
+          'Make the first admin with the token that the first start printed',
+          { 201: Authenticated },
+          { errors: ['conflict'] },
+        ),
       },
     )
     .post(
       '/v1/auth/login',
-      async ({ body, context, request }) => {
-        const { user, tokens } = await accounts.login(body, clientOf(request, context.ip))
-        return { user: userView(user), ...tokens }
-      },
+      ({ body, context, request }) => accounts.login(body, clientOf(request, context.ip)),
       {
-        access: 'public',
-        limit: 'login',
         body: Credentials,
-        detail: operation({
-          tag,
-          summary: 'Log in',
-          success: { 200: Authenticated },
-          errors: ['invalid_credentials'],
-        }),
+        ...returning('Log in', { 200: Authenticated }, { errors: ['invalid_credentials'] }),
       },
     )
     .post(
       '/v1/auth/refresh',
       ({ body, context, request }) =>
-        accounts.refresh(body.refresh_token, clientOf(request, context.ip)),
+        sessions.refresh(body.refresh_token, clientOf(request, context.ip)),
       {
-        access: 'public',
-        limit: 'default',
         body: RefreshTokenBody,
-        detail: operation({
-          tag,
-          summary: 'Trade a refresh token for a new token set',
-          success: { 200: TokenSet },
-          errors: ['invalid_token'],
-        }),
+        ...visitor(
+          'Trade a refresh token for a new token set',
+          { 200: TokenSet },
+          { errors: ['invalid_token'] },
+        ),
       },
     )
     .post(
       '/v1/auth/logout',
-      async ({ body, context }) => {
-        await accounts.logout(context.user.userId, body.refresh_token, context.ip)
-      },
+      ({ body, context }) => sessions.logout(context.user.userId, body.refresh_token, context.ip),
+      { body: RefreshTokenBody, ...user('Log out', { 204: null }) },
+    )
+    .post(
+      '/v1/auth/verify-email',
+      async ({ body, context }) => ({
+        user: userView(await recovery.verifyEmail(body.token, context.ip)),
+      }),
       {
-        access: 'user',
-        limit: 'default',
-        body: RefreshTokenBody,
-        detail: operation({ tag, summary: 'Log out', success: { 204: null } }),
+        body: OneTimeTokenBody,
+        ...visitor('Verify an e-mail address with the token of the mailed link', { 200: UserBody }),
+      },
+    )
+    .post(
+      '/v1/auth/verify-email/resend',
+      ({ context }) => recovery.resendVerification(context.user.userId, context.ip),
+      user('Send the verification mail again: at most once a minute and 5 times a day', {
+        204: null,
+      }),
+    )
+    .post(
+      '/v1/auth/password/forgot',
+      ({ body, context }) => recovery.forgotPassword(body.email, context.ip),
+      {
+        body: EmailBody,
+        ...visitor('Mail a reset link, if the address is known', { 204: null }),
+      },
+    )
+    .post(
+      '/v1/auth/password/reset',
+      ({ body, context }) => recovery.resetPassword(body, context.ip),
+      {
+        body: PasswordReset,
+        ...visitor('Set a new password with the token of the mailed link; ends every session', {
+          204: null,
+        }),
+      },
+    )
+    .post(
+      '/v1/auth/password/change',
+      ({ body, context }) => recovery.changePassword(context.user, body, context.ip),
+      {
+        body: PasswordChange,
+        ...user(
+          'Change the password; ends the other sessions',
+          { 204: null },
+          { errors: ['invalid_credentials'] },
+        ),
       },
     )
     .get(
@@ -119,37 +149,12 @@ export function accountRoutes({ accounts, keyring }: AccountRoutesOptions) {
         set.headers['cache-control'] = `public, max-age=${yearSeconds}, immutable`
         return svg
       },
-      {
-        access: 'public',
-        limit: 'none',
-        detail: operation({
-          tag,
-          summary: 'The picture of a person who has none: initials on a colour (SVG)',
-          success: { 200: null },
-        }),
-      },
-    )
-    .use(jwksRoute('/.well-known/jwks.json', keyring))
-    .use(jwksRoute('/v1/.well-known/jwks.json', keyring))
-}
-
-function jwksRoute(path: string, keyring: Keyring) {
-  return new Elysia().use(routeBase).get(
-    path,
-    ({ set }) => {
-      set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
-      return keyring.jwks()
-    },
-    {
-      access: 'public',
-      limit: 'default',
-      detail: operation({
-        tag,
-        summary: 'Public keys of the access tokens (JWKS)',
-        success: { 200: Jwks },
+      unlimited('A generated picture for people who have none: initials on a colour (SVG)', {
+        200: null,
       }),
-    },
-  )
+    )
+    .get('/.well-known/jwks.json', showKeys, jwks)
+    .get('/v1/.well-known/jwks.json', showKeys, jwks)
 }
 
 function clientOf(request: Request, ip: string): Client {

@@ -1,10 +1,17 @@
-import { createHash, randomBytes } from 'node:crypto'
-import type { AuditTrail } from '../../db/audit-trail.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { NewId } from '../../lib/ids.ts'
-import type { SessionStore } from './session-store.ts'
+import { randomBytes } from 'node:crypto'
+import type { Core } from '../../core.ts'
+import { type By, onOneself } from '../../db/audit-trail.ts'
+import { AppError } from '../../lib/errors.ts'
+import { sha256 } from '../../lib/hash.ts'
+import { parseId } from '../../lib/ids.ts'
+import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import type { UserPrincipal } from '../../lib/principal.ts'
+import { type Authenticated, type TokenSet, userView } from './model.ts'
+import type { SessionRow, SessionStore } from './session-store.ts'
+import type { AccountStore, UserRow } from './store.ts'
+import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
-export const refreshTokenMilliseconds = 30 * 24 * 60 * 60_000
+const refreshTokenMilliseconds = 30 * 24 * 60 * 60_000
 /** Two tabs may race for one refresh: the loser's token is this fresh. */
 const raceMilliseconds = 10_000
 const tokenPattern = /^rt_[\w-]{43}$/
@@ -12,79 +19,129 @@ const tokenPattern = /^rt_[\w-]{43}$/
 /** Where a session is used from. */
 export type Client = { ip: string; userAgent: string | undefined }
 
-/** Somebody with a live session, at a request. */
-export type Caller = { userId: string; sessionId: string; ip: string }
-
-export type Rotation =
-  | { outcome: 'rotated'; sessionId: string; userId: string; refreshToken: string }
-  | { outcome: 'refused' }
-  | { outcome: 'reused'; sessionId: string; userId: string }
+/** A session that has just begun or been renewed; only the hash of its refresh token is kept. */
+export type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-type SessionOptions = { store: SessionStore; audit: AuditTrail; newId: NewId; clock: Clock }
+type Parts = { store: AccountStore; sessionStore: SessionStore; accessTokens: AccessTokens }
 
-/** Sessions and the families of their refresh tokens. Every function here is SQL to be run inside a `write`. */
-export function createSessions({ store, audit, newId, clock }: SessionOptions) {
-  function issueToken(sessionId: string, parentHash: string | null): string {
+/** Sessions: each is a login on a device, and the family of the refresh tokens that descend from it. */
+export function createSessions(core: Core, { store, sessionStore, accessTokens }: Parts) {
+  const { write, afterCommit, audit, hub, newId, clock } = core
+  const usedAfter = () => clock.now() - refreshTokenMilliseconds
+
+  function issueRefreshToken(sessionId: string, parentHash: string | null): string {
     const token = `rt_${randomBytes(32).toString('base64url')}`
     const expiresAt = clock.now() + refreshTokenMilliseconds
-    store.insertToken({ hash: hashOf(token), sessionId, parentHash, expiresAt })
+    const hash = sha256(token)
+    sessionStore.insertToken({ hash, sessionId, parentHash, expiresAt, consumedAt: null })
     return token
   }
 
-  function refuse(hash: string, client: Client): Rotation {
-    const token = store.findToken(hash)
-    if (!token?.consumedAt || token.revokedAt !== null) return { outcome: 'refused' }
-    const isRace =
-      store.findLiveParent(token.sessionId) === hash &&
-      clock.now() - token.consumedAt <= raceMilliseconds
-    if (isRace) return { outcome: 'refused' }
-    const { sessionId, userId } = token
-    store.revoke(sessionId, clock.now())
+  function rotate(token: string, client: Client): OpenSession | undefined {
+    const hash = sha256(token)
+    const sessionId = sessionStore.consumeToken(hash, clock.now())
+    if (sessionId === undefined) {
+      endIfReused(hash, client)
+      return undefined
+    }
+    const userId = sessionStore.updateUsed(sessionId, clock.now())
+    const user = userId === undefined ? undefined : store.find(userId)
+    return user && { user, sessionId, refreshToken: issueRefreshToken(sessionId, hash) }
+  }
+
+  // A token that was used before betrays a thief: its family ends, unless two tabs merely raced.
+  function endIfReused(hash: string, { ip }: Client) {
+    const token = sessionStore.findToken(hash)
+    if (!token?.consumedAt || token.revokedAt !== null) return
+    const { sessionId, userId, consumedAt, liveParentHash } = token
+    if (liveParentHash === hash && clock.now() - consumedAt <= raceMilliseconds) return
+    end(sessionId, userId)
     audit.record({
       action: 'refresh_token_reused',
       actor: { type: 'user', id: userId },
       target: { type: 'session', id: sessionId },
-      ip: client.ip,
+      ip,
     })
-    return { outcome: 'reused', sessionId, userId }
+  }
+
+  function end(sessionId: string, userId: string): boolean {
+    afterCommit(() => hub.closeSession(userId, sessionId))
+    return sessionStore.revoke(sessionId, userId, clock.now())
+  }
+
+  async function tokenSet({ user, sessionId, refreshToken }: OpenSession): Promise<TokenSet> {
+    const access = await accessTokens.mint(user, sessionId)
+    return { access_token: access, refresh_token: refreshToken, expires_in: accessTokenSeconds }
   }
 
   return {
-    /** Begins a session.
-     *  @returns its id and its first refresh token */
-    begin(userId: string, { ip, userAgent }: Client) {
-      const id = newId()
-      const now = clock.now()
+    /** The answer to a login. */
+    authenticated: async (session: OpenSession): Promise<Authenticated> => ({
+      user: userView(session.user),
+      ...(await tokenSet(session)),
+    }),
+
+    /** Begins a session, inside a `write`. */
+    begin(user: UserRow, { ip, userAgent }: Client): OpenSession {
+      const [id, now] = [newId(), clock.now()]
       const agent = userAgent?.slice(0, 256).toWellFormed() ?? null
-      store.insert({ id, userId, ip, userAgent: agent, createdAt: now, lastUsedAt: now })
-      return { sessionId: id, refreshToken: issueToken(id, null) }
+      const times = { createdAt: now, lastUsedAt: now }
+      sessionStore.insert({ id, userId: user.id, ip, userAgent: agent, ...times })
+      return { user, sessionId: id, refreshToken: issueRefreshToken(id, null) }
     },
 
-    /** Trades a refresh token for the next one of its family, once. A token that was used before betrays a thief:
-     *  its family ends, unless two tabs merely raced (decisions 3). */
-    rotate(token: string, client: Client): Rotation {
-      if (!tokenPattern.test(token)) return { outcome: 'refused' }
-      const hash = hashOf(token)
-      const sessionId = store.consumeToken(hash, clock.now())
-      if (!sessionId) return refuse(hash, client)
-      const session = store.updateUsed(sessionId, clock.now())
-      const refreshToken = issueToken(sessionId, hash)
-      return { outcome: 'rotated', sessionId, userId: session.userId, refreshToken }
+    /** Trades a refresh token for a new token set, once.
+     *  @throws invalid_token (unknown, expired, used, session ended, user disabled) */
+    async refresh(token: string, client: Client): Promise<TokenSet> {
+      const isToken = tokenPattern.test(token)
+      const session = isToken ? await write(() => rotate(token, client)) : undefined
+      if (!session) throw new AppError('invalid_token')
+      return tokenSet(session)
     },
 
-    /** Ends the session of a refresh token, if it is the user's.
-     *  @returns the id of the session that ended */
-    endByToken(token: string, userId: string): string | undefined {
-      const found = store.findToken(hashOf(token))
-      if (found?.userId !== userId) return undefined
-      store.revoke(found.sessionId, clock.now())
-      return found.sessionId
+    /** Ends the session that a refresh token of the user's belongs to; a token that is not theirs does nothing. */
+    async logout(userId: string, token: string, ip: string): Promise<void> {
+      await write(() => {
+        const found = sessionStore.findToken(sha256(token))
+        if (found?.userId !== userId) return
+        end(found.sessionId, userId)
+        audit.record({ action: 'logged_out', ...onOneself(userId, ip) })
+      })
+    },
+
+    /** The devices that are logged in, the newest login first. */
+    list: (userId: string, range: ListRange): Listing<SessionRow> =>
+      listById(
+        range,
+        (rows) => sessionStore.list(userId, usedAfter(), rows),
+        () => sessionStore.count(userId, usedAfter()),
+      ),
+
+    /** Logs one device of a user out.
+     *  @throws not_found (unknown, ended, or somebody else's) */
+    async end(userId: string, idText: string, by: By): Promise<void> {
+      const id = parseId(idText)
+      await write(() => {
+        if (id === undefined || !end(id, userId)) throw new AppError('not_found')
+        audit.record({ action: 'session_ended', ...by, target: { type: 'session', id } })
+      })
+    },
+
+    /** Logs every device of a user out. */
+    async endAll(userId: string, by: By): Promise<void> {
+      await write(() => {
+        sessionStore.revokeAll(userId, clock.now())
+        audit.record({ action: 'session_ended', ...by, target: { type: 'user', id: userId } })
+        afterCommit(() => hub.closeUser(userId))
+      })
+    },
+
+    /** The person behind an access token, unless it is invalid or they are shut out. */
+    async authenticate(token: string): Promise<UserPrincipal | undefined> {
+      const claims = await accessTokens.verify(token)
+      return claims && sessionStore.findPrincipal(claims)
     },
   }
-}
-
-function hashOf(token: string) {
-  return createHash('sha256').update(token).digest('hex')
 }

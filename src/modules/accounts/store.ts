@@ -1,98 +1,47 @@
-import { and, asc, count, eq, gt, gte, isNull, like, ne, or, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, gte, isNull, lt, ne, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
-import { sessions, users } from '../../db/schema.ts'
-import type { Locale } from '../../lib/i18n.ts'
+import { signingKeys, users } from '../../db/schema.ts'
+import { AppError } from '../../lib/errors.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import type { Role } from '../../lib/vocabulary.ts'
 
 export type UserRow = typeof users.$inferSelect
-export type NewUser = {
-  id: string
-  email: string
-  displayName: string
-  locale: Locale
-  role: Role
-  emailVerified: boolean
-  passwordHash: string
-  createdAt: number
-}
-
 /** What is undefined stays as it is. */
-export type ProfileChanges = {
-  [K in 'displayName' | 'avatarUrl' | 'locale']?: UserRow[K] | undefined
-}
+export type UserChanges = { [K in Exclude<keyof UserRow, 'id'>]?: UserRow[K] | undefined }
+export type SigningKeyRow = typeof signingKeys.$inferSelect
 
 export type AccountStore = ReturnType<typeof createAccountStore>
 
-/** What a deleted person is called where their messages are. */
-const deletedName = 'Deleted user'
-const enabledAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
+const present = isNull(users.deletedAt)
+// No deleted user is an admin; saying so lets an index answer.
+const enabledAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt), present)
 
 /** SQL over users. */
 export function createAccountStore(orm: Orm) {
-  const byId = orm
-    .select()
-    .from(users)
-    .where(eq(users.id, sql.placeholder('id')))
-    .prepare()
-  const byEmail = orm
-    .select()
-    .from(users)
-    .where(eq(users.email, sql.placeholder('email')))
-    .prepare()
-  const access = orm
-    .select({ role: users.role, isVerified: users.emailVerified })
-    .from(sessions)
-    .innerJoin(users, eq(users.id, sessions.userId))
-    .where(
-      and(
-        eq(sessions.id, sql.placeholder('sessionId')),
-        eq(sessions.userId, sql.placeholder('userId')),
-        isNull(sessions.revokedAt),
-        isNull(users.disabledAt),
-      ),
-    )
-    .prepare()
+  const prepareFind = (column: SQLiteColumn) =>
+    orm
+      .select()
+      .from(users)
+      .where(eq(column, sql.placeholder('value')))
+      .prepare()
+  const byId = prepareFind(users.id)
+  const byEmail = prepareFind(users.email)
+  const countWhere = (which: SQL | undefined): number =>
+    orm.select({ n: count() }).from(users).where(which).get()?.n ?? 0
 
   return {
-    /** @throws SQLITE_CONSTRAINT_UNIQUE when the address is taken */
-    insert(user: NewUser): UserRow {
-      return orm.insert(users).values(user).returning().get()
+    /** @throws conflict when the address is taken */
+    insert(user: typeof users.$inferInsert): UserRow {
+      try {
+        return orm.insert(users).values(user).returning().get()
+      } catch (cause) {
+        const { code } = cause as { code?: string }
+        throw code === 'SQLITE_CONSTRAINT_UNIQUE' ? new AppError('conflict', { cause }) : cause
+      }
     },
-    find: (id: string): UserRow | undefined => byId.get({ id }),
-    findByEmail: (email: string): UserRow | undefined => byEmail.get({ email }),
-    /** The user's role and whether their address is verified, if the session is alive and the user enabled. */
-    findAccess: (userId: string, sessionId: string) => access.get({ userId, sessionId }),
+    find: (id: string): UserRow | undefined => byId.get({ value: id }),
+    findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
     list: (): UserRow[] => orm.select().from(users).orderBy(asc(users.id)).all(),
-    updatePasswordHash(id: string, passwordHash: string) {
-      orm.update(users).set({ passwordHash }).where(eq(users.id, id)).run()
-    },
-    updateRole(id: string, role: Role, now: number) {
-      orm.update(users).set({ role, accessChangedAt: now }).where(eq(users.id, id)).run()
-    },
-    updateProfile(id: string, changes: ProfileChanges) {
-      if (Object.values(changes).every((change) => change === undefined)) return
-      orm.update(users).set(changes).where(eq(users.id, id)).run()
-    },
-    /** Takes everything of the person's out of their row. */
-    erase(id: string, now: number) {
-      orm
-        .update(users)
-        .set({
-          email: `deleted:${id}`, // nothing that anybody could register
-          displayName: deletedName,
-          avatarUrl: null,
-          locale: 'en',
-          role: 'guest',
-          emailVerified: false,
-          passwordHash: 'none',
-          disabledAt: now,
-          deletedAt: now,
-          accessChangedAt: now,
-        })
-        .where(eq(users.id, id))
-        .run()
-    },
     /** People who are not deleted, oldest first; `q` is an id or the beginning of an address or a name. */
     search(q: string | undefined, { limit, offset, before: after }: RowRange): UserRow[] {
       return orm
@@ -104,38 +53,68 @@ export function createAccountStore(orm: Orm) {
         .offset(offset)
         .all()
     },
-    countMatching: (q: string | undefined): number =>
-      orm.select({ n: count() }).from(users).where(matching(q)).get()?.n ?? 0,
-    hasAdmin: (): boolean =>
-      orm.select({ id: users.id }).from(users).where(enabledAdmin).limit(1).get() !== undefined,
-    updateVerified(id: string, emailVerified: boolean) {
-      orm.update(users).set({ emailVerified }).where(eq(users.id, id)).run()
-    },
-    updateDisabled(id: string, disabledAt: number | null, now: number) {
-      const changes = { disabledAt, accessChangedAt: now }
+    countMatching: (q: string | undefined) => countWhere(matching(q)),
+    hasAdmin: () => countWhere(enabledAdmin) > 0,
+    /** Whether nobody else is an enabled admin. */
+    isOnlyAdmin: (id: string) => countWhere(and(enabledAdmin, ne(users.id, id))) === 0,
+    update(id: string, changes: UserChanges): void {
+      if (Object.values(changes).every((change) => change === undefined)) return
       orm.update(users).set(changes).where(eq(users.id, id)).run()
     },
-    /** Enabled admins besides `id`. */
-    countOtherAdmins(id: string): number {
-      const others = and(enabledAdmin, ne(users.id, id))
-      return orm.select({ n: count() }).from(users).where(others).get()?.n ?? 0
-    },
-    /** Users whose role changed or who were disabled at or after `since` (ms since the epoch). */
+    /** Users whose role or disabled state changed at or after `since` (ms since the epoch). */
     listAccessChangedSince: (since: number) =>
       orm
-        .select({ id: users.id, at: users.accessChangedAt })
+        .select({ id: users.id, at: sql<number>`${users.accessChangedAt}` })
         .from(users)
         .where(gte(users.accessChangedAt, since))
         .all(),
   }
 }
 
-function matching(q: string | undefined) {
-  if (q === undefined || q === '') return isNull(users.deletedAt)
-  const beginning = `${q.replace(/[\\%_]/g, '\\$&')}%`
-  const escaped = sql`${beginning} ESCAPE '\\'`
-  return and(
-    isNull(users.deletedAt),
-    or(eq(users.id, q.toUpperCase()), like(users.email, escaped), like(users.displayName, escaped)),
-  )
+/** What takes everything of a person's out of their row. */
+export const erased = (id: string, now: number): UserChanges => ({
+  email: `deleted:${id}`, // nothing that anybody could register
+  displayName: 'Deleted user',
+  avatarUrl: null,
+  locale: 'en',
+  role: 'guest',
+  emailVerified: false,
+  passwordHash: 'none',
+  disabledAt: now,
+  deletedAt: now,
+})
+
+function matching(q: string | undefined): SQL | undefined {
+  if (q === undefined || q === '') return present
+  const begins = (column: SQL) =>
+    sql`${column} BETWEEN lower(${q}) AND lower(${q}) || char(0x10ffff)`
+  // Each search has an index of its own. For an OR of them SQLite would read everybody.
+  const searches = [
+    eq(users.id, q.toUpperCase()),
+    begins(sql`${users.email}`),
+    begins(sql`${users.displayName} COLLATE NOCASE`),
+  ].map((which) => sql`SELECT ${users.id} FROM ${users} WHERE ${and(present, which)}`)
+  return sql`${users.id} IN (${sql.join(searches, sql` UNION `)})`
+}
+
+/** SQL over signing keys. */
+export function createKeyStore(orm: Orm) {
+  return {
+    /** The oldest first. */
+    list: (): SigningKeyRow[] =>
+      orm
+        .select()
+        .from(signingKeys)
+        .orderBy(asc(signingKeys.createdAt), asc(signingKeys.kid))
+        .all(),
+    insert(keys: SigningKeyRow[]) {
+      orm.insert(signingKeys).values(keys).run()
+    },
+    update(kid: string, changes: Partial<SigningKeyRow>) {
+      orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
+    },
+    deleteRetiredBefore(time: number) {
+      orm.delete(signingKeys).where(lt(signingKeys.retiredAt, time)).run()
+    },
+  }
 }

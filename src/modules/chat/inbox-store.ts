@@ -1,7 +1,7 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
-import { selectList } from '../../db/statements.ts'
+import { lazy, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { MessageRow } from './store.ts'
 
@@ -30,34 +30,36 @@ export function createInboxStore(orm: Orm) {
     .limit(value('limit'))
     .offset(value('offset'))
     .as('page')
-  const rows = orm
-    .select({
-      conversationId: participants.conversationId,
-      lastActivityId: participants.lastActivityId,
-      unreadCount: participants.unreadCount,
-      createdAt: conversations.createdAt,
-      other: { id: users.id, displayName: users.displayName, avatarUrl: users.avatarUrl },
-      lastMessage: { body: messages.body, type: messages.type, createdAt: messages.createdAt },
-    })
-    .from(page)
-    .innerJoin(
-      participants,
-      and(
-        eq(participants.userId, value('userId')),
-        eq(participants.conversationId, page.conversationId),
-      ),
-    )
-    .innerJoin(users, eq(users.id, participants.otherUserId))
-    .innerJoin(conversations, eq(conversations.id, page.conversationId))
-    .leftJoin(
-      messages,
-      and(
-        eq(messages.conversationId, page.conversationId),
-        eq(messages.seq, conversations.lastSeq),
-      ),
-    )
-    .orderBy(desc(participants.lastActivityId))
-    .prepare()
+  const rows = lazy(() =>
+    orm
+      .select({
+        conversationId: participants.conversationId,
+        lastActivityId: participants.lastActivityId,
+        unreadCount: participants.unreadCount,
+        createdAt: conversations.createdAt,
+        other: { id: users.id, displayName: users.displayName, avatarUrl: users.avatarUrl },
+        lastMessage: { body: messages.body, type: messages.type, createdAt: messages.createdAt },
+      })
+      .from(page)
+      .innerJoin(
+        participants,
+        and(
+          eq(participants.userId, value('userId')),
+          eq(participants.conversationId, page.conversationId),
+        ),
+      )
+      .innerJoin(users, eq(users.id, participants.otherUserId))
+      .innerJoin(conversations, eq(conversations.id, page.conversationId))
+      .leftJoin(
+        messages,
+        and(
+          eq(messages.conversationId, page.conversationId),
+          eq(messages.seq, conversations.lastSeq),
+        ),
+      )
+      .orderBy(desc(participants.lastActivityId))
+      .prepare(),
+  )
 
   const sqlite = orm.$client
   const moved = sqlite.prepare<{ id: string; lastSeq: number }, [string, string, number]>(
@@ -86,7 +88,7 @@ export function createInboxStore(orm: Orm) {
     },
     /** A user's conversations with what the list shows; `before` is a `lastActivityId`. */
     list: (userId: string, { limit, offset, before = start }: RowRange) =>
-      rows.all({ userId, limit, offset, before }),
+      rows().all({ userId, limit, offset, before }),
     /** Conversations of a user with something newer than a message. */
     listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
     /** The `seq` of the newest message up to `since`, read backwards down to `floor`, which is the answer when there is

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -41,7 +40,7 @@ type Parts = {
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
 }
 
-const messagePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer({ minimum: 1 })]))
+const messagePosition = Type.Tuple([Type.Integer({ minimum: 1 })])
 
 export function createChatService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, clock, newId } = core

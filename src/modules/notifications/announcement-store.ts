@@ -4,33 +4,30 @@ import { announcements, users } from '../../db/schema.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
 export type AnnouncementRow = typeof announcements.$inferSelect
-export type NewAnnouncementRow = typeof announcements.$inferInsert
 export type AnnouncementStore = ReturnType<typeof createAnnouncementStore>
 
-/** SQL over announcements and whom they reach. */
+/** SQL over announcements and the people whom they reach. */
 export function createAnnouncementStore(orm: Orm) {
+  const find = (id: string): AnnouncementRow | undefined =>
+    orm.select().from(announcements).where(eq(announcements.id, id)).get()
+  const update = (id: string, changes: object): AnnouncementRow =>
+    orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get()
   const present = (role: Role | null) =>
     and(isNull(users.deletedAt), role === null ? undefined : eq(users.role, role))
 
   return {
-    insert: (row: NewAnnouncementRow): AnnouncementRow =>
+    insert: (row: typeof announcements.$inferInsert): AnnouncementRow =>
       orm.insert(announcements).values(row).returning().get(),
-    find: (id: string): AnnouncementRow | undefined =>
-      orm.select().from(announcements).where(eq(announcements.id, id)).get(),
-    findRunning: (id: string): AnnouncementRow | undefined =>
-      orm
-        .select()
-        .from(announcements)
-        .where(and(eq(announcements.id, id), isNull(announcements.completedAt)))
-        .get(),
+    find,
+    findRunning(id: string): AnnouncementRow | undefined {
+      const found = find(id)
+      return found?.completedAt === null ? found : undefined
+    },
     /** Whether somebody is an admin at this moment. */
     maySend(senderId: string): boolean {
       const isAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
-      const found = orm
-        .select({ id: users.id })
-        .from(users)
-        .where(and(eq(users.id, senderId), isAdmin))
-      return found.get() !== undefined
+      const sender = and(eq(users.id, senderId), isAdmin)
+      return orm.select({ id: users.id }).from(users).where(sender).get() !== undefined
     },
     findByClientId(senderId: string, clientId: string): AnnouncementRow | undefined {
       const own = and(eq(announcements.senderId, senderId), eq(announcements.clientId, clientId))
@@ -49,19 +46,10 @@ export function createAnnouncementStore(orm: Orm) {
         .limit(limit)
         .all()
         .map(({ id }) => id),
-    updateProgress: (id: string, delivered: number, lastUserId: string): AnnouncementRow =>
-      orm
-        .update(announcements)
-        .set({ deliveredCount: sql`${announcements.deliveredCount} + ${delivered}`, lastUserId })
-        .where(eq(announcements.id, id))
-        .returning()
-        .get(),
+    /** `count` more people, up to `lastUserId`, have it. */
+    updateProgress: (id: string, count: number, lastUserId: string): AnnouncementRow =>
+      update(id, { deliveredCount: sql`${announcements.deliveredCount} + ${count}`, lastUserId }),
     updateCompleted: (id: string, completedAt: number): AnnouncementRow =>
-      orm
-        .update(announcements)
-        .set({ completedAt })
-        .where(eq(announcements.id, id))
-        .returning()
-        .get(),
+      update(id, { completedAt }),
   }
 }

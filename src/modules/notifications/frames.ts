@@ -1,8 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
+import type { ServerFrames } from '../../realtime/frames.ts'
 import { Notification, notificationView } from './model.ts'
 import type { NotificationRow } from './store.ts'
-
-/** What the channel tells about notifications, to those who ask for it: decisions 6. */
 
 export const NotificationFrame = Type.Object(
   {
@@ -20,18 +19,13 @@ export const NotificationsReadFrame = Type.Object(
 )
 export type NotificationsReadFrame = Static<typeof NotificationsReadFrame>
 
-/** Every frame of this chapter, by type. */
-export const notificationFrames = {
-  notification: NotificationFrame,
-  notifications_read: NotificationsReadFrame,
+export const serverFrames: ServerFrames = {
+  notification: { schema: NotificationFrame, group: 'notification' },
+  notifications_read: { schema: NotificationsReadFrame, group: 'notification' },
 }
 
 export function notificationFrame(row: NotificationRow, unreadCount: number): NotificationFrame {
-  return {
-    type: 'notification',
-    notification: notificationView(row),
-    unread_count: unreadCount,
-  }
+  return { type: 'notification', notification: notificationView(row), unread_count: unreadCount }
 }
 
 export function notificationsReadFrame(unreadCount: number): NotificationsReadFrame {

@@ -1,20 +1,24 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
-import { ClientId, Id, Maybe, Refined, Text } from '../../lib/fields.ts'
-import { audienceKinds, notificationTypes, pushPlatforms, roles } from '../../lib/vocabulary.ts'
+import { ClientId, Id, Maybe, OneOf, Refined, Text, Timestamp } from '../../lib/fields.ts'
+import { parseId } from '../../lib/ids.ts'
+import {
+  audienceKinds,
+  type NotificationType,
+  notificationTypes,
+  pushPlatforms,
+  roles,
+} from '../../lib/vocabulary.ts'
 import type { AnnouncementRow } from './announcement-store.ts'
-import { dataProblems } from './data-rules.ts'
-import type { Ways } from './preferences.ts'
+import type { Channels, PreferenceChanges } from './preferences.ts'
 import type { PushTokenRow } from './push-token-store.ts'
 import type { NotificationRow } from './store.ts'
 
-const Timestamp = Type.String({ format: 'date-time' })
 const open = { additionalProperties: true } as const
-const oneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Union(values.map((literal) => Type.Literal(literal as T[number])))
 
-export const OneOfTypes = oneOf(notificationTypes)
+/** A flat object of texts; what is in it depends on the type. */
+export type NotificationData = Record<string, string>
 const Data = Type.Record(Type.String(), Type.String(), {
   description: 'Flat, texts alone, at most 2 KB.',
 })
@@ -23,11 +27,10 @@ const texts = {
   body: Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }),
 }
 
-/** Spec 2.7. */
 export const Notification = Type.Object(
   {
     id: Type.String(),
-    type: OneOfTypes,
+    type: OneOf(notificationTypes),
     title: Type.String(),
     body: Type.String(),
     data: Type.Record(Type.String(), Type.String()),
@@ -46,7 +49,7 @@ export const NewNotification = Refined(
     {
       user_id: Maybe(Id()),
       user_ids: Maybe(Type.Array(Id(), { minItems: 1, maxItems: 100 })),
-      type: OneOfTypes,
+      type: OneOf(notificationTypes),
       title: Maybe(texts.title),
       body: Maybe(texts.body),
       data: Maybe(Data),
@@ -64,14 +67,11 @@ export const NewNotification = Refined(
     ...dataProblems(data),
   }),
 )
-export type NewNotification = Static<typeof NewNotification>
 
 export const NotifyResult = Type.Object(
   { data: Type.Array(Notification), duplicates: Type.Integer(), muted: Type.Integer() },
   { title: 'NotifyResult' },
 )
-
-const OneOfPlatforms = oneOf(pushPlatforms)
 
 export const NewPushToken = Type.Object(
   {
@@ -79,17 +79,16 @@ export const NewPushToken = Type.Object(
       { min: 1, max: 4_096 },
       { description: 'From FCM, or for `web` also a PushSubscription as JSON.' },
     ),
-    platform: OneOfPlatforms,
+    platform: OneOf(pushPlatforms),
   },
   { title: 'NewPushToken', ...open },
 )
 
-/** Spec 2.8. */
 export const PushToken = Type.Object(
   {
     id: Type.String(),
     token: Type.String(),
-    platform: OneOfPlatforms,
+    platform: OneOf(pushPlatforms),
     created_at: Timestamp,
   },
   { title: 'PushToken' },
@@ -97,31 +96,25 @@ export const PushToken = Type.Object(
 
 export const WebPushKey = Type.Object({ public_key: Type.String() }, { title: 'WebPushKey' })
 
-const ways = { in_app: Type.Boolean(), push: Type.Boolean(), email: Type.Boolean() }
+const channels = { in_app: Type.Boolean(), push: Type.Boolean(), email: Type.Boolean() }
 const perType = <T>(make: () => T) =>
-  Object.fromEntries(notificationTypes.map((type) => [type, make()])) as Record<
-    (typeof notificationTypes)[number],
-    T
-  >
+  Object.fromEntries(notificationTypes.map((type) => [type, make()])) as Record<NotificationType, T>
 
 export const Preferences = Type.Object(
-  perType(() => Type.Object(ways)),
+  perType(() => Type.Object(channels)),
   { title: 'NotificationPreferences' },
 )
 export const PreferencesUpdate = Type.Object(
-  perType(() => Type.Optional(Type.Partial(Type.Object(ways), open))),
+  perType(() => Type.Optional(Type.Partial(Type.Object(channels), open))),
   { title: 'NotificationPreferencesUpdate', ...open },
 )
-export type PreferencesUpdate = Static<typeof PreferencesUpdate>
-
-const OneOfAudiences = oneOf(audienceKinds)
 
 /** What an admin tells many. */
 export const NewAnnouncement = Refined(
   Type.Object(
     {
-      audience: OneOfAudiences,
-      role: Maybe(oneOf(roles)),
+      audience: OneOf(audienceKinds),
+      role: Maybe(OneOf(roles)),
       user_ids: Maybe(Type.Array(Id(), { minItems: 1, maxItems: 1_000 })),
       ...texts,
       data: Maybe(Data),
@@ -140,7 +133,7 @@ export const Announcement = Type.Object(
   {
     broadcast_id: Type.String(),
     recipients_count: Type.Integer(),
-    status: oneOf(['processing', 'completed']),
+    status: OneOf(['processing', 'completed']),
   },
   { title: 'Announcement' },
 )
@@ -148,7 +141,7 @@ export const AnnouncementProgress = Type.Object(
   {
     ...Announcement.properties,
     delivered_count: Type.Integer(),
-    audience: OneOfAudiences,
+    audience: OneOf(audienceKinds),
     title: Type.String(),
     body: Type.String(),
     created_at: Timestamp,
@@ -156,16 +149,40 @@ export const AnnouncementProgress = Type.Object(
   { title: 'AnnouncementProgress' },
 )
 
+const maxDataBytes = 2_048
+const keyPattern = /^[A-Za-z_][\w.-]{0,63}$/
+const isId = (text: string) => parseId(text) !== undefined
+
+/** What the values of well-known keys look like; nobody has to send them. */
+const dataRules: Record<string, (text: string) => boolean> = {
+  amount: (text) => /^-?\d{1,15}(\.\d{1,8})?$/.test(text),
+  currency: (text) => /^[A-Z]{3}$/.test(text),
+  call_session_id: (text) => text.length > 0 && text.length <= 128,
+  host_id: isId,
+  guest_id: isId,
+  follower_id: isId,
+  ticket_id: isId,
+  message_id: isId,
+  broadcast_id: isId,
+}
+
+/** What is wrong with `data`, beyond what its schema says. */
+function dataProblems(data: NotificationData | null | undefined): FieldProblems {
+  if (typeof data !== 'object' || data === null) return {}
+  const bytes = Buffer.byteLength(JSON.stringify(data))
+  if (bytes > maxDataBytes) return { data: problem('too_many_bytes', maxDataBytes) }
+  const wrong = Object.entries(data).find(([key, value]) => !isEntry(key, value))
+  return wrong ? { data: problem('notification_data', wrong[0].slice(0, 64)) } : {}
+}
+
+function isEntry(key: string, value: unknown) {
+  if (typeof value !== 'string' || !value.isWellFormed() || value.includes('\0')) return false
+  return keyPattern.test(key) && (dataRules[key]?.(value) ?? true)
+}
+
 export function notificationView(row: NotificationRow): Notification {
-  return {
-    id: row.id,
-    type: row.type,
-    title: row.title,
-    body: row.body,
-    data: row.data,
-    read: row.readAt !== null,
-    created_at: isoTime(row.createdAt),
-  }
+  const { id, type, title, body, data, readAt, createdAt } = row
+  return { id, type, title, body, data, read: readAt !== null, created_at: isoTime(createdAt) }
 }
 
 export function pushTokenView(row: PushTokenRow): Static<typeof PushToken> {
@@ -173,10 +190,18 @@ export function pushTokenView(row: PushTokenRow): Static<typeof PushToken> {
   return { id, token, platform, created_at: isoTime(createdAt) }
 }
 
-export function preferencesView(list: readonly (readonly [string, Ways])[]) {
+export function preferencesView(list: readonly (readonly [NotificationType, Channels])[]) {
   return Object.fromEntries(
     list.map(([type, { inApp, push, email }]) => [type, { in_app: inApp, push, email }]),
   )
+}
+
+/** What a body changes. */
+export function changesOf(body: Static<typeof PreferencesUpdate>): PreferenceChanges {
+  return notificationTypes.flatMap((type) => {
+    const change = body[type]
+    return change ? [[type, { inApp: change.in_app, push: change.push, email: change.email }]] : []
+  })
 }
 
 export function announcementView(row: AnnouncementRow): Static<typeof Announcement> {
@@ -190,13 +215,13 @@ export function announcementView(row: AnnouncementRow): Static<typeof Announceme
 export function announcementProgressView(
   row: AnnouncementRow,
 ): Static<typeof AnnouncementProgress> {
-  const { audience, title, body, deliveredCount } = row
+  const { audience, title, body, deliveredCount, createdAt } = row
   return {
     ...announcementView(row),
     delivered_count: deliveredCount,
     audience,
     title,
     body,
-    created_at: isoTime(row.createdAt),
+    created_at: isoTime(createdAt),
   }
 }

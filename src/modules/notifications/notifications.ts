@@ -1,20 +1,13 @@
 import type { Core, Module } from '../../core.ts'
-import { loadVapidKeys } from '../../db/vapid-keys.ts'
-import type { JobHandlers } from '../../jobs/runner.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Pusher } from '../../push/pusher.ts'
-import { makeVapidKeys, type VapidKeys } from '../../push/vapid.ts'
-import { announcementRoutes } from './admin-routes.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
 import { createAnnouncements } from './announcements.ts'
-import { notificationFeedRoutes } from './feed-routes.ts'
-import { notificationFrames } from './frames.ts'
-import { createMailJob } from './mail-job.ts'
+import { serverFrames } from './frames.ts'
+import { createMailJob, createPushJobs, type FindUnreadMessage } from './jobs.ts'
+import { notificationView } from './model.ts'
 import { createNotifier } from './notifier.ts'
-import { createPreferenceStore } from './preference-store.ts'
 import { createPreferences } from './preferences.ts'
-import { createPushJobs, type UnreadMessage } from './push-jobs.ts'
-import { pushRoutes } from './push-routes.ts'
 import { createPushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
@@ -23,85 +16,59 @@ import { createNotificationStore } from './store.ts'
 
 type Neighbours = {
   mailer: Mailer
-  createPusher: (keys: VapidKeys) => Pusher
+  pusher: Pusher
+  webPushKey: string
   isAllowedEndpoint: (endpoint: string) => boolean
-  findUnreadMessage: (
-    userId: string,
-    conversationId: string,
-    seq: number,
-  ) => UnreadMessage | undefined
+  findUnreadMessage: FindUnreadMessage
 }
 
-type Jobs = Pick<
-  JobHandlers,
-  | 'notification'
-  | 'notification_mail'
-  | 'urgent_push'
-  | 'notification_push'
-  | 'message_push'
-  | 'announcement'
->
+type MessagePush = { recipientId: string; conversationId: string; seq: number }
 
+/** Notifications in the app, by push and by mail. */
 export function createNotifications(core: Core, neighbours: Neighbours) {
   const { orm, write, outbox } = core
-  const keys = loadVapidKeys(orm, makeVapidKeys)
-  const options = {
-    ...core,
-    ...neighbours,
-    pusher: neighbours.createPusher(keys),
-    publicUrl: core.config.publicUrl,
-  }
+  const { webPushKey, isAllowedEndpoint } = neighbours
   const store = createNotificationStore(orm)
-  const preferences = createPreferences({ store: createPreferenceStore(orm), write })
-  const pushTokens = createPushTokens({ ...options, store: createPushTokenStore(orm) })
-  const common = { ...options, store, preferences, pushTokens }
-  const notifier = createNotifier(common)
-  const announcements = createAnnouncements({
-    ...common,
+  const pushTokenStore = createPushTokenStore(orm)
+  const preferences = createPreferences(core, store)
+  const parts = { ...neighbours, store, preferences, pushTokenStore }
+  const notifier = createNotifier(core, parts)
+  const announcements = createAnnouncements(core, {
     store: createAnnouncementStore(orm),
-    people: store,
     notifier,
   })
-  const notifications = createNotificationService({ ...common, notifier })
-  const jobs: Jobs = {
-    ...createPushJobs(common),
-    notification_mail: createMailJob(common),
-    announcement: announcements.job,
-    // What a command asked for; the job's id tells a second run from a second wish.
-    async notification({ user_id: userId, ...event }, { id: dedupeKey }) {
-      const tell = await write(() => notifier.notify(userId, { ...event, dedupeKey }))
-      tell()
-      return undefined
-    },
-  }
 
   return {
-    routes: notificationRoutes({ notifications, preferences })
-      .use(pushRoutes({ pushTokens, webPushKey: keys.publicKey }))
-      .use(notificationFeedRoutes({ notifications }))
-      .use(announcementRoutes({ announcements })),
-    serverFrames: Object.fromEntries(
-      Object.entries(notificationFrames).map(([t, schema]) => [
-        t,
-        { schema, group: 'notification' },
-      ]),
-    ),
-    exportOf: (userId: string) => ({ notifications: notifications.exportNotifications(userId) }),
+    routes: notificationRoutes({
+      notifications: createNotificationService(core, { store, notifier }),
+      preferences,
+      pushTokens: createPushTokens(core, { store: pushTokenStore, isAllowedEndpoint }),
+      webPushKey,
+      announcements,
+    }),
+    serverFrames,
+    jobs: {
+      ...createPushJobs(core, parts),
+      notification_mail: createMailJob(core, parts),
+      announcement: announcements.job,
+      // A command asked for it; the id of the job tells a second run from a second request.
+      async notification({ user_id: userId, ...event }, { id: dedupeKey }) {
+        await write(() => notifier.notify(userId, { ...event, dedupeKey }))
+        return undefined
+      },
+    },
     notify: notifier.notify,
-    /** Notes, inside a chat message's `write`, that its recipient's devices are to be told of it. */
-    pushMessage(message: { recipientId: string; conversationId: string; seq: number }): void {
-      const { recipientId: userId, conversationId, seq } = message
-      for (const id of pushTokens.listIds(userId)) {
+    /** Adds the pushes of a chat message to the queue, inside its `write`. */
+    pushMessage({ recipientId: userId, conversationId, seq }: MessagePush): void {
+      for (const id of pushTokenStore.listLiveIds(userId)) {
         const job = { user_id: userId, push_token_id: id, conversation_id: conversationId, seq }
         outbox.add('message_push', job)
       }
     },
-    /** Inside the removal of an account. */
+    exportOf: (userId: string) => ({ notifications: store.each(userId).map(notificationView) }),
     forget(userId: string): void {
       store.deleteOfUser(userId)
-      preferences.forget(userId)
-      pushTokens.forget(userId)
+      pushTokenStore.deleteOfUser(userId)
     },
-    jobs,
   } satisfies Module & Record<string, unknown>
 }

@@ -1,16 +1,15 @@
-import type { Outbox } from '../../jobs/outbox.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Core } from '../../core.ts'
+import { invalidField } from '../../lib/errors.ts'
 import { type Locale, texts } from '../../lib/i18n.ts'
-import type { NewId } from '../../lib/ids.ts'
+import { parseId } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
-import type { Hub } from '../../realtime/hub.ts'
-import type { NotificationData } from './data-rules.ts'
 import { notificationFrame } from './frames.ts'
+import type { NotificationData } from './model.ts'
 import type { Preferences } from './preferences.ts'
-import type { PushTokens } from './push-tokens.ts'
+import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
-/** Something that a user is to hear of. Texts that are absent are told in the user's language. */
+/** Something that a user is to hear of. Texts that are absent are in the user's language. */
 export type NotificationEvent = {
   type: NotificationType
   title?: string | undefined
@@ -23,87 +22,73 @@ export type NotificationEvent = {
 }
 
 export type Outcome =
-  | { kind: 'created'; row: NotificationRow; unreadCount: number }
-  | { kind: 'duplicate'; row: NotificationRow }
-  | { kind: 'muted' }
-  | { kind: 'nobody' }
+  | { kind: 'created' | 'duplicate'; row: NotificationRow }
+  | { kind: 'muted' | 'nobody' }
 
-type NotifierOptions = {
-  store: NotificationStore
-  preferences: Preferences
-  pushTokens: PushTokens
-  outbox: Outbox
-  hub: Hub
-  newId: NewId
-  clock: Clock
-}
-
+type Parts = { store: NotificationStore; preferences: Preferences; pushTokenStore: PushTokenStore }
 type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
 
 export type Notifier = ReturnType<typeof createNotifier>
 
-const mostPerUser = 1_000
+const maxPerUser = 1_000
 const mailDelayMilliseconds = 3 * 60_000
 
 /** Makes notifications, with everything that becomes due through them. */
-export function createNotifier(options: NotifierOptions) {
-  const { store, preferences, pushTokens, outbox, hub, newId, clock } = options
+export function createNotifier(core: Core, { store, preferences, pushTokenStore }: Parts) {
+  const { outbox, hub, newId, clock, afterCommit } = core
 
-  /** For inside a `write`: the notification, its pushes and its mail are one transaction. */
-  function create(userId: string, event: NotificationEvent): Outcome {
-    const person = store.findPerson(userId)
-    if (!person) return { kind: 'nobody' }
-    const { type, dedupeKey } = event
-    const first = dedupeKey === undefined ? undefined : store.findByDedupeKey(userId, dedupeKey)
-    if (first) return { kind: 'duplicate', row: first }
-    const ways = preferences.waysOf(userId, type)
-    if (!ways.inApp) return { kind: 'muted' }
-    const row = insert(person, event)
-    forgetOldest(userId)
-    if (ways.push) pushTo(row)
-    if (ways.email) {
-      const mail = { user_id: userId, notification_id: row.id }
-      outbox.add('notification_mail', mail, mailDelayMilliseconds)
-    }
-    return { kind: 'created', row, unreadCount: store.count(userId).unread }
-  }
-
-  function insert({ id: userId, locale }: Person, event: NotificationEvent) {
+  function insert({ id: userId, locale }: Person, event: NotificationEvent): NotificationRow {
     const { type, data, named, dedupeKey = null } = event
     const usual = textOf(locale, type, { ...data, ...named })
     const { title = usual.title, body = usual.body } = event
-    const id = newId()
-    return store.insert({ userId, id, type, title, body, data, dedupeKey, createdAt: clock.now() })
+    const what = { userId, id: newId(), type, title, body, data, dedupeKey }
+    const row = { ...what, readAt: null, mailedAt: null, createdAt: clock.now() }
+    store.insert(row)
+    return row
   }
 
-  function forgetOldest(userId: string) {
+  function deleteOldest(userId: string) {
     const { total } = store.count(userId)
-    if (total > mostPerUser) store.deleteOldest(userId, total - mostPerUser)
+    if (total > maxPerUser) store.deleteOldest(userId, total - maxPerUser)
   }
 
-  // What is of no use a minute later does not stand behind news for everybody.
-  function pushTo({ userId, id, type }: NotificationRow) {
+  // Urgent pushes have their own queue: they expire within a minute.
+  function push({ userId, id, type }: NotificationRow) {
     const kind = type === 'call_incoming' ? 'urgent_push' : 'notification_push'
-    for (const tokenId of pushTokens.listIds(userId)) {
+    for (const tokenId of pushTokenStore.listLiveIds(userId)) {
       outbox.add(kind, { user_id: userId, push_token_id: tokenId, notification_id: id })
     }
   }
 
-  /** For after the commit: tells the user's sockets. */
-  function tell(outcome: Outcome) {
-    if (outcome.kind !== 'created') return
-    const { row, unreadCount } = outcome
-    hub.send([row.userId], notificationFrame(row, unreadCount))
-  }
-
   return {
-    create,
-    tell,
-    /** For the other chapters: creates inside their `write`.
-     *  @returns what to call after the commit */
-    notify(userId: string, event: NotificationEvent): () => void {
-      const outcome = create(userId, event)
-      return () => tell(outcome)
+    /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. */
+    notify(userId: string, event: NotificationEvent): Outcome {
+      const person = store.findPerson(userId)
+      if (!person) return { kind: 'nobody' }
+      const { type, dedupeKey } = event
+      const first = dedupeKey === undefined ? undefined : store.findByDedupeKey(userId, dedupeKey)
+      if (first) return { kind: 'duplicate', row: first }
+      const channels = preferences.channelsOf(userId, type)
+      if (!channels.inApp) return { kind: 'muted' }
+      const row = insert(person, event)
+      deleteOldest(userId)
+      if (channels.push) push(row)
+      if (channels.email) {
+        const mail = { user_id: userId, notification_id: row.id }
+        outbox.add('notification_mail', mail, mailDelayMilliseconds)
+      }
+      const frame = notificationFrame(row, store.count(userId).unread)
+      afterCommit(() => hub.send([userId], frame))
+      return { kind: 'created', row }
+    },
+
+    /** The people behind some ids, each once.
+     *  @throws validation_error (`field`) when one is nobody's */
+    peopleOf(idTexts: readonly string[], field: string): string[] {
+      const ids = new Set(idTexts.map(parseId))
+      const people = [...ids].filter((id) => id !== undefined && store.findPerson(id) !== undefined)
+      if (people.length < ids.size) throw invalidField(field, 'unknown_user')
+      return people as string[] // the undefined one is nobody's
     },
   }
 }

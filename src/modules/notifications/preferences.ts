@@ -1,50 +1,55 @@
-import type { Write } from '../../db/writer.ts'
-import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
+import type { Core } from '../../core.ts'
+import { AppError, problem } from '../../lib/errors.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
-import type { PreferenceStore } from './preference-store.ts'
+import type { NotificationStore } from './store.ts'
 
-/** The ways in which a user hears of a type. */
-export type Ways = { inApp: boolean; push: boolean; email: boolean }
-export type PreferenceChanges = { [T in NotificationType]?: Partial<Ways> | undefined }
+/** Where a user hears of a type. */
+export type Channels = { inApp: boolean; push: boolean; email: boolean }
+/** Channels that are undefined stay as they are. */
+export type PreferenceChanges = [NotificationType, { [C in keyof Channels]: boolean | undefined }][]
 
 export type Preferences = ReturnType<typeof createPreferences>
 
 const alwaysInApp: readonly NotificationType[] = ['call_incoming', 'payout_failed', 'support_reply']
 
-const usual = (type: NotificationType): Ways => ({
-  inApp: true,
-  push: true,
-  email: type === 'support_reply',
-})
+/** What each user wants to hear of, and on which channels. */
+export function createPreferences({ write }: Core, store: NotificationStore) {
+  const channelsOf = (userId: string, type: NotificationType): Channels =>
+    store.findPreference(userId, type) ?? {
+      inApp: true,
+      push: true,
+      email: type === 'support_reply',
+    }
 
-/** What each user wants to hear of, and how (decisions 8). */
-export function createPreferences({ store, write }: { store: PreferenceStore; write: Write }) {
-  const waysOf = (userId: string, type: NotificationType): Ways =>
-    store.find(userId, type) ?? usual(type)
-
-  const all = (userId: string) =>
-    notificationTypes.map((type) => [type, waysOf(userId, type)] as const)
+  const list = (userId: string) =>
+    notificationTypes.map((type) => [type, channelsOf(userId, type)] as const)
 
   return {
-    waysOf,
-    list: all,
+    channelsOf,
+    list,
     /** Changes what is named and leaves the rest.
      *  @throws validation_error for a type that cannot be switched off in the app */
     async update(userId: string, changes: PreferenceChanges) {
-      const refused = alwaysInApp.filter((type) => changes[type]?.inApp === false)
+      const refused = changes.filter(
+        ([type, { inApp }]) => inApp === false && alwaysInApp.includes(type),
+      )
       if (refused.length > 0) {
-        const details: FieldProblems = {}
-        for (const type of refused) details[type] = problem('always_on')
+        const details = Object.fromEntries(refused.map(([type]) => [type, problem('always_on')]))
         throw new AppError('validation_error', { details })
       }
       return write(() => {
-        for (const type of notificationTypes) {
-          const wanted = changes[type]
-          if (wanted) store.upsert({ ...waysOf(userId, type), ...wanted, userId, type })
+        for (const [type, change] of changes) {
+          const { inApp, push, email } = channelsOf(userId, type)
+          store.upsertPreference({
+            userId,
+            type,
+            inApp: change.inApp ?? inApp,
+            push: change.push ?? push,
+            email: change.email ?? email,
+          })
         }
-        return all(userId)
+        return list(userId)
       })
     },
-    forget: store.deleteOfUser,
   }
 }

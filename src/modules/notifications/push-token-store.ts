@@ -1,4 +1,15 @@
-import { and, asc, count, desc, eq, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm'
+import {
+  and,
+  desc,
+  eq,
+  exists,
+  getTableColumns,
+  isNotNull,
+  isNull,
+  lt,
+  notInArray,
+  type SQL,
+} from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { pushTokens, sessions, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
@@ -6,23 +17,24 @@ import type { RowRange } from '../../lib/list-range.ts'
 export type PushTokenRow = typeof pushTokens.$inferSelect
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
-/** SQL over push tokens. A token of a session that has ended, or of somebody shut out, is as good as none. */
+/** SQL over push tokens. The token of a session that has ended, or of somebody shut out, is not live: nobody sees or
+ *  uses it. */
 export function createPushTokenStore(orm: Orm) {
   const isLive = and(isNull(sessions.revokedAt), isNull(users.disabledAt))
-  const ofUser = (userId: string) => and(eq(pushTokens.userId, userId), isLive)
-  const selectLive = () =>
+  const ofUser = (userId: string) => eq(pushTokens.userId, userId)
+  const selectLive = (which: SQL | undefined) =>
     orm
-      .select({ row: pushTokens })
+      .select(getTableColumns(pushTokens))
       .from(pushTokens)
       .innerJoin(sessions, eq(sessions.id, pushTokens.sessionId))
       .innerJoin(users, eq(users.id, pushTokens.userId))
-  const liveIds = orm
-    .select({ id: pushTokens.id })
-    .from(pushTokens)
-    .innerJoin(sessions, eq(sessions.id, pushTokens.sessionId))
-    .innerJoin(users, eq(users.id, pushTokens.userId))
-    .where(and(eq(pushTokens.userId, sql.placeholder('userId')), isLive))
-    .prepare()
+      .where(and(which, isLive))
+  // Asked for every message to somebody who is away: subqueries take a tenth of the time of joins.
+  const liveIds = orm.$client.prepare<{ id: string }, [string]>(
+    `SELECT id FROM push_tokens WHERE user_id = ?
+       AND (SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
+       AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`,
+  )
 
   return {
     insert(row: PushTokenRow) {
@@ -30,52 +42,44 @@ export function createPushTokenStore(orm: Orm) {
     },
     findByHash: (tokenHash: string): PushTokenRow | undefined =>
       orm.select().from(pushTokens).where(eq(pushTokens.tokenHash, tokenHash)).get(),
-    updateRegistration(
-      id: string,
-      changes: Pick<PushTokenRow, 'sessionId' | 'platform' | 'registeredAt'>,
-    ) {
+    update(id: string, changes: Partial<PushTokenRow>) {
       orm.update(pushTokens).set(changes).where(eq(pushTokens.id, id)).run()
     },
     findLive: (userId: string, id: string): PushTokenRow | undefined =>
-      selectLive()
-        .where(and(ofUser(userId), eq(pushTokens.id, id)))
-        .get()?.row,
-    listLiveIds: (userId: string): string[] => liveIds.all({ userId }).map(({ id }) => id),
+      selectLive(and(ofUser(userId), eq(pushTokens.id, id))).get(),
+    listLiveIds: (userId: string): string[] => liveIds.all(userId).map(({ id }) => id),
     /** Newest first. */
-    list: (userId: string, { limit, offset, before }: RowRange): PushTokenRow[] =>
-      selectLive()
-        .where(and(ofUser(userId), before === undefined ? undefined : lt(pushTokens.id, before)))
+    listLive: (userId: string, { limit, offset, before }: RowRange): PushTokenRow[] =>
+      selectLive(and(ofUser(userId), before === undefined ? undefined : lt(pushTokens.id, before)))
         .orderBy(desc(pushTokens.id))
         .limit(limit)
         .offset(offset)
-        .all()
-        .map(({ row }) => row),
-    /** How many a user has, those of ended sessions too. */
-    count: (userId: string): number =>
-      orm.select({ n: count() }).from(pushTokens).where(eq(pushTokens.userId, userId)).get()?.n ??
-      0,
-    countLive: (userId: string): number => liveIds.all({ userId }).length,
-    /** Those of sessions that have ended are of no use to anybody. */
+        .all(),
+    delete(id: string) {
+      orm.delete(pushTokens).where(eq(pushTokens.id, id)).run()
+    },
+    /** Those of sessions that have ended. */
     deleteEnded(userId: string) {
       const ended = orm
         .select({ id: sessions.id })
         .from(sessions)
-        .where(isNotNull(sessions.revokedAt))
-      const own = and(eq(pushTokens.userId, userId), inArray(pushTokens.sessionId, ended))
-      orm.delete(pushTokens).where(own).run()
+        .where(and(eq(sessions.id, pushTokens.sessionId), isNotNull(sessions.revokedAt)))
+      const which = and(ofUser(userId), exists(ended))
+      orm.delete(pushTokens).where(which).run()
     },
-    findLeastRecent: (userId: string): PushTokenRow | undefined =>
-      orm
-        .select()
+    /** All but the `kept` that were registered last. */
+    deleteLeastRecent(userId: string, kept: number) {
+      const recent = orm
+        .select({ id: pushTokens.id })
         .from(pushTokens)
-        .where(eq(pushTokens.userId, userId))
-        .orderBy(asc(pushTokens.registeredAt), asc(pushTokens.id))
-        .get(),
-    delete(id: string) {
-      orm.delete(pushTokens).where(eq(pushTokens.id, id)).run()
+        .where(ofUser(userId))
+        .orderBy(desc(pushTokens.registeredAt), desc(pushTokens.id))
+        .limit(kept)
+      const which = and(ofUser(userId), notInArray(pushTokens.id, recent))
+      orm.delete(pushTokens).where(which).run()
     },
     deleteOfUser(userId: string) {
-      orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()
+      orm.delete(pushTokens).where(ofUser(userId)).run()
     },
   }
 }

@@ -1,33 +1,28 @@
-import { createHash } from 'node:crypto'
-import type { Write } from '../../db/writer.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { type NewId, parseId } from '../../lib/ids.ts'
+import { sha256 } from '../../lib/hash.ts'
+import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import { type PushPlatform, targetOf } from '../../push/pusher.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 
-type PushTokensOptions = {
+type Device = { userId: string; sessionId: string; token: string; platform: PushPlatform }
+
+type Parts = {
   store: PushTokenStore
-  write: Write
-  newId: NewId
-  clock: Clock
   /** Whether messages may be posted to a browser's endpoint. */
   isAllowedEndpoint: (endpoint: string) => boolean
 }
 
-export type Device = { userId: string; sessionId: string; token: string; platform: PushPlatform }
-
 export type PushTokens = ReturnType<typeof createPushTokens>
 
-const tokensPerUser = 25
+const maxPerUser = 25
 
-/** The devices that a user can be reached on (spec 4.5, decisions 8). */
-export function createPushTokens(options: PushTokensOptions) {
-  const { store, write, newId, clock, isAllowedEndpoint } = options
+/** The devices of a user. */
+export function createPushTokens({ write, newId, clock }: Core, parts: Parts) {
+  const { store, isAllowedEndpoint } = parts
 
-  /** @throws validation_error (`token`): an endpoint that is none, or not of a push service */
-  function check({ token, platform }: Device) {
+  function mustBePushable({ token, platform }: Device) {
     const target = targetOf(token, platform)
     const isSubscription = platform === 'web' && token.trimStart().startsWith('{')
     if (isSubscription && target.kind !== 'web_push') throw invalidField('token', 'subscription')
@@ -38,52 +33,44 @@ export function createPushTokens(options: PushTokensOptions) {
 
   function upsert(device: Device): PushTokenRow {
     const { userId, sessionId, token, platform } = device
-    const tokenHash = createHash('sha256').update(token).digest('hex')
+    const tokenHash = sha256(token)
     const now = clock.now()
     const known = store.findByHash(tokenHash)
     if (known?.userId === userId) {
       const changes = { sessionId, platform, registeredAt: now }
-      store.updateRegistration(known.id, changes)
+      store.update(known.id, changes)
       return { ...known, ...changes }
     }
     store.deleteEnded(userId)
-    // The device has changed hands: the earlier user must not be told of it any more.
+    // The device has changed hands: its earlier user must not be pushed to it any more.
     if (known) store.delete(known.id)
     const row = { ...device, id: newId(), tokenHash, createdAt: now, registeredAt: now }
     store.insert(row)
-    const oldest = store.count(userId) > tokensPerUser ? store.findLeastRecent(userId) : undefined
-    if (oldest) store.delete(oldest.id)
+    store.deleteLeastRecent(userId, maxPerUser)
     return row
   }
 
   return {
     /** Registers a device, again or anew; one that belonged to somebody else moves to this user.
-     *  @throws validation_error (`token`) */
+     *  @throws validation_error (`token`): an endpoint that is none, or not of a push service */
     async register(device: Device): Promise<PushTokenRow> {
-      check(device)
+      mustBePushable(device)
       return write(() => upsert(device))
     },
 
     list: (userId: string, range: ListRange): Listing<PushTokenRow> =>
       listById(
         range,
-        (rows) => store.list(userId, rows),
-        () => store.countLive(userId),
+        (rows) => store.listLive(userId, rows),
+        () => store.listLiveIds(userId).length,
       ),
 
     /** @throws not_found (unknown, or somebody else's) */
-    async remove(userId: string, idText: string): Promise<void> {
-      const id = parseId(idText) ?? ''
-      await write(() => {
-        if (!store.findLive(userId, id)) throw new AppError('not_found')
+    remove: (userId: string, idText: string): Promise<void> =>
+      write(() => {
+        const id = parseId(idText)
+        if (id === undefined || !store.findLive(userId, id)) throw new AppError('not_found')
         store.delete(id)
-      })
-    },
-
-    /** The push service says that the device cannot be reached by it any more. */
-    drop: (id: string) => write(() => store.delete(id)),
-    find: store.findLive,
-    listIds: store.listLiveIds,
-    forget: store.deleteOfUser,
+      }),
   }
 }

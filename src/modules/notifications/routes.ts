@@ -1,31 +1,52 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { operation } from '../../http/operation.ts'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
+import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { invalidField } from '../../lib/errors.ts'
-import { notificationTypes } from '../../lib/vocabulary.ts'
+import type { Announcements } from './announcements.ts'
 import {
+  Announcement,
+  AnnouncementProgress,
+  announcementProgressView,
+  announcementView,
+  changesOf,
+  NewAnnouncement,
+  NewNotification,
+  NewPushToken,
   Notification,
+  NotifyResult,
   notificationView,
   Preferences,
   PreferencesUpdate,
+  PushToken,
   preferencesView,
+  pushTokenView,
   UnreadCount,
+  WebPushKey,
 } from './model.ts'
-import type { PreferenceChanges, Preferences as PreferenceService } from './preferences.ts'
+import type { Preferences as PreferenceService } from './preferences.ts'
+import type { PushTokens } from './push-tokens.ts'
 import type { NotificationService } from './service.ts'
 
-const tag = 'Notifications'
 const pageSize = 20
+const user = operations('Notifications', { access: 'user' })
+const anybody = operations('Notifications', { access: 'public' })
+const platform = operations('Feed', { access: 'service', scope: 'notifications' })
+const admin = operations('Administration', { access: 'admin' })
 
-type NotificationRoutesOptions = {
+type Parts = {
   notifications: NotificationService
   preferences: PreferenceService
+  pushTokens: PushTokens
+  /** What browsers subscribe with: 65 bytes in base64url. */
+  webPushKey: string
+  announcements: Announcements
 }
 
-/** A user's own notifications (spec 4.5). */
-export function notificationRoutes({ notifications, preferences }: NotificationRoutesOptions) {
+export function notificationRoutes(parts: Parts) {
+  const { notifications, preferences, pushTokens, webPushKey, announcements } = parts
   return new Elysia({ name: 'notifications' })
     .use(routeBase)
     .get(
@@ -35,88 +56,132 @@ export function notificationRoutes({ notifications, preferences }: NotificationR
         const listing = notifications.list(context.user.userId, isUnread(query), range)
         return envelope(range, listing, notificationView)
       },
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
+      user(
+        'List notifications, newest first',
+        { 200: ListOf(Notification) },
+        {
           query: {
             ...listQuery(pageSize),
             unread: Type.Boolean({ description: '`true` shows the unread ones alone.' }),
           },
-          summary: 'List notifications, newest first',
-          success: { 200: ListOf(Notification) },
-        }),
-      },
+        },
+      ),
     )
     .get(
       '/v1/notifications/unread-count',
       ({ context }) => ({ count: notifications.unreadCount(context.user.userId) }),
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
-          summary: 'Count unread notifications',
-          success: { 200: UnreadCount },
-        }),
-      },
+      user('Count unread notifications', { 200: UnreadCount }),
     )
     .put(
       '/v1/notifications/:id/read',
-      async ({ params, context }) => {
-        await notifications.markRead(context.user.userId, params.id)
-      },
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({ tag, summary: 'Mark a notification as read', success: { 204: null } }),
-      },
+      ({ params, context }) => notifications.markRead(context.user.userId, params.id),
+      user('Mark a notification as read', { 204: null }),
     )
     .put(
       '/v1/notifications/read-all',
-      async ({ context }) => {
-        await notifications.markAllRead(context.user.userId)
-      },
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
-          summary: 'Mark every notification as read',
-          success: { 204: null },
-        }),
-      },
+      ({ context }) => notifications.markAllRead(context.user.userId),
+      user('Mark every notification as read', { 204: null }),
     )
     .get(
       '/v1/notifications/preferences',
       ({ context }) => preferencesView(preferences.list(context.user.userId)),
-      {
-        access: 'user',
-        limit: 'default',
-        detail: operation({
-          tag,
-          summary: 'What one is told of, and how',
-          success: { 200: Preferences },
-        }),
-      },
+      user('Preferences by type and channel', { 200: Preferences }),
     )
     .put(
       '/v1/notifications/preferences',
-      async ({ body, context }) => {
-        const { userId } = context.user
-        return preferencesView(await preferences.update(userId, changesOf(body)))
+      async ({ body, context }) =>
+        preferencesView(await preferences.update(context.user.userId, changesOf(body))),
+      {
+        body: PreferencesUpdate,
+        ...user('Change preferences; what is not named stays', { 200: Preferences }),
+      },
+    )
+    .get(
+      '/v1/notifications/web-push-key',
+      () => ({ public_key: webPushKey }),
+      anybody('The key that a browser subscribes with', { 200: WebPushKey }),
+    )
+    .post(
+      '/v1/notifications/push-tokens',
+      async ({ body: { token, platform }, context }) => {
+        const { userId, sessionId } = context.user
+        return pushTokenView(await pushTokens.register({ userId, sessionId, token, platform }))
       },
       {
-        access: 'user',
-        limit: 'default',
-        body: PreferencesUpdate,
-        detail: operation({
-          tag,
-          summary: 'Switch types of notifications on or off; what is not named stays',
-          success: { 200: Preferences },
-        }),
+        body: NewPushToken,
+        ...user('Register a device until this session ends', { 201: PushToken }),
       },
+    )
+    .get(
+      '/v1/notifications/push-tokens',
+      ({ query, context }) => {
+        const range = listRange(query, pageSize)
+        return envelope(range, pushTokens.list(context.user.userId, range), pushTokenView)
+      },
+      user('List devices', { 200: ListOf(PushToken) }, { query: listQuery(pageSize) }),
+    )
+    .delete(
+      '/v1/notifications/push-tokens/:id',
+      ({ params, context }) => pushTokens.remove(context.user.userId, params.id),
+      user('Remove a device', { 204: null }),
+    )
+    .post(
+      '/v1/service/notifications',
+      async ({ body }) => {
+        const { user_id, user_ids, type, title, body: text, data, dedupe_key } = body
+        const ids = [...(user_ids ?? []), ...(user_id ? [user_id] : [])]
+        const event = {
+          type,
+          title: title?.trim(),
+          body: text?.trim(),
+          data: data ?? {},
+          dedupeKey: dedupe_key ?? undefined,
+        }
+        const field = user_ids ? 'user_ids' : 'user_id'
+        const { rows, ...counts } = await notifications.report(ids, event, field)
+        return { data: rows.map(notificationView), ...counts }
+      },
+      {
+        body: NewNotification,
+        ...platform(
+          'Notify one user or up to a hundred',
+          { 201: NotifyResult },
+          {
+            description:
+              'Texts that are absent are in the language of each user. `duplicates` had been made with the same `dedupe_key`; `muted` users have switched the type off.',
+          },
+        ),
+      },
+    )
+    .post(
+      '/v1/admin/notifications',
+      async ({ body, context, request, set }) => {
+        const { audience, role, user_ids, title, body: text, data, client_id } = body
+        const { announcement, replayed } = await announcements.send(context.user.userId, {
+          audience,
+          role: role ?? null,
+          userIds: user_ids ?? null,
+          title: title.trim(),
+          body: text.trim(),
+          data: data ?? {},
+          clientId: client_id ?? idempotencyKey(request.headers),
+        })
+        markReplayed(set.headers, replayed)
+        return announcementView(announcement)
+      },
+      {
+        body: NewAnnouncement,
+        ...admin(
+          'Notify everybody, everybody with a role, or single users',
+          { 201: Announcement },
+          { errors: ['conflict'], ...idempotent },
+        ),
+      },
+    )
+    .get(
+      '/v1/admin/notifications/:id',
+      ({ params }) => announcementProgressView(announcements.get(params.id)),
+      admin('Progress of a broadcast notification', { 200: AnnouncementProgress }),
     )
 }
 
@@ -124,18 +189,4 @@ function isUnread({ unread }: Record<string, unknown>): boolean {
   if (unread === undefined || unread === 'false') return false
   if (unread === 'true') return true
   throw invalidField('unread', 'one_of', 'true, false')
-}
-
-function changesOf(body: PreferencesUpdate): PreferenceChanges {
-  return Object.fromEntries(
-    notificationTypes.flatMap((type) => {
-      const { in_app, push, email } = body[type] ?? {}
-      const changes = {
-        ...(in_app !== undefined && { inApp: in_app }),
-        ...(push !== undefined && { push }),
-        ...(email !== undefined && { email }),
-      }
-      return Object.keys(changes).length > 0 ? [[type, changes]] : []
-    }),
-  )
 }

@@ -1,30 +1,24 @@
-import type { Write } from '../../db/writer.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { AppError, invalidField } from '../../lib/errors.ts'
+import type { Core } from '../../core.ts'
+import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
-import type { Hub } from '../../realtime/hub.ts'
 import { notificationsReadFrame } from './frames.ts'
-import { notificationView } from './model.ts'
 import type { NotificationEvent, Notifier, Outcome } from './notifier.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
-type NotificationServiceOptions = {
-  store: NotificationStore
-  notifier: Notifier
-  write: Write
-  hub: Hub
-  clock: Clock
-}
+type Parts = { store: NotificationStore; notifier: Notifier }
 
-/** Users in one commit: each may have many devices, of which each makes a row. */
-const part = 20
+/** Users in one commit: each may have many devices, and each device makes a row. */
+const chunk = 20
 
 export type NotificationService = ReturnType<typeof createNotificationService>
 
-/** A user's notifications (spec 4.5), and those that the rest of the platform reports (decisions 9). */
-export function createNotificationService(options: NotificationServiceOptions) {
-  const { store, notifier, write, hub, clock } = options
+/** A user's notifications, and those that the rest of the platform reports. */
+export function createNotificationService(core: Core, { store, notifier }: Parts) {
+  const { write, afterCommit, hub, clock } = core
+
+  const tellRead = (userId: string, unreadCount: number) =>
+    afterCommit(() => hub.send([userId], notificationsReadFrame(unreadCount)))
 
   return {
     /** Newest first. */
@@ -32,43 +26,38 @@ export function createNotificationService(options: NotificationServiceOptions) {
       listById(
         range,
         (rows) => store.list(userId, isUnread, rows),
-        () => (isUnread ? store.count(userId).unread : store.count(userId).total),
+        () => store.count(userId)[isUnread ? 'unread' : 'total'],
       ),
 
     unreadCount: (userId: string): number => store.count(userId).unread,
 
     /** Again changes nothing.
-     *  @throws not_found (unknown, or somebody else's). Spec 3.2. */
-    async markRead(userId: string, idText: string): Promise<void> {
-      const id = parseId(idText) ?? ''
-      const { wasUnread, unread } = await write(() => {
-        if (!store.find(userId, id)) throw new AppError('not_found')
-        const wasUnread = store.updateRead(userId, id, clock.now())
-        return { wasUnread, unread: store.count(userId).unread }
-      })
-      if (wasUnread) hub.send([userId], notificationsReadFrame(unread))
-    },
+     *  @throws not_found (unknown, or somebody else's) */
+    markRead: (userId: string, idText: string): Promise<void> =>
+      write(() => {
+        const id = parseId(idText)
+        const row = id === undefined ? undefined : store.find(userId, id)
+        if (!row) throw new AppError('not_found')
+        if (row.readAt !== null) return
+        store.updateRead(userId, row.id, clock.now())
+        tellRead(userId, store.count(userId).unread)
+      }),
 
-    async markAllRead(userId: string): Promise<void> {
-      const { unread } = await write(() => {
-        const before = store.count(userId)
+    markAllRead: (userId: string): Promise<void> =>
+      write(() => {
+        if (store.count(userId).unread === 0) return
         store.updateAllRead(userId, clock.now())
-        return before
-      })
-      if (unread > 0) hub.send([userId], notificationsReadFrame(0))
-    },
+        tellRead(userId, 0)
+      }),
 
     /** Makes a notification for each user, or gives the one that the same `dedupeKey` made.
-     *  @throws validation_error (`field`): somebody who is none */
-    async report(userIds: readonly string[], event: NotificationEvent, field: string) {
-      const ids = [...new Set(userIds.map((id) => parseId(id) ?? ''))]
-      if (!ids.every((id) => store.findPerson(id))) throw invalidField(field, 'unknown_user')
+     *  @throws validation_error (`field`) for an id that is nobody's */
+    async report(idTexts: readonly string[], event: NotificationEvent, field: string) {
+      const ids = notifier.peopleOf(idTexts, field)
       const outcomes: Outcome[] = []
-      for (let start = 0; start < ids.length; start += part) {
-        const some = ids.slice(start, start + part)
-        const made = await write(() => some.map((id) => notifier.create(id, event)))
-        made.forEach(notifier.tell)
-        outcomes.push(...made)
+      for (let start = 0; start < ids.length; start += chunk) {
+        const some = ids.slice(start, start + chunk)
+        outcomes.push(...(await write(() => some.map((id) => notifier.notify(id, event)))))
       }
       const count = (kind: Outcome['kind']) => outcomes.filter((it) => it.kind === kind).length
       return {
@@ -76,11 +65,6 @@ export function createNotificationService(options: NotificationServiceOptions) {
         duplicates: count('duplicate'),
         muted: count('muted'),
       }
-    },
-
-    /** For a person's own export. */
-    *exportNotifications(userId: string) {
-      for (const row of store.each(userId)) yield notificationView(row)
     },
   }
 }

@@ -1,102 +1,96 @@
 import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { notificationCounts, notifications, users } from '../../db/schema.ts'
+import {
+  notificationCounts,
+  notificationPreferences,
+  notifications,
+  users,
+} from '../../db/schema.ts'
+import { lazy, placeholders } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
-export type NewNotificationRow = Omit<NotificationRow, 'readAt' | 'mailedAt'>
+export type PreferenceRow = typeof notificationPreferences.$inferSelect
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>
 
 const value = sql.placeholder
-const exportPart = 200
+const exportChunk = 200
 
-/** SQL over notifications. Totals are kept by triggers. */
+/** SQL over notifications and preferences. Triggers keep the totals. What each notification needs is prepared: an
+ *  announcement makes one for everybody. */
 export function createNotificationStore(orm: Orm) {
-  const insert = orm
-    .insert(notifications)
-    .values({
-      userId: value('userId'),
-      id: value('id'),
-      type: value('type'),
-      title: value('title'),
-      body: value('body'),
-      data: value('data'),
-      dedupeKey: value('dedupeKey'),
-      createdAt: value('createdAt'),
-    })
-    .prepare()
-  const byDedupeKey = orm
-    .select()
-    .from(notifications)
-    .where(
-      and(
-        eq(notifications.userId, value('userId')),
-        eq(notifications.dedupeKey, value('dedupeKey')),
-      ),
-    )
-    .prepare()
-  const counts = orm
-    .select({ total: notificationCounts.totalCount, unread: notificationCounts.unreadCount })
-    .from(notificationCounts)
-    .where(eq(notificationCounts.userId, value('userId')))
-    .prepare()
-  const person = orm
-    .select({
-      id: users.id,
-      locale: users.locale,
-      email: users.email,
-      disabledAt: users.disabledAt,
-      deletedAt: users.deletedAt,
-    })
-    .from(users)
-    .where(eq(users.id, value('id')))
-    .prepare()
+  const insert = orm.insert(notifications).values(placeholders(notifications)).prepare()
+  const dedupeKeys = and(
+    eq(notifications.userId, value('userId')),
+    eq(notifications.dedupeKey, value('dedupeKey')),
+  )
+  const byDedupeKey = orm.select().from(notifications).where(dedupeKeys).prepare()
+  const counts = lazy(() =>
+    orm
+      .select({ total: notificationCounts.totalCount, unread: notificationCounts.unreadCount })
+      .from(notificationCounts)
+      .where(eq(notificationCounts.userId, value('userId')))
+      .prepare(),
+  )
+  const { id, locale, email, disabledAt } = users
+  const person = lazy(() =>
+    orm
+      .select({ id, locale, email, disabledAt })
+      .from(users)
+      .where(and(eq(id, value('id')), isNull(users.deletedAt)))
+      .prepare(),
+  )
+  const preference = lazy(() =>
+    orm
+      .select()
+      .from(notificationPreferences)
+      .where(
+        and(
+          eq(notificationPreferences.userId, value('userId')),
+          eq(notificationPreferences.type, value('type')),
+        ),
+      )
+      .prepare(),
+  )
+
   const own = (userId: string, id: string) =>
     and(eq(notifications.userId, userId), eq(notifications.id, id))
+  const unread = (userId: string) =>
+    and(eq(notifications.userId, userId), isNull(notifications.readAt))
+
+  /** Newest first. */
+  function list(userId: string, isUnread: boolean, { limit, offset, before }: RowRange) {
+    const which = isUnread ? unread(userId) : eq(notifications.userId, userId)
+    return orm
+      .select()
+      .from(notifications)
+      .where(and(which, before === undefined ? undefined : lt(notifications.id, before)))
+      .orderBy(desc(notifications.id))
+      .limit(limit)
+      .offset(offset)
+      .all()
+  }
 
   return {
-    /** @returns undefined for somebody who is gone, too */
-    findPerson(id: string) {
-      const found = person.get({ id })
-      return found?.deletedAt === null ? found : undefined
-    },
-    insert(row: NewNotificationRow): NotificationRow {
+    /** Undefined for somebody who is gone, too. */
+    findPerson: (id: string) => person().get({ id }),
+    insert(row: NotificationRow) {
       insert.run(row)
-      return { ...row, readAt: null, mailedAt: null }
     },
     find: (userId: string, id: string): NotificationRow | undefined =>
       orm.select().from(notifications).where(own(userId, id)).get(),
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>
       byDedupeKey.get({ userId, dedupeKey }),
     /** How many a user has, and how many of them are unread. */
-    count: (userId: string) => counts.get({ userId }) ?? { total: 0, unread: 0 },
-    /** Newest first. */
-    list(userId: string, isUnread: boolean, { limit, offset, before }: RowRange) {
-      return orm
-        .select()
-        .from(notifications)
-        .where(
-          and(
-            eq(notifications.userId, userId),
-            isUnread ? isNull(notifications.readAt) : undefined,
-            before === undefined ? undefined : lt(notifications.id, before),
-          ),
-        )
-        .orderBy(desc(notifications.id))
-        .limit(limit)
-        .offset(offset)
-        .all()
-    },
-    /** @returns whether it was unread */
-    updateRead(userId: string, id: string, readAt: number): boolean {
-      const unread = and(own(userId, id), isNull(notifications.readAt))
-      return orm.update(notifications).set({ readAt }).where(unread).returning().all().length > 0
+    count: (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 },
+    list,
+    updateRead(userId: string, id: string, readAt: number) {
+      orm.update(notifications).set({ readAt }).where(own(userId, id)).run()
     },
     updateAllRead(userId: string, readAt: number) {
-      const unread = and(eq(notifications.userId, userId), isNull(notifications.readAt))
-      orm.update(notifications).set({ readAt }).where(unread).run()
+      orm.update(notifications).set({ readAt }).where(unread(userId)).run()
     },
     /** Unread ones of some types that no mail has told of, oldest first. */
     listUnmailed: (
@@ -108,12 +102,7 @@ export function createNotificationStore(orm: Orm) {
         .select()
         .from(notifications)
         .where(
-          and(
-            eq(notifications.userId, userId),
-            isNull(notifications.readAt),
-            isNull(notifications.mailedAt),
-            inArray(notifications.type, [...types]),
-          ),
+          and(unread(userId), isNull(notifications.mailedAt), inArray(notifications.type, types)),
         )
         .orderBy(asc(notifications.id))
         .limit(limit)
@@ -122,20 +111,38 @@ export function createNotificationStore(orm: Orm) {
       orm.update(notifications).set({ mailedAt }).where(own(userId, id)).run()
     },
     deleteOldest(userId: string, count: number) {
-      orm.run(sql`DELETE FROM ${notifications} WHERE ${notifications.userId} = ${userId} AND ${notifications.id} IN (
-        SELECT id FROM ${notifications} WHERE user_id = ${userId} ORDER BY id LIMIT ${count})`)
+      const oldest = orm
+        .select({ id: notifications.id })
+        .from(notifications)
+        .where(eq(notifications.userId, userId))
+        .orderBy(asc(notifications.id))
+        .limit(count)
+      const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
+      orm.delete(notifications).where(which).run()
     },
+    /** Every notification of a user, newest first, read in small chunks. */
+    *each(userId: string): Generator<NotificationRow> {
+      let chunk: NotificationRow[] = []
+      do {
+        const before = chunk.at(-1)?.id
+        chunk = list(userId, false, { limit: exportChunk, offset: 0, before })
+        yield* chunk
+      } while (chunk.length === exportChunk)
+    },
+    findPreference: (userId: string, type: NotificationType): PreferenceRow | undefined =>
+      preference().get({ userId, type }),
+    upsertPreference(row: PreferenceRow) {
+      const { userId, type } = notificationPreferences
+      orm
+        .insert(notificationPreferences)
+        .values(row)
+        .onConflictDoUpdate({ target: [userId, type], set: row })
+        .run()
+    },
+    /** Everything of a user. */
     deleteOfUser(userId: string) {
       orm.delete(notifications).where(eq(notifications.userId, userId)).run()
-    },
-    /** Every notification of a user, newest first, read in small parts. */
-    *each(userId: string): Iterable<NotificationRow> {
-      let part: NotificationRow[] = []
-      do {
-        const before = part.at(-1)?.id
-        part = this.list(userId, false, { limit: exportPart, offset: 0, before })
-        yield* part
-      } while (part.length === exportPart)
+      orm.delete(notificationPreferences).where(eq(notificationPreferences.userId, userId)).run()
     },
   }
 }

@@ -1,18 +1,15 @@
-import type { Write } from '../../db/writer.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Core } from '../../core.ts'
 import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { textProblem } from '../../lib/text.ts'
 import type { CallState } from '../../lib/vocabulary.ts'
-import type { CallRow, CallStore } from './call-store.ts'
+import type { CallRow, FeedStore } from './store.ts'
 
-/** What the platform tells about a call. */
-export type CallReport = { state: CallState; hostId: string; guestId: string }
+type Parties = { hostId: string; guestId: string }
+/** What the platform reports about a call. */
+export type CallReport = Parties & { state: CallState }
 
-export type Calls = ReturnType<typeof createCalls>
-
-/** Notes, inside a `write`, that a user is to hear of something.
- *  @returns what to call after the commit */
+/** Notifies a user, inside a `write`. */
 export type Notify = (
   userId: string,
   event: {
@@ -20,9 +17,11 @@ export type Notify = (
     data: Record<string, string>
     dedupeKey: string
   },
-) => () => void
+) => void
 
-const notificationOf: Partial<Record<CallState, 'call_incoming' | 'call_missed'>> = {
+export type Calls = ReturnType<typeof createCalls>
+
+const notificationTypes: Partial<Record<CallState, 'call_incoming' | 'call_missed'>> = {
   ringing: 'call_incoming',
   missed: 'call_missed',
 }
@@ -30,71 +29,67 @@ const notificationOf: Partial<Record<CallState, 'call_incoming' | 'call_missed'>
 const lapseMilliseconds = 4 * 3_600_000
 const idRule = { min: 1, max: 128, noControlCharacters: true }
 
-/** Which state may follow which: a call only moves on, and what comes late or again changes nothing. */
+/** A call only moves to a higher rank: late and repeated reports change nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
 
-/** Calls of the platform, as far as the right to chat depends on them (decisions 5 and 9). */
-export function createCalls({
-  store,
-  write,
-  clock,
-  notify,
-}: {
-  store: CallStore
-  write: Write
-  clock: Clock
-  notify: Notify
-}) {
-  function partiesOf({ hostId: hostText, guestId: guestText }: CallReport) {
-    const [hostId, guestId] = [knownUser(hostText), knownUser(guestText)]
+type Parts = { store: FeedStore; notify: Notify }
+
+/** Calls of the platform, as far as the right to chat depends on them. */
+export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
+  function partiesOf(report: CallReport): Parties {
+    const [hostId, guestId] = [presentUser(report.hostId), presentUser(report.guestId)]
     const details: FieldProblems = {
       ...(hostId === undefined && { host_id: problem('unknown_user') }),
       ...(guestId === undefined && { guest_id: problem('unknown_user') }),
       ...(hostId !== undefined && hostId === guestId && { guest_id: problem('oneself') }),
     }
-    if (hostId === undefined || guestId === undefined || Object.keys(details).length > 0) {
+    if (hostId === undefined || guestId === undefined || hostId === guestId) {
       throw new AppError('validation_error', { details })
     }
     return { hostId, guestId }
   }
 
-  function knownUser(idText: string): string | undefined {
+  function presentUser(idText: string): string | undefined {
     const id = parseId(idText)
-    return id !== undefined && store.hasUser(id) ? id : undefined
+    return id !== undefined && store.isPresent(id) ? id : undefined
   }
 
-  function tellHost({ id, hostId, guestId, state }: CallRow) {
-    const type = notificationOf[state]
+  function notifyHost({ id, hostId, guestId, state }: CallRow) {
+    const type = notificationTypes[state]
     const data = { call_session_id: id, guest_id: guestId }
-    return type && notify(hostId, { type, data, dedupeKey: `${type}:${id}` })
+    if (type) notify(hostId, { type, data, dedupeKey: `${type}:${id}` })
+  }
+
+  function advance(id: string, { hostId, guestId }: Parties, state: CallState): CallRow {
+    const before = store.findCall(id)
+    if (before && (before.hostId !== hostId || before.guestId !== guestId)) {
+      throw new AppError('conflict')
+    }
+    if (before && !mayFollow(before.state, state)) return before
+    const now = clock.now()
+    const activeAt = state === 'active' ? now : (before?.activeAt ?? null)
+    const call = { id, hostId, guestId, state, activeAt, updatedAt: now }
+    store.upsertCall(call)
+    notifyHost(call)
+    return call
   }
 
   return {
-    /** Takes a report of a call's state, and tells the host of one that rings or was missed; a report that is out of order or repeated changes nothing.
+    /** Takes a report of a call's state and notifies the host of one that rings or was missed.
      *  @returns the call as it stands
-     *  @throws not_found (no such id can be) · validation_error (unknown users) · conflict (other users than before) */
+     *  @throws not_found (no possible call id) · validation_error (unknown users) · conflict (other users than before) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report)
-      const { state } = report
-      const { call, tell } = await write(() => {
-        const before = store.find(id)
-        if (before && !isSamePair(before, parties)) throw new AppError('conflict')
-        if (before && !isNext(before.state, state)) return { call: before, tell: undefined }
-        const now = clock.now()
-        const activeAt = state === 'active' ? now : (before?.activeAt ?? null)
-        const call = { id, ...parties, state, activeAt, updatedAt: now }
-        store.upsert(call)
-        return { call, tell: tellHost(call) }
-      })
-      tell?.()
-      return call
+      return write(() => advance(id, parties, report.state))
     },
 
     /** Whether two users are in a call that has not lapsed, whoever of them is the host. */
     areInCall(userId: string, otherId: string): boolean {
       const since = clock.now() - lapseMilliseconds
-      return store.hasActive(userId, otherId, since) || store.hasActive(otherId, userId, since)
+      return (
+        store.hasActiveCall(userId, otherId, since) || store.hasActiveCall(otherId, userId, since)
+      )
     },
   }
 }
@@ -104,13 +99,7 @@ function isCallId(id: string | null): boolean {
   return id !== null && !textProblem(id, idRule)
 }
 
-// Nobody missed a call in which they were.
-function isNext(before: CallState, after: CallState) {
+// A participant of the call gets no `call_missed`.
+function mayFollow(before: CallState, after: CallState) {
   return rank[after] > rank[before] && !(before === 'active' && after === 'missed')
-}
-
-type Parties = { hostId: string; guestId: string }
-
-function isSamePair(a: Parties, b: Parties) {
-  return a.hostId === b.hostId && a.guestId === b.guestId
 }

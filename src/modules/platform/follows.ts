@@ -1,99 +1,78 @@
-import type { Write } from '../../db/writer.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { Notify } from './calls.ts'
-import type { FollowStore } from './follow-store.ts'
+import type { FeedStore } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
 
-/** What became of a bulk import: how many follow now, did already, or are nobody. */
-export type ImportResult = { added: number; already: number; unknown: number }
+/** Followers in one commit of an import: a few milliseconds of the loop. */
+const chunk = 100
 
-/** Rows in one transaction: a few milliseconds of the loop. */
-const part = 100
+type Parts = { store: FeedStore; notify: Notify }
 
-/** Who follows whom, as the platform tells it (decisions 9). */
-export function createFollows({
-  store,
-  write,
-  clock,
-  notify,
-}: {
-  store: FollowStore
-  write: Write
-  clock: Clock
-  notify: Notify
-}) {
-  const isPresent = (id: string | undefined): id is string =>
-    id !== undefined && store.findUser(id)?.deletedAt === null
-
-  /** @throws not_found */
-  function present(idText: string): string {
+/** Who follows whom, as the platform reports it. */
+export function createFollows({ write, clock }: Core, { store, notify }: Parts) {
+  /** @throws not_found: nobody has the id, or they are gone */
+  function presentUser(idText: string): string {
     const id = parseId(idText)
-    if (!isPresent(id)) throw new AppError('not_found')
+    if (id === undefined || !store.isPresent(id)) throw new AppError('not_found')
     return id
   }
 
-  /** @throws not_found: never heard of; somebody who is gone can still be unfollowed */
-  function known(idText: string): string {
+  /** @throws not_found: nobody ever had the id. Somebody who is gone can still be unfollowed. */
+  function knownUser(idText: string): string {
     const id = parseId(idText)
     if (id === undefined || !store.findUser(id)) throw new AppError('not_found')
     return id
   }
 
-  function add(hostId: string, idText: string, result: ImportResult) {
-    const followerId = parseId(idText)
-    if (!isPresent(followerId) || followerId === hostId) result.unknown++
-    else if (store.insert(hostId, followerId, clock.now())) result.added++
-    else result.already++
+  function importOne(hostId: string, idText: string): 'added' | 'already' | 'unknown' {
+    const id = parseId(idText)
+    if (id === undefined || id === hostId || !store.isPresent(id)) return 'unknown'
+    return store.insertFollow(hostId, id, clock.now()) ? 'added' : 'already'
   }
 
-  // Who leaves and comes back is the same event.
-  function tellHost(hostId: string, followerId: string) {
+  // A follower who leaves and comes back is not announced again.
+  function notifyHost(hostId: string, followerId: string) {
     const follower_name = store.findUser(followerId)?.displayName ?? ''
     const data = { follower_id: followerId, follower_name }
-    return notify(hostId, { type: 'follow_new', data, dedupeKey: `follow_new:${followerId}` })
+    notify(hostId, { type: 'follow_new', data, dedupeKey: `follow_new:${followerId}` })
   }
 
   return {
-    /** Tells the host of a new follower; again changes nothing.
+    /** Notifies the host of a new follower; repeating it changes nothing.
      *  @throws not_found · validation_error (oneself) */
-    async follow(hostText: string, followerText: string): Promise<void> {
-      const tell = await write(() => {
-        const [hostId, followerId] = [present(hostText), present(followerText)]
+    follow: (hostText: string, followerText: string): Promise<void> =>
+      write(() => {
+        const [hostId, followerId] = [presentUser(hostText), presentUser(followerText)]
         if (hostId === followerId) throw invalidField('follower_id', 'oneself')
-        const isNew = store.insert(hostId, followerId, clock.now())
-        return isNew ? tellHost(hostId, followerId) : undefined
-      })
-      tell?.()
-    },
+        if (store.insertFollow(hostId, followerId, clock.now())) notifyHost(hostId, followerId)
+      }),
 
-    /** Again changes nothing.
+    /** Repeating it changes nothing.
      *  @throws not_found */
     async unfollow(hostText: string, followerText: string): Promise<void> {
-      const [hostId, followerId] = [known(hostText), known(followerText)]
-      await write(() => store.delete(hostId, followerId))
+      const [hostId, followerId] = [knownUser(hostText), knownUser(followerText)]
+      await write(() => store.deleteFollow(hostId, followerId))
     },
 
-    /** Adds many followers, in small parts; again adds nobody.
+    /** Adds many followers, in small chunks.
+     *  @returns how many are new, followed before, or are no users
      *  @throws not_found (the host) */
-    async importFollowers(hostText: string, followerIds: readonly string[]): Promise<ImportResult> {
-      const hostId = present(hostText)
-      const result = { added: 0, already: 0, unknown: 0 }
-      for (let start = 0; start < followerIds.length; start += part) {
-        const ids = followerIds.slice(start, start + part)
-        await write(() => {
-          present(hostId)
-          for (const id of ids) add(hostId, id, result)
+    async importFollowers(hostText: string, followerIds: readonly string[]) {
+      const hostId = presentUser(hostText)
+      const outcomes: Array<ReturnType<typeof importOne>> = []
+      for (let start = 0; start < followerIds.length; start += chunk) {
+        const part = followerIds.slice(start, start + chunk)
+        const ofPart = await write(() => {
+          presentUser(hostId)
+          return part.map((id) => importOne(hostId, id))
         })
+        outcomes.push(...ofPart)
       }
-      return result
+      const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length
+      return { added: count('added'), already: count('already'), unknown: count('unknown') }
     },
-
-    countFollowers: store.count,
-    listFollowers: store.listAfter,
-    /** The user is gone: inside the `write` that removes them. */
-    forget: store.deleteOfFollower,
   }
 }

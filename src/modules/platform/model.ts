@@ -1,12 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
+import type { AuditRow } from '../../db/audit-trail.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { Id, Text } from '../../lib/fields.ts'
+import { Id, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
 import { callStates, serviceScopes } from '../../lib/vocabulary.ts'
-import type { CallRow } from './call-store.ts'
-import type { ServiceKeyRow } from './service-key-store.ts'
+import type { CallRow, ServiceKeyRow } from './store.ts'
 
-const Timestamp = Type.String({ format: 'date-time' })
-const NullableTimestamp = Type.Union([Timestamp, Type.Null()])
 const open = { additionalProperties: true } as const
 
 export const serviceKeyNameRule = {
@@ -16,15 +14,14 @@ export const serviceKeyNameRule = {
   notBlank: true,
   noControlCharacters: true,
 }
-const OneOfScopes = Type.Union(serviceScopes.map((scope) => Type.Literal(scope)))
 
 export const NewServiceKey = Type.Object(
   {
     name: Text(serviceKeyNameRule),
     scopes: Type.Optional(
-      Type.Array(OneOfScopes, {
+      Type.Array(OneOf(serviceScopes), {
         minItems: 1,
-        description: 'What it may do; when it is absent everything.',
+        description: 'What the key may be used for; everything when absent.',
       }),
     ),
   },
@@ -35,10 +32,10 @@ export const ServiceKey = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
-    scopes: Type.Array(OneOfScopes),
+    scopes: Type.Array(OneOf(serviceScopes)),
     created_at: Timestamp,
-    last_used_at: NullableTimestamp,
-    revoked_at: NullableTimestamp,
+    last_used_at: Nullable(Timestamp),
+    revoked_at: Nullable(Timestamp),
   },
   { title: 'ServiceKey' },
 )
@@ -46,7 +43,7 @@ export const ServiceKey = Type.Object(
 export const CreatedServiceKey = Type.Object(
   {
     ...ServiceKey.properties,
-    key: Type.String({ description: 'The key itself: shown once and nowhere else.' }),
+    key: Type.String({ description: 'The key itself, shown this once.' }),
   },
   { title: 'CreatedServiceKey' },
 )
@@ -61,17 +58,15 @@ export const ImportCounts = Type.Object(
   { title: 'ImportCounts' },
 )
 
-const OneOfCallStates = Type.Union(callStates.map((state) => Type.Literal(state)))
-
 export const CallUpdate = Type.Object(
-  { state: OneOfCallStates, host_id: Id(), guest_id: Id() },
+  { state: OneOf(callStates), host_id: Id(), guest_id: Id() },
   { title: 'CallUpdate', ...open },
 )
 
 export const Call = Type.Object(
   {
     call_session_id: Type.String(),
-    state: OneOfCallStates,
+    state: OneOf(callStates),
     host_id: Type.String(),
     guest_id: Type.String(),
     updated_at: Timestamp,
@@ -79,15 +74,30 @@ export const Call = Type.Object(
   { title: 'Call' },
 )
 
+const NullableText = Nullable(Type.String())
+const Party = Type.Object({ type: NullableText, id: NullableText })
+
+export const AuditEntry = Type.Object(
+  {
+    id: Type.String(),
+    at: Timestamp,
+    action: Type.String(),
+    actor: Party,
+    target: Party,
+    ip: NullableText,
+    details: Nullable(Type.Record(Type.String(), Type.String())),
+  },
+  { title: 'AuditEntry' },
+)
+
 export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
-  const nullableTime = (time: number | null) => (time === null ? null : isoTime(time))
   return {
     id: row.id,
     name: row.name,
     scopes: [...row.scopes],
     created_at: isoTime(row.createdAt),
-    last_used_at: nullableTime(row.lastUsedAt),
-    revoked_at: nullableTime(row.revokedAt),
+    last_used_at: row.lastUsedAt === null ? null : isoTime(row.lastUsedAt),
+    revoked_at: row.revokedAt === null ? null : isoTime(row.revokedAt),
   }
 }
 
@@ -98,5 +108,17 @@ export function callView(row: CallRow): Static<typeof Call> {
     host_id: row.hostId,
     guest_id: row.guestId,
     updated_at: isoTime(row.updatedAt),
+  }
+}
+
+export function auditEntryView(row: AuditRow): Static<typeof AuditEntry> {
+  return {
+    id: row.id,
+    at: isoTime(row.at),
+    action: row.action,
+    actor: { type: row.actorType, id: row.actorId },
+    target: { type: row.targetType, id: row.targetId },
+    ip: row.ip,
+    details: row.details === null ? null : JSON.parse(row.details),
   }
 }

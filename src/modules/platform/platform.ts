@@ -1,29 +1,24 @@
 import type { Core, Module } from '../../core.ts'
-import { createCallStore } from './call-store.ts'
 import { createCalls, type Notify } from './calls.ts'
-import { feedRoutes } from './feed-routes.ts'
-import { createFollowStore } from './follow-store.ts'
 import { createFollows } from './follows.ts'
 import { platformRoutes } from './routes.ts'
-import { serviceKeyRoutes } from './service-key-routes.ts'
-import { createServiceKeyStore } from './service-key-store.ts'
 import { createServiceKeys } from './service-keys.ts'
+import { createFeedStore } from './store.ts'
 
+/** What the rest of the platform reports and calls us with, and what admins see of it. */
 export function createPlatform(core: Core, { notify }: { notify: Notify }) {
-  const { orm } = core
-  const options = { ...core, notify }
-  const serviceKeys = createServiceKeys({ ...options, store: createServiceKeyStore(orm) })
-  const follows = createFollows({ ...options, store: createFollowStore(orm) })
-  const calls = createCalls({ ...options, store: createCallStore(orm) })
+  const store = createFeedStore(core.orm)
+  const serviceKeys = createServiceKeys(core)
+  const follows = createFollows(core, { store, notify })
+  const calls = createCalls(core, { store, notify })
+
   return {
-    routes: platformRoutes(core)
-      .use(serviceKeyRoutes({ serviceKeys }))
-      .use(feedRoutes({ follows, calls })),
-    forget: follows.forget,
+    routes: platformRoutes({ audit: core.audit, serviceKeys, follows, calls }),
+    forget: store.deleteFollowsBy,
     onForeignCommit: serviceKeys.reload,
     findServiceKey: serviceKeys.find,
-    loadServiceKey: (key: string) => serviceKeys.findFresh(key),
+    loadServiceKey: serviceKeys.load,
     areInCall: calls.areInCall,
-    followers: { count: follows.countFollowers, listAfter: follows.listFollowers },
+    followers: { count: store.countFollowers, listAfter: store.listFollowers },
   } satisfies Module & Record<string, unknown>
 }

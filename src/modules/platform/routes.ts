@@ -1,58 +1,117 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { AuditRow, AuditTrail } from '../../db/audit-trail.ts'
-import { operation } from '../../http/operation.ts'
+import type { AuditTrail } from '../../db/audit-trail.ts'
+import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { isoTime } from '../../lib/clock.ts'
 import { listById } from '../../lib/list-range.ts'
+import type { Calls } from './calls.ts'
+import type { Follows } from './follows.ts'
+import {
+  AuditEntry,
+  auditEntryView,
+  Call,
+  CallUpdate,
+  CreatedServiceKey,
+  callView,
+  FollowerImport,
+  ImportCounts,
+  NewServiceKey,
+  ServiceKey,
+  serviceKeyView,
+} from './model.ts'
+import type { ServiceKeys } from './service-keys.ts'
 
-const pageSize = 50
-const nullableText = Type.Union([Type.String(), Type.Null()])
-const Party = Type.Object({ type: nullableText, id: nullableText })
+const auditPageSize = 50
+const keyPageSize = 20
+const admin = operations('Administration', { access: 'admin' })
+const followFeed = operations('Feed', { access: 'service', scope: 'follows' })
+const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 
-const AuditEntry = Type.Object(
-  {
-    id: Type.String(),
-    at: Type.String({ format: 'date-time' }),
-    action: Type.String(),
-    actor: Party,
-    target: Party,
-    ip: nullableText,
-    details: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
-  },
-  { title: 'AuditEntry' },
-)
+type Parts = { audit: AuditTrail; serviceKeys: ServiceKeys; follows: Follows; calls: Calls }
 
-/** What admins see of the platform as a whole. */
-export function platformRoutes({ audit }: { audit: Pick<AuditTrail, 'list' | 'count'> }) {
-  return new Elysia({ name: 'platform' }).use(routeBase).get(
-    '/v1/admin/audit-log',
-    ({ query }) => {
-      const range = listRange(query, pageSize)
-      return envelope(range, listById(range, audit.list, audit.count), auditEntryView)
-    },
-    {
-      access: 'admin',
-      limit: 'default',
-      detail: operation({
-        tag: 'Administration',
-        query: listQuery(pageSize),
-        summary: 'Who did what, newest first',
-        success: { 200: ListOf(AuditEntry) },
-      }),
-    },
-  )
-}
-
-function auditEntryView(row: AuditRow) {
-  return {
-    id: row.id,
-    at: isoTime(row.at),
-    action: row.action,
-    actor: { type: row.actorType, id: row.actorId },
-    target: { type: row.targetType, id: row.targetId },
-    ip: row.ip,
-    details: row.details === null ? null : JSON.parse(row.details),
-  }
+/** For admins the audit log and the service keys; for other services what they report about follows and calls. */
+export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
+  return new Elysia({ name: 'platform' })
+    .use(routeBase)
+    .get(
+      '/v1/admin/audit-log',
+      ({ query }) => {
+        const range = listRange(query, auditPageSize)
+        return envelope(range, listById(range, audit.list, audit.count), auditEntryView)
+      },
+      admin(
+        'Who did what, newest first',
+        { 200: ListOf(AuditEntry) },
+        { query: listQuery(auditPageSize) },
+      ),
+    )
+    .get(
+      '/v1/admin/service-keys',
+      ({ query }) => {
+        const range = listRange(query, keyPageSize)
+        return envelope(range, serviceKeys.list(range), serviceKeyView)
+      },
+      admin(
+        'List service keys, revoked ones too, newest first',
+        { 200: ListOf(ServiceKey) },
+        { query: listQuery(keyPageSize) },
+      ),
+    )
+    .post(
+      '/v1/admin/service-keys',
+      async ({ body, context }) => {
+        const name = body.name.trim()
+        const made = await serviceKeys.create({ ...body, name }, context.by)
+        return { ...serviceKeyView(made.row), key: made.key }
+      },
+      {
+        body: NewServiceKey,
+        ...admin('Make a service key, which is shown this once', { 201: CreatedServiceKey }),
+      },
+    )
+    .delete(
+      '/v1/admin/service-keys/:id',
+      ({ params, context }) => serviceKeys.revoke(params.id, context.by),
+      admin('Revoke a service key', { 204: null }),
+    )
+    .put(
+      '/v1/service/follows/:host_id/:follower_id',
+      ({ params }) => follows.follow(params.host_id, params.follower_id),
+      followFeed('Somebody follows a host', { 204: null }),
+    )
+    .delete(
+      '/v1/service/follows/:host_id/:follower_id',
+      ({ params }) => follows.unfollow(params.host_id, params.follower_id),
+      followFeed('Somebody unfollows a host', { 204: null }),
+    )
+    .put(
+      '/v1/service/follows/:host_id',
+      ({ params, body }) => follows.importFollowers(params.host_id, body.follower_ids),
+      {
+        body: FollowerImport,
+        ...followFeed(
+          'Import followers of a host, up to 1,000 at once',
+          { 200: ImportCounts },
+          { description: 'Adds followers and removes none. Ids of no user count as unknown.' },
+        ),
+      },
+    )
+    .put(
+      '/v1/service/calls/:call_session_id',
+      async ({ params, body }) => {
+        const { state, host_id: hostId, guest_id: guestId } = body
+        return callView(await calls.report(params.call_session_id, { state, hostId, guestId }))
+      },
+      {
+        body: CallUpdate,
+        ...callFeed(
+          'Report the state of a call',
+          { 200: Call },
+          {
+            description: 'A call only moves on: late and repeated reports change nothing.',
+            errors: ['conflict'],
+          },
+        ),
+      },
+    )
 }

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -49,8 +48,8 @@ export type DeskService = ReturnType<typeof createDeskService>
 /** Choice: nobody turns pages further; counting more would cost more the more tickets there are. */
 const maxCounted = 200
 
-const queuePosition = TypeCompiler.Compile(Type.Tuple([Type.Integer(), Type.Integer()]))
-const searchPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer()]))
+const queuePosition = Type.Tuple([Type.Integer(), Type.Integer()])
+const searchPosition = Type.Tuple([Type.Integer()])
 
 /** What admins do with the tickets of everybody. */
 export function createDeskService(core: Core, parts: Parts) {

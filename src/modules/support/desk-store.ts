@@ -2,6 +2,7 @@ import { asc, eq, getTableColumns, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketNotes, tickets, users } from '../../db/schema.ts'
+import { lazy } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
 
@@ -45,16 +46,24 @@ export function createDeskStore(orm: Orm) {
       .from(tickets)
       .innerJoin(users, eq(id, tickets.userId))
       .leftJoin(assignee, eq(assignee.id, tickets.assigneeId))
-  const byId = selectItems()
-    .where(eq(tickets.id, value('id')))
-    .prepare()
-  const byNumber = selectItems()
-    .where(sql`${tickets.n} IN (SELECT value FROM json_each(${value('ns')}))`)
-    .prepare()
+  const byId = lazy(() =>
+    selectItems()
+      .where(eq(tickets.id, value('id')))
+      .prepare(),
+  )
+  const byNumber = lazy(() =>
+    selectItems()
+      .where(sql`${tickets.n} IN (SELECT value FROM json_each(${value('ns')}))`)
+      .prepare(),
+  )
 
   /** Tickets by their numbers, in the same order. */
   function listByNumber(ns: readonly number[]) {
-    const items = new Map(byNumber.all({ ns: JSON.stringify(ns) }).map((item) => [item.n, item]))
+    const items = new Map(
+      byNumber()
+        .all({ ns: JSON.stringify(ns) })
+        .map((item) => [item.n, item]),
+    )
     return ns.flatMap((n) => items.get(n) ?? [])
   }
 
@@ -66,10 +75,10 @@ export function createDeskStore(orm: Orm) {
   }
 
   return {
-    find: (ticketId: string) => byId.get({ id: ticketId }),
+    find: (ticketId: string) => byId().get({ id: ticketId }),
     /** A ticket that is known to be there. */
     get(ticketId: string) {
-      const found = byId.get({ id: ticketId })
+      const found = byId().get({ id: ticketId })
       if (!found) throw new Error(`there is no ticket ${ticketId}`)
       return found
     },

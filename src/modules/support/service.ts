@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Core } from '../../core.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -19,7 +18,7 @@ type Parts = { store: TicketStore; changes: TicketChangesMaker }
 export type TicketService = ReturnType<typeof createTicketService>
 
 const day = 86_400_000
-const ownPosition = TypeCompiler.Compile(Type.Tuple([Type.Integer({ minimum: 1 })]))
+const ownPosition = Type.Tuple([Type.Integer({ minimum: 1 })])
 
 /** What people do with their own tickets. */
 export function createTicketService(core: Core, { store, changes }: Parts) {

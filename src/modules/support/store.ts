@@ -1,7 +1,7 @@
-import { and, asc, desc, eq, gt, isNotNull, isNull, lte, max, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, isNull, lte, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.ts'
-import { placeholders } from '../../db/statements.ts'
+import { lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
 export type TicketMessageRow = typeof ticketMessages.$inferSelect
@@ -22,41 +22,38 @@ const exportChunk = 50
 
 /** SQL over tickets, their messages and their history. Nothing here reads a note. */
 export function createTicketStore(orm: Orm) {
-  const byId = orm
-    .select()
-    .from(tickets)
-    .where(eq(tickets.id, value('id')))
-    .prepare()
-  const newestOfUser = orm
-    .select({ seq: max(tickets.userSeq) })
-    .from(tickets)
-    .where(eq(tickets.userId, value('userId')))
-    .prepare()
-  const ofUser = orm
-    .select()
-    .from(tickets)
-    .where(
-      and(
-        eq(tickets.userId, value('userId')),
-        gt(tickets.userSeq, value('after')),
-        lte(tickets.userSeq, value('until')),
-      ),
-    )
-    .orderBy(desc(tickets.userSeq))
-    .prepare()
-  const messagesOf = orm
-    .select()
-    .from(ticketMessages)
-    .where(eq(ticketMessages.ticketId, value('ticketId')))
-    .orderBy(asc(ticketMessages.seq))
-    .prepare()
-  const insertMessage = orm.insert(ticketMessages).values(placeholders(ticketMessages)).prepare()
-  const insertHistory = orm.insert(ticketHistory).values(placeholders(ticketHistory)).prepare()
+  const sqlite = orm.$client
+  const columns = selectList(tickets)
+  const byId = lazy(() =>
+    sqlite.prepare<TicketRow, [string]>(`SELECT ${columns} FROM tickets WHERE id = ?`),
+  )
+  const newestOfUser = lazy(() =>
+    sqlite.prepare<{ seq: number | null }, [string]>(
+      'SELECT max(user_seq) AS seq FROM tickets WHERE user_id = ?',
+    ),
+  )
+  const ofUser = lazy(() =>
+    sqlite.prepare<TicketRow, [string, number, number]>(
+      `SELECT ${columns} FROM tickets WHERE user_id = ? AND user_seq > ? AND user_seq <= ? ORDER BY user_seq DESC`,
+    ),
+  )
+  const messagesOf = lazy(() =>
+    orm
+      .select()
+      .from(ticketMessages)
+      .where(eq(ticketMessages.ticketId, value('ticketId')))
+      .orderBy(asc(ticketMessages.seq))
+      .prepare(),
+  )
+  const insertMessage = lazy(() =>
+    orm.insert(ticketMessages).values(placeholders(ticketMessages)).prepare(),
+  )
+  const insertHistory = lazy(() => prepareInsert(sqlite, ticketHistory))
 
-  const countOfUser = (userId: string): number => newestOfUser.get({ userId })?.seq ?? 0
+  const countOfUser = (userId: string): number => newestOfUser().get(userId)?.seq ?? 0
 
   return {
-    find: (id: string): TicketRow | undefined => byId.get({ id }),
+    find: (id: string): TicketRow | undefined => byId().get(id) ?? undefined,
     /** Makes a ticket without messages, open, whose owner waits. */
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
@@ -81,22 +78,22 @@ export function createTicketStore(orm: Orm) {
     countOfUser,
     /** A person's tickets with `after` < userSeq ≤ `until`, newest first. */
     listOfUser: (userId: string, after: number, until: number): TicketRow[] =>
-      ofUser.all({ userId, after, until }),
+      ofUser().all(userId, after, until),
     /** Every ticket of a person, oldest first, read in small chunks. */
     *eachOfUser(userId: string): Generator<TicketRow> {
       let chunk: TicketRow[] = []
       let after = 0
       do {
-        chunk = ofUser.all({ userId, after, until: after + exportChunk })
+        chunk = ofUser().all(userId, after, after + exportChunk)
         yield* chunk.reverse()
         after += exportChunk
       } while (chunk.length === exportChunk)
     },
     insertMessage(row: TicketMessageRow): void {
-      insertMessage.run(row)
+      insertMessage().run(row)
     },
     /** Oldest first. */
-    listMessages: (ticketId: string): TicketMessageRow[] => messagesOf.all({ ticketId }),
+    listMessages: (ticketId: string): TicketMessageRow[] => messagesOf().all({ ticketId }),
     /** The message at a place: 1 opened the ticket. */
     findMessageAt(ticketId: string, seq: number): TicketMessageRow | undefined {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
@@ -111,7 +108,7 @@ export function createTicketStore(orm: Orm) {
       return orm.select().from(ticketMessages).where(own).get()
     },
     insertHistory(row: HistoryRow): void {
-      insertHistory.run(row)
+      insertHistory()(row)
     },
     /** The first change of a ticket's priority. */
     findFirstPriorityChange(ticketId: string): HistoryRow | undefined {

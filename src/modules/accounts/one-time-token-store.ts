@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto'
+import { and, eq, gt, sql } from 'drizzle-orm'
+import type { Core } from '../../core.ts'
+import { oneTimeTokens } from '../../db/schema.ts'
+import { invalidField } from '../../lib/errors.ts'
+import { sha256 } from '../../lib/hash.ts'
+import type { TokenPurpose } from '../../lib/vocabulary.ts'
+
+const lifetimeMilliseconds: Record<TokenPurpose, number> = {
+  verify_email: 24 * 3_600_000,
+  reset_password: 30 * 60_000,
+  set_up: 30 * 60_000,
+}
+
+/** Links that work once: 256 random bits, of which only the hash is kept. What changes something is called inside a
+ *  `write`. */
+export function createOneTimeTokens({ orm, clock }: Core) {
+  const live = (purpose: TokenPurpose, token: string) =>
+    and(
+      eq(oneTimeTokens.hash, sha256(token)),
+      eq(oneTimeTokens.purpose, purpose),
+      gt(oneTimeTokens.expiresAt, clock.now()),
+    )
+
+  return {
+    /** @returns the token, which is nowhere else */
+    issue(purpose: TokenPurpose, holder?: { id: string; email: string }): string {
+      const token = randomBytes(32).toString('base64url')
+      const expiresAt = clock.now() + lifetimeMilliseconds[purpose]
+      const { id: userId = null, email = null } = holder ?? {}
+      const row = { hash: sha256(token), purpose, userId, email, expiresAt }
+      orm.insert(oneTimeTokens).values(row).run()
+      return token
+    },
+    /** @throws validation_error (`token`) for one that could not be redeemed; does not use it up */
+    check(purpose: TokenPurpose, token: string): void {
+      const found = orm.select().from(oneTimeTokens).where(live(purpose, token)).get()
+      if (!found) throw invalidField('token', 'token')
+    },
+    /** Uses a token up.
+     *  @throws validation_error (`token`) when it is wrong, used or expired */
+    redeem(purpose: TokenPurpose, token: string) {
+      const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
+      if (!row) throw invalidField('token', 'token')
+      return row
+    },
+    /** Makes what is left of a user's tokens of a kind useless; null for those that belong to nobody. */
+    revoke(purpose: TokenPurpose, userId: string | null): void {
+      const own = sql`${oneTimeTokens.userId} IS ${userId}`
+      orm
+        .delete(oneTimeTokens)
+        .where(and(own, eq(oneTimeTokens.purpose, purpose)))
+        .run()
+    },
+  }
+}

@@ -1,0 +1,191 @@
+import type { Core } from '../../core.ts'
+import { onOneself } from '../../db/audit-trail.ts'
+import type { JobHandlers } from '../../jobs/runner.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
+import type { UserPrincipal } from '../../lib/principal.ts'
+import { normalizeEmail } from '../../lib/text.ts'
+import type { Mailer } from '../../mail/mailer.ts'
+import { renderMail } from '../../mail/templates.ts'
+import type { PasswordChange, PasswordReset } from './model.ts'
+import type { LoginThrottle } from './passwords.ts'
+import type { UserRow } from './store.ts'
+import type { AccountParts } from './user-admin.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+const mailsPerDay = 5
+
+export type Recovery = ReturnType<typeof createRecovery>
+
+type Parts = AccountParts & { throttle: LoginThrottle }
+
+/** E-mail verification and passwords. */
+export function createRecovery(core: Core, parts: Parts) {
+  const { write, afterCommit, audit, outbox, hub, clock } = core
+  const { store, sessionStore, oneTimeTokens, passwords, throttle, access } = parts
+
+  /** Uses up a token; its holder must still have the address that it was mailed to. */
+  function redeem(purpose: 'verify_email' | 'reset_password', token: string): UserRow {
+    const { userId, email } = oneTimeTokens.redeem(purpose, token)
+    const user = userId === null ? undefined : store.find(userId)
+    if (user?.email !== email) throw invalidField('token', 'token')
+    return user
+  }
+
+  /** @returns the sessions that ended */
+  function setPassword({ id, email }: UserRow, passwordHash: string, keptSession?: string) {
+    store.update(id, { passwordHash })
+    oneTimeTokens.revoke('reset_password', id)
+    outbox.add('password_changed_mail', { user_id: id, email })
+    return sessionStore.revokeAll(id, clock.now(), keptSession)
+  }
+
+  /** The user, when the password is theirs.
+   *  @throws invalid_credentials · rate_limited (too many wrong ones) */
+  async function confirm(userId: string, password: string, ip: string): Promise<UserRow> {
+    const user = store.find(userId)
+    if (!user) throw new AppError('unauthorized')
+    throttle.admit(user.email)
+    if (!(await passwords.matches(password, user.passwordHash))) {
+      await write(() => audit.record({ action: 'password_refused', ...onOneself(userId, ip) }))
+      throw new AppError('invalid_credentials')
+    }
+    throttle.succeeded(user.email)
+    return user
+  }
+
+  /** For the write that follows a `confirm`: the password or the session may have gone meanwhile.
+   *  @throws unauthorized · invalid_credentials */
+  function mustStillBeConfirmed(user: UserRow, principal: UserPrincipal): void {
+    if (!sessionStore.findPrincipal(principal)) throw new AppError('unauthorized')
+    if (store.find(user.id)?.passwordHash !== user.passwordHash) {
+      throw new AppError('invalid_credentials')
+    }
+  }
+
+  return {
+    confirm,
+    mustStillBeConfirmed,
+
+    /** Marks the address that a token was mailed to as verified; a user becomes a verified_user.
+     *  @throws validation_error (`token`: wrong, used, expired, or for a former address) */
+    verifyEmail: (token: string, ip: string): Promise<UserRow> =>
+      write(() => {
+        const user = redeem('verify_email', token)
+        oneTimeTokens.revoke('verify_email', user.id)
+        store.update(user.id, { emailVerified: true })
+        if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
+        audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
+        return store.find(user.id) ?? user
+      }),
+
+    /** Sends the verification mail again, unless the address is verified.
+     *  @throws rate_limited: at most 1 a minute and 5 a day, the first one included */
+    async resendVerification(userId: string, ip: string): Promise<void> {
+      await write(() => {
+        const user = store.find(userId)
+        if (!user || user.emailVerified) return
+        const { times, lastAt } = audit.recent(userId, 'verification_mail_requested', day)
+        const wait = times >= mailsPerDay ? hour : lastAt + minute - clock.now()
+        if (times > 0 && wait > 0) {
+          throw new AppError('rate_limited', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+        }
+        outbox.add('verification_mail', { user_id: userId, email: user.email })
+        audit.record({ action: 'verification_mail_requested', ...onOneself(userId, ip) })
+      })
+    },
+
+    /** Mails a reset link if the address is known. The answer says nothing about that, nor about mails that are left out:
+     *  the pause between two grows from a minute to an hour. */
+    async forgotPassword(email: string, ip: string): Promise<void> {
+      const address = normalizeEmail(email)
+      await write(() => {
+        const user = address === undefined ? undefined : store.findByEmail(address)
+        if (!user || user.disabledAt !== null) return
+        const { times, lastAt } = audit.recent(user.id, 'password_reset_requested', day)
+        const pause = Math.min(hour, minute * 4 ** (times - 1))
+        if (times > 0 && lastAt + pause > clock.now()) return
+        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, ip) })
+        outbox.add('password_reset_mail', { user_id: user.id, email: user.email })
+      })
+    },
+
+    /** Sets a new password and ends every session.
+     *  @throws validation_error (`token`: wrong, used or expired) */
+    async resetPassword({ token, password }: PasswordReset, ip: string): Promise<void> {
+      oneTimeTokens.check('reset_password', token)
+      const passwordHash = await passwords.hash(password)
+      await write(() => {
+        const user = redeem('reset_password', token)
+        if (user.disabledAt !== null) throw invalidField('token', 'token')
+        setPassword(user, passwordHash)
+        audit.record({ action: 'password_reset', ...onOneself(user.id, ip) })
+        afterCommit(() => hub.closeUser(user.id))
+      })
+    },
+
+    /** Sets a new password and ends the other sessions.
+     *  @throws invalid_credentials (the current password is wrong) · rate_limited (too many wrong ones) */
+    async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
+      const { userId, sessionId } = principal
+      const user = await confirm(userId, change.current_password, ip)
+      const passwordHash = await passwords.hash(change.new_password)
+      await write(() => {
+        mustStillBeConfirmed(user, principal)
+        audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
+        const ended = setPassword(user, passwordHash, sessionId)
+        afterCommit(() => {
+          for (const id of ended) hub.closeSession(userId, id)
+        })
+      })
+    },
+  }
+}
+
+/** The mails about an account. Tokens are made when a mail is sent, and links lead to `PUBLIC_URL` alone. The token is in
+ *  the fragment, which no browser sends and no log sees. */
+export function createMailJobs(
+  core: Core,
+  mailer: Mailer,
+  parts: AccountParts,
+): Partial<JobHandlers> {
+  const { write, config } = core
+  const { store, oneTimeTokens } = parts
+  const { publicUrl } = config
+
+  async function deliver(user: UserRow, jobId: string, mail: ReturnType<typeof renderMail>) {
+    const messageId = `<${jobId.toLowerCase()}@${new URL(publicUrl).hostname}>`
+    await mailer.send({ ...mail, to: user.email, locale: user.locale, messageId })
+    return undefined
+  }
+
+  async function deliverLink(user: UserRow, jobId: string, purpose: keyof typeof pages) {
+    const token = await write(() => oneTimeTokens.issue(purpose, user))
+    const link = `${publicUrl}/${pages[purpose]}?lang=${user.locale}#token=${token}`
+    return deliver(user, jobId, renderMail(purpose, user.locale, link))
+  }
+
+  /** The user, unless they are gone or have another address now. */
+  function recipient({ user_id, email }: { user_id: string; email: string }): UserRow | undefined {
+    const user = store.find(user_id)
+    return user?.email === email ? user : undefined
+  }
+
+  return {
+    async verification_mail(payload, { id }) {
+      const user = recipient(payload)
+      return user && !user.emailVerified ? deliverLink(user, id, 'verify_email') : undefined
+    },
+    async password_reset_mail(payload, { id }) {
+      const user = recipient(payload)
+      return user?.disabledAt === null ? deliverLink(user, id, 'reset_password') : undefined
+    },
+    async password_changed_mail(payload, { id }) {
+      const user = recipient(payload)
+      return user && deliver(user, id, renderMail('password_changed', user.locale))
+    },
+  }
+}
+
+const pages = { verify_email: 'verify-email', reset_password: 'reset-password' } as const

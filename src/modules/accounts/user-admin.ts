@@ -1,0 +1,173 @@
+import { LRUCache } from 'lru-cache'
+import type { Core } from '../../core.ts'
+import type { By } from '../../db/audit-trail.ts'
+import { AppError } from '../../lib/errors.ts'
+import { parseId } from '../../lib/ids.ts'
+import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import type { Role } from '../../lib/vocabulary.ts'
+import { localPart } from './model.ts'
+import { createOneTimeTokens } from './one-time-token-store.ts'
+import { type Argon2Cost, createPasswords } from './passwords.ts'
+import { createSessionStore } from './session-store.ts'
+import { type AccountStore, createAccountStore, type UserChanges, type UserRow } from './store.ts'
+
+type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified' | 'displayName' | 'avatarUrl'> & {
+  disabled?: boolean | undefined
+}
+
+export type UserAdmin = ReturnType<typeof createUserAdmin>
+
+export type AccountParts = ReturnType<typeof createAccountParts>
+
+/** What the services about accounts share. */
+export function createAccountParts(core: Core, passwordCost?: Argon2Cost) {
+  const store = createAccountStore(core.orm)
+  return {
+    store,
+    sessionStore: createSessionStore(core.orm),
+    oneTimeTokens: createOneTimeTokens(core),
+    passwords: createPasswords(passwordCost),
+    access: createAccessChanges(core, store),
+  }
+}
+
+/** What operators and the platform do to accounts, in a server or in a command beside it. Each act is in the audit log. */
+export function createUserAdmin(core: Core, parts: AccountParts = createAccountParts(core)) {
+  const { write, audit, newId, clock } = core
+  const { store, sessionStore, oneTimeTokens, passwords, access } = parts
+
+  const byId = (idText: string) => (): UserRow | undefined => {
+    const id = parseId(idText)
+    return id === undefined ? undefined : store.find(id)
+  }
+
+  function changeRole(user: UserRow, wanted: Role, by: By) {
+    const role = roleOf(wanted, user.emailVerified)
+    if (user.role === role) return
+    if (role !== 'admin') keepAnAdmin(user)
+    access.change(user.id, { role })
+    const details = { from: user.role, to: role }
+    audit.record({ action: 'role_changed', ...by, target: { type: 'user', id: user.id }, details })
+  }
+
+  function changeVerified(user: UserRow, isVerified: boolean, by: By) {
+    if (user.emailVerified === isVerified) return
+    store.update(user.id, { emailVerified: isVerified })
+    const action = isVerified ? 'email_verified' : 'email_unverified'
+    audit.record({ action, ...by, target: { type: 'user', id: user.id } })
+    // The other roles do not depend on it.
+    if (user.role !== 'user' && user.role !== 'verified_user') return
+    changeRole({ ...user, emailVerified: isVerified }, 'user', by)
+  }
+
+  function changeDisabled(user: UserRow, isDisabled: boolean, by: By) {
+    if ((user.disabledAt !== null) === isDisabled) return
+    if (isDisabled) keepAnAdmin(user)
+    access.change(user.id, { disabledAt: isDisabled ? clock.now() : null })
+    if (isDisabled) {
+      // What was open before must not come back when the account is enabled again.
+      sessionStore.revokeAll(user.id, clock.now())
+      oneTimeTokens.revoke('reset_password', user.id)
+    }
+    const action = isDisabled ? 'user_disabled' : 'user_enabled'
+    audit.record({ action, ...by, target: { type: 'user', id: user.id } })
+  }
+
+  function keepAnAdmin({ id, role, disabledAt }: UserRow) {
+    if (role === 'admin' && disabledAt === null && store.isOnlyAdmin(id)) {
+      throw new AppError('conflict')
+    }
+  }
+
+  return {
+    /** Makes an account that counts as verified.
+     *  @throws conflict (the address is taken) */
+    async create(email: string, role: Role, password: string, by: By): Promise<UserRow> {
+      const passwordHash = await passwords.hash(password)
+      return write(() => {
+        const user = store.insert({
+          id: newId(),
+          email,
+          displayName: localPart(email),
+          locale: 'en',
+          role: roleOf(role, true),
+          emailVerified: true,
+          passwordHash,
+          createdAt: clock.now(),
+        })
+        const target = { type: 'user', id: user.id } as const
+        audit.record({ action: 'user_created', ...by, target, details: { role } })
+        return user
+      })
+    },
+
+    /** Changes the role, disables or enables, marks the address as verified or not, changes the profile. Disabling ends
+     *  every session.
+     *  @throws not_found · conflict (the last admin) */
+    update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
+      write(() => {
+        const user = existing(find())
+        const { role, disabled, emailVerified, displayName, avatarUrl } = changes
+        if (emailVerified !== undefined) changeVerified(user, emailVerified, by)
+        if (role !== undefined) changeRole(existing(store.find(user.id)), role, by)
+        if (disabled !== undefined) changeDisabled(user, disabled, by)
+        store.update(user.id, { displayName, avatarUrl })
+        return existing(store.find(user.id))
+      }),
+
+    byId,
+    byEmail: (email: string) => () => store.findByEmail(email),
+    /** @throws not_found */
+    get: (idText: string): UserRow => existing(byId(idText)()),
+    list: store.list,
+    search: (q: string | undefined, range: ListRange): Listing<UserRow> =>
+      listById(
+        range,
+        (rows) => store.search(q, rows),
+        () => store.countMatching(q),
+      ),
+  }
+}
+
+/** @throws not_found, also for somebody who has left */
+function existing(user: UserRow | undefined): UserRow {
+  if (!user || user.deletedAt !== null) throw new AppError('not_found')
+  return user
+}
+
+/** A user with a verified address is a verified_user. */
+function roleOf(role: Role, isVerified: boolean): Role {
+  return role === 'user' && isVerified ? 'verified_user' : role
+}
+
+/** Longer than a command takes from reading the clock until this process notices its commit. */
+const lookBackMilliseconds = 30_000
+const rememberedChanges = 10_000
+
+export type AccessChanges = ReturnType<typeof createAccessChanges>
+
+/** A user whose role changes or who is disabled or enabled loses their sockets, whichever process did it. */
+function createAccessChanges({ afterCommit, hub, clock }: Core, store: AccountStore) {
+  // When each user changed last, of the changes that have been acted upon.
+  const handled = new LRUCache<string, number>({ max: rememberedChanges })
+  const listRecent = () => store.listAccessChangedSince(clock.now() - lookBackMilliseconds)
+  for (const { id, at } of listRecent()) handled.set(id, at)
+
+  function handle(userId: string, at: number) {
+    handled.set(userId, at)
+    hub.closeUser(userId)
+  }
+
+  return {
+    /** Changes what a user may do, inside a `write`. */
+    change(userId: string, changes: UserChanges): void {
+      const at = clock.now()
+      store.update(userId, { ...changes, accessChangedAt: at })
+      afterCommit(() => handle(userId, at))
+    },
+    /** Closes the sockets of those whom a command beside this process has changed. */
+    handleForeign(): void {
+      for (const { id, at } of listRecent()) if (handled.get(id) !== at) handle(id, at)
+    },
+  }
+}

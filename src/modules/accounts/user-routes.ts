@@ -1,0 +1,198 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { operations } from '../../http/operation.ts'
+import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import type { AvatarUrl } from '../../lib/avatar.ts'
+import {
+  AccessUpdate,
+  ManagedUser,
+  managedUserView,
+  PasswordBody,
+  PersonUpdate,
+  Profile,
+  ProfileUpdate,
+  profileView,
+  Session,
+  sessionView,
+} from './model.ts'
+import type { AccountService } from './service.ts'
+import type { Sessions } from './sessions.ts'
+import type { UserRow } from './store.ts'
+import type { UserAdmin } from './user-admin.ts'
+
+const pageSize = 20
+const exportedSessions = 10_000
+
+const user = operations('Accounts', { access: 'user' })
+const admin = operations('Administration', { access: 'admin' })
+const service = operations('Feed', { access: 'service', scope: 'users' })
+
+type Parts = {
+  accounts: AccountService
+  sessions: Sessions
+  userAdmin: UserAdmin
+  avatarUrl: AvatarUrl
+  /** What the other modules keep of a person, by section. */
+  exportOf: (userId: string) => Record<string, Iterable<unknown>>
+}
+
+/** People: their own account, and what admins and the rest of the platform see and change of it. */
+export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf }: Parts) {
+  const ownView = (row: UserRow) => profileView(row, avatarUrl)
+  const managedView = (row: UserRow) => managedUserView(row, avatarUrl)
+
+  return new Elysia({ name: 'users' })
+    .use(routeBase)
+    .get(
+      '/v1/users/me',
+      ({ context }) => ownView(accounts.get(context.user.userId)),
+      user('Show your own profile', { 200: Profile }),
+    )
+    .patch(
+      '/v1/users/me',
+      async ({ body, context }) => {
+        const { avatar_url: avatarUrl, locale } = body
+        const changes = { displayName: body.display_name?.trim(), avatarUrl, locale }
+        return ownView(await accounts.update(context.user.userId, changes))
+      },
+      { body: ProfileUpdate, ...user('Change your own profile', { 200: Profile }) },
+    )
+    .delete(
+      '/v1/users/me',
+      ({ body, context }) => accounts.remove(context.user, body.password, context.ip),
+      {
+        body: PasswordBody,
+        ...user(
+          'Remove your own account; messages stay, shown as from a deleted user',
+          { 204: null },
+          { errors: ['invalid_credentials', 'conflict'] },
+        ),
+      },
+    )
+    .get(
+      '/v1/users/me/export',
+      ({ context, set }) => {
+        const { userId, sessionId } = context.user
+        const all = { form: 'page', page: 1, perPage: exportedSessions, offset: 0 } as const
+        const own = {
+          user: ownView(accounts.get(userId)),
+          sessions: sessions.list(userId, all).rows.map((row) => sessionView(row, sessionId)),
+        }
+        set.headers['content-type'] = 'application/json'
+        set.headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
+        return new Response(jsonPieces(own, exportOf(userId)))
+      },
+      user('Export everything that is kept about you', {
+        200: Type.Object(
+          { user: Profile, sessions: Type.Array(Session) },
+          { title: 'Export', additionalProperties: true },
+        ),
+      }),
+    )
+    .get(
+      '/v1/auth/sessions',
+      ({ query, context }) => {
+        const { userId, sessionId } = context.user
+        const range = listRange(query, pageSize)
+        const listing = sessions.list(userId, range)
+        return envelope(range, listing, (row) => sessionView(row, sessionId))
+      },
+      user(
+        'List the devices that are logged in',
+        { 200: ListOf(Session) },
+        { query: listQuery(pageSize) },
+      ),
+    )
+    .delete(
+      '/v1/auth/sessions/:id',
+      ({ params, context }) => sessions.end(context.user.userId, params.id, context.by),
+      user('Log a device out', { 204: null }),
+    )
+    .get(
+      '/v1/admin/users',
+      ({ query }) => {
+        const range = listRange(query, pageSize)
+        const { q }: Record<string, unknown> = query
+        const listing = userAdmin.search(typeof q === 'string' ? q : undefined, range)
+        return envelope(range, listing, managedView)
+      },
+      admin(
+        'Find people',
+        { 200: ListOf(ManagedUser) },
+        {
+          query: {
+            ...listQuery(pageSize),
+            q: Type.String({ description: 'An id, or how an e-mail address or a name begins.' }),
+          },
+        },
+      ),
+    )
+    .get(
+      '/v1/admin/users/:id',
+      ({ params }) => managedView(userAdmin.get(params.id)),
+      admin('Show a person', { 200: ManagedUser }),
+    )
+    .patch(
+      '/v1/admin/users/:id',
+      async ({ params, body, context }) => {
+        const { role, disabled } = body
+        return managedView(
+          await userAdmin.update(userAdmin.byId(params.id), { role, disabled }, context.by),
+        )
+      },
+      {
+        body: AccessUpdate,
+        ...admin(
+          'Change the role of a person, disable or enable them; the last admin stays one',
+          { 200: ManagedUser },
+          { errors: ['conflict'] },
+        ),
+      },
+    )
+    .delete(
+      '/v1/admin/users/:id/sessions',
+      ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
+      admin('Log a person out on every device', { 204: null }),
+    )
+    .get(
+      '/v1/service/users/:id',
+      ({ params }) => managedView(userAdmin.get(params.id)),
+      service('Show a person', { 200: ManagedUser }),
+    )
+    .patch(
+      '/v1/service/users/:id',
+      async ({ params, body, context }) => {
+        const changes = {
+          role: body.role,
+          disabled: body.disabled,
+          emailVerified: body.email_verified,
+          displayName: body.display_name?.trim(),
+          avatarUrl: body.avatar_url,
+        }
+        return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
+      },
+      {
+        body: PersonUpdate,
+        ...service(
+          'Change what the platform decides about a person',
+          { 200: ManagedUser },
+          { errors: ['conflict'] },
+        ),
+      },
+    )
+}
+
+/** One JSON object, written piece by piece however long its lists are. */
+async function* jsonPieces(start: object, lists: Record<string, Iterable<unknown>>) {
+  yield JSON.stringify(start).slice(0, -1)
+  for (const [name, list] of Object.entries(lists)) {
+    let separator = `,${JSON.stringify(name)}:[`
+    for (const item of list) {
+      yield separator + JSON.stringify(item)
+      separator = ','
+    }
+    yield separator === ',' ? ']' : `${separator}]`
+  }
+  yield '}'
+}

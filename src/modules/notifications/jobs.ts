@@ -1,0 +1,216 @@
+import { LRUCache } from 'lru-cache'
+import type { Core } from '../../core.ts'
+import { type JobHandler, type JobHandlers, RetryLater } from '../../jobs/runner.ts'
+import { createKeyedMutex } from '../../lib/concurrency.ts'
+import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
+import type { Mailer } from '../../mail/mailer.ts'
+import { renderDigest } from '../../mail/templates.ts'
+import {
+  type Pusher,
+  type PushMessage,
+  PushRefused,
+  type PushTarget,
+  targetOf,
+} from '../../push/pusher.ts'
+import type { Preferences } from './preferences.ts'
+import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
+import type { NotificationRow, NotificationStore } from './store.ts'
+
+/** A chat message that its recipient has not read. */
+export type UnreadMessage = { senderName: string; text: string; createdAt: number }
+
+/** Undefined when it has been read, a newer one has come, or its recipient is not that user. */
+export type FindUnreadMessage = (
+  userId: string,
+  conversationId: string,
+  seq: number,
+) => UnreadMessage | undefined
+
+type Parts = {
+  store: NotificationStore
+  preferences: Preferences
+  pushTokenStore: PushTokenStore
+  mailer: Mailer
+  pusher: Pusher
+  findUnreadMessage: FindUnreadMessage
+}
+
+const day = 24 * 3_600
+const ttlSeconds: Record<NotificationType, number> = {
+  call_incoming: 45,
+  call_missed: day,
+  payment_captured: 3 * day,
+  payout_completed: 3 * day,
+  payout_failed: 7 * day,
+  follow_new: day,
+  support_reply: 7 * day,
+  broadcast: 3 * day,
+}
+const messageTtlSeconds = 7 * day
+const important: readonly NotificationType[] = ['call_incoming', 'support_reply', 'payout_failed']
+
+type PushJobKind = 'urgent_push' | 'notification_push' | 'message_push'
+type Push = { kind: PushJobKind; token: PushTokenRow; message: PushMessage; signal: AbortSignal }
+
+/** The jobs that push to a device, each to one. A job only names what it tells of: what has been read meanwhile is not
+ *  pushed. What is pushed twice after a crash replaces itself on the screen, by its collapse key. */
+export function createPushJobs(core: Core, parts: Parts): Pick<JobHandlers, PushJobKind> {
+  const { write, hub, clock, log } = core
+  const { store, pushTokenStore, pusher, findUnreadMessage } = parts
+  const inOrder = createKeyedMutex()
+  const bulkheads = {
+    urgent_push: createBulkhead(),
+    notification_push: createBulkhead(),
+    message_push: createBulkhead(),
+  }
+
+  async function deliver({ kind, token, message, signal }: Push) {
+    if (message.ttlSeconds <= 0) return undefined
+    const target = targetOf(token.token, token.platform)
+    const outcome = await bulkheads[kind](serviceOf(target), () =>
+      pusher(target, message, signal),
+    ).catch(dropRefused)
+    if (outcome === 'gone') await write(() => pushTokenStore.delete(token.id))
+    return typeof outcome === 'object' ? outcome : undefined
+  }
+
+  // Choice: what a push service refuses is over, as trying again would not mend it.
+  function dropRefused(error: unknown) {
+    if (!(error instanceof PushRefused)) throw error
+    log.debug('a push was refused', { reason: error.message })
+    return undefined
+  }
+
+  const pushNotification =
+    <K extends 'urgent_push' | 'notification_push'>(kind: K): JobHandler<K> =>
+    async ({ user_id: userId, push_token_id, notification_id }, { signal }) => {
+      const token = pushTokenStore.findLive(userId, push_token_id)
+      const row = store.find(userId, notification_id)
+      if (!token || !row || row.readAt !== null) return undefined
+      const { id, type, title, body, data } = row
+      const message = {
+        type,
+        title,
+        body: shortened(body),
+        data: { ...pushableData(data), notification_id: id },
+        ttlSeconds: secondsLeft(ttlSeconds[type], row.createdAt),
+        urgency: important.includes(type) ? 'high' : 'normal',
+        collapseKey: id,
+        badge: store.count(userId).unread,
+      } as const
+      return deliver({ kind, token, message, signal })
+    }
+
+  const secondsLeft = (ttl: number, createdAt: number) =>
+    ttl - Math.floor((clock.now() - createdAt) / 1_000)
+
+  return {
+    urgent_push: pushNotification('urgent_push'),
+    notification_push: pushNotification('notification_push'),
+
+    // In order: an earlier message must not replace a later one on the screen.
+    message_push: ({ user_id: userId, push_token_id, conversation_id, seq }, { signal }) =>
+      inOrder(`${push_token_id} ${conversation_id}`, async () => {
+        const token = pushTokenStore.findLive(userId, push_token_id)
+        const unread = findUnreadMessage(userId, conversation_id, seq)
+        if (!token || !unread || hub.isOnline(userId)) return undefined
+        const message = {
+          type: 'chat_message',
+          title: unread.senderName,
+          body: shortened(unread.text),
+          data: { conversation_id },
+          ttlSeconds: secondsLeft(messageTtlSeconds, unread.createdAt),
+          urgency: 'high',
+          collapseKey: conversation_id,
+        } as const
+        return deliver({ kind: 'message_push', token, message, signal })
+      }),
+  }
+}
+
+/** Of the jobs of a kind that run at the same time. */
+const placesPerService = 24
+const placesOfSlowService = 2
+const retryMilliseconds = 500
+const retryOfSlowMilliseconds = 5_000
+// Users choose the hosts within a push service's domain, so there may be any number.
+const maxServices = 1_000
+
+/** Shares the places of a kind of pushes among the push services: one may take most of them, but one that fails or hangs
+ *  gets two until it is well again, so that it holds up nobody else.
+ *  @returns what runs a push to a service, or says when to come again */
+export function createBulkhead() {
+  const services = new LRUCache<string, { running: number; isSlow: boolean }>({ max: maxServices })
+
+  return async <T>(service: string, push: () => Promise<T>) => {
+    const state = services.get(service) ?? { running: 0, isSlow: false }
+    const { running, isSlow } = state
+    if (running >= (isSlow ? placesOfSlowService : placesPerService)) {
+      return { againAfterMilliseconds: isSlow ? retryOfSlowMilliseconds : retryMilliseconds }
+    }
+    services.set(service, state)
+    state.running++
+    try {
+      const outcome = await push()
+      state.isSlow = false
+      return outcome
+    } catch (error) {
+      state.isSlow = error instanceof RetryLater
+      throw error
+    } finally {
+      state.running--
+    }
+  }
+}
+
+function serviceOf(target: PushTarget) {
+  return target.kind === 'fcm' ? 'fcm' : new URL(target.subscription.endpoint).host
+}
+
+// Keys that push services keep to themselves.
+const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm)/i
+
+function pushableData(data: Record<string, string>) {
+  return Object.fromEntries(Object.entries(data).filter(([key]) => !reservedPattern.test(key)))
+}
+
+/** What a screen shows, and every push service takes. */
+const longestBody = 240
+
+function shortened(text: string) {
+  const characters = [...text.slice(0, 2 * longestBody)]
+  return characters.length > longestBody
+    ? `${characters.slice(0, longestBody - 1).join('')}…`
+    : characters.join('')
+}
+
+/** Notifications in one mail. */
+const maxPerMail = 50
+
+/** The mail about what a user has not read after a while: one for all that has gathered. */
+export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
+  const { write, clock, config } = core
+  const { store, preferences, mailer } = parts
+  // One job of a user at a time: the first tells of everything, the others find nothing left.
+  const oneAtATime = createKeyedMutex()
+
+  function markMailed(userId: string, rows: readonly NotificationRow[]) {
+    for (const { id } of rows) store.updateMailed(userId, id, clock.now())
+  }
+
+  return ({ user_id: userId, notification_id }, { id }) =>
+    oneAtATime(userId, async () => {
+      const person = store.findPerson(userId)
+      const reason = store.find(userId, notification_id)
+      const isDue = reason?.readAt === null && reason.mailedAt === null
+      if (!person || person.disabledAt !== null || !isDue) return undefined
+      const types = notificationTypes.filter((type) => preferences.channelsOf(userId, type).email)
+      const unread = store.listUnmailed(userId, types, maxPerMail)
+      if (unread.length === 0) return undefined
+      const { email: to, locale } = person
+      const messageId = `<${id.toLowerCase()}@${config.issuer}>`
+      await mailer.send({ ...renderDigest(locale, unread), to, locale, messageId })
+      await write(() => markMailed(userId, unread))
+      return undefined
+    })
+}

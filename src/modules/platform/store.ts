@@ -1,0 +1,109 @@
+import { and, count, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
+import type { Orm } from '../../db/open.ts'
+import { audiences, calls, follows, serviceKeys } from '../../db/schema.ts'
+import type { RowRange } from '../../lib/list-range.ts'
+
+export type CallRow = typeof calls.$inferSelect
+export type FeedStore = ReturnType<typeof createFeedStore>
+export type ServiceKeyRow = typeof serviceKeys.$inferSelect
+
+/** SQL over follows and calls. What an import repeats a thousand times, a broadcast for each chunk and a message for its
+ *  right to be sent is prepared. */
+export function createFeedStore(orm: Orm) {
+  const sqlite = orm.$client
+  const user = sqlite.prepare<{ displayName: string; deletedAt: number | null }, [string]>(
+    'SELECT display_name AS displayName, deleted_at AS deletedAt FROM users WHERE id = ?',
+  )
+  const insertFollow = sqlite.prepare<unknown, [string, string, number]>(
+    'INSERT INTO follows (host_id, follower_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  )
+  const grow = sqlite.prepare<unknown, [string]>(
+    `INSERT INTO audiences (host_id, follower_count) VALUES (?, 1)
+     ON CONFLICT DO UPDATE SET follower_count = follower_count + 1`,
+  )
+  const followersAfter = sqlite.prepare<{ id: string }, [string, string, number]>(
+    'SELECT follower_id AS id FROM follows WHERE host_id = ? AND follower_id > ? ORDER BY follower_id LIMIT ?',
+  )
+  // `state` is written out: the index holds active calls alone.
+  const activeCall = sqlite.prepare<unknown, [string, string, number]>(
+    "SELECT 1 FROM calls WHERE host_id = ? AND guest_id = ? AND state = 'active' AND active_at > ? LIMIT 1",
+  )
+
+  function shrink(hostIds: string[]) {
+    orm
+      .update(audiences)
+      .set({ followerCount: sql`${audiences.followerCount} - 1` })
+      .where(inArray(audiences.hostId, hostIds))
+      .run()
+  }
+
+  return {
+    /** Also a person who is gone; undefined for an id that nobody ever had. */
+    findUser: (id: string) => user.get(id) ?? undefined,
+    isPresent: (id: string): boolean => user.get(id)?.deletedAt === null,
+    /** @returns whether the follow is new */
+    insertFollow(hostId: string, followerId: string, now: number): boolean {
+      const isNew = insertFollow.run(hostId, followerId, now).changes > 0
+      if (isNew) grow.run(hostId)
+      return isNew
+    },
+    deleteFollow(hostId: string, followerId: string) {
+      const one = and(eq(follows.hostId, hostId), eq(follows.followerId, followerId))
+      if (orm.delete(follows).where(one).returning().all().length > 0) shrink([hostId])
+    },
+    deleteFollowsBy(followerId: string) {
+      const gone = orm.delete(follows).where(eq(follows.followerId, followerId)).returning().all()
+      shrink(gone.map(({ hostId }) => hostId))
+    },
+    countFollowers(hostId: string): number {
+      const ofHost = eq(audiences.hostId, hostId)
+      return orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()?.n ?? 0
+    },
+    /** The next followers in the order of their ids. */
+    listFollowers: (hostId: string, after: string, limit: number): string[] =>
+      followersAfter.all(hostId, after, limit).map(({ id }) => id),
+    findCall: (id: string): CallRow | undefined =>
+      orm.select().from(calls).where(eq(calls.id, id)).get(),
+    upsertCall(row: CallRow) {
+      const { state, activeAt, updatedAt } = row
+      const set = { state, activeAt, updatedAt }
+      orm.insert(calls).values(row).onConflictDoUpdate({ target: calls.id, set }).run()
+    },
+    /** Whether they are in a call that became active after `since`. */
+    hasActiveCall: (hostId: string, guestId: string, since: number): boolean =>
+      activeCall.get(hostId, guestId, since) !== null,
+  }
+}
+
+/** SQL over service keys. */
+export function createServiceKeyStore(orm: Orm) {
+  const isLive = isNull(serviceKeys.revokedAt)
+
+  return {
+    insert: (row: typeof serviceKeys.$inferInsert): ServiceKeyRow =>
+      orm.insert(serviceKeys).values(row).returning().get(),
+    find: (id: string): ServiceKeyRow | undefined =>
+      orm.select().from(serviceKeys).where(eq(serviceKeys.id, id)).get(),
+    hasLive: (hash: string): boolean =>
+      orm
+        .select({ id: serviceKeys.id })
+        .from(serviceKeys)
+        .where(and(eq(serviceKeys.hash, hash), isLive))
+        .get() !== undefined,
+    listLive: (): ServiceKeyRow[] => orm.select().from(serviceKeys).where(isLive).all(),
+    /** Revoked ones too, newest first. */
+    list: ({ limit, offset, before }: RowRange): ServiceKeyRow[] =>
+      orm
+        .select()
+        .from(serviceKeys)
+        .where(before === undefined ? undefined : lt(serviceKeys.id, before))
+        .orderBy(desc(serviceKeys.id))
+        .limit(limit)
+        .offset(offset)
+        .all(),
+    count: (): number => orm.select({ n: count() }).from(serviceKeys).get()?.n ?? 0,
+    update(id: string, changes: Partial<ServiceKeyRow>) {
+      orm.update(serviceKeys).set(changes).where(eq(serviceKeys.id, id)).run()
+    },
+  }
+}
