@@ -5,7 +5,7 @@ import type { RowRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
-import { placeholders } from './statements.ts'
+import { lazy, placeholders } from './statements.ts'
 
 export type AuditAction =
   | 'user_registered'
@@ -59,11 +59,11 @@ export type AuditTrail = ReturnType<typeof createAuditTrail>
 
 /** The audit log: a row is written in the transaction that it tells about, and triggers keep it as it is. */
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
-  const insert = orm.insert(auditLog).values(placeholders(auditLog)).prepare()
+  const insert = lazy(() => orm.insert(auditLog).values(placeholders(auditLog)).prepare())
 
   return {
     record({ action, actor, target, ip, details }: AuditEntry): void {
-      insert.run({
+      insert().run({
         id: newId(),
         at: clock.now(),
         action,

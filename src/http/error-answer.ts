@@ -1,8 +1,5 @@
-import type { TSchema } from '@sinclair/typebox'
-import { ValidationError } from 'elysia'
 import { asAppError, errorBody } from '../lib/error-body.ts'
 import { AppError } from '../lib/errors.ts'
-import { fieldProblems } from '../lib/fields.ts'
 import type { Log } from '../lib/log.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -29,10 +26,6 @@ export function createErrorAnswer(log: Log) {
 }
 
 function translate(code: string | number, error: unknown): AppError {
-  if (error instanceof ValidationError && error.type !== 'response') {
-    const { schema } = error.validator as { schema: TSchema }
-    return new AppError('validation_error', { details: fieldProblems(schema, error.value) })
-  }
   if (code === 'NOT_FOUND') return new AppError('not_found')
   return asAppError(error)
 }

@@ -39,7 +39,7 @@ type Hook = PreContext & { context: RequestContext; path?: string; body?: unknow
 type Headers = Hook['set']['headers']
 
 /** Everything that is checked before a route runs, in one order: address, body size, signature of the token, limit, route,
- *  session and role, content type and JSON. The headers that it sets reach every answer, errors included. */
+ *  session and role, content type, JSON and its fields. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
   const { newId, limiter, limits, trustedProxies, corsOrigins } = options
 
@@ -68,6 +68,7 @@ export function createPipeline(options: PipelineOptions) {
     const { value, isSlow } = await readJson(request, bytes)
     // The session may have ended while the body was still arriving.
     if (isSlow) authorize(route, bearer, context)
+    route.guardBody?.(value)
     hook.body = value
     return undefined
   }

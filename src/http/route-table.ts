@@ -1,4 +1,6 @@
+import type { TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
+import { createGuard } from '../lib/fields.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
@@ -10,6 +12,8 @@ export type RoutePolicy = {
   scope: ServiceScope | undefined
   /** The status of its success answer. */
   status: number
+  /** @throws validation_error for a body that does not fit */
+  guardBody: ((value: unknown) => void) | undefined
 }
 
 /** A route with the options that each one must name. */
@@ -19,6 +23,7 @@ type Hooks = {
   access?: Access
   limit?: RouteLimit
   scope?: ServiceScope
+  body?: TSchema
   detail?: { responses?: object }
 }
 
@@ -26,11 +31,12 @@ type Hooks = {
  *  @throws Error for a route that does not say who may call it and which limit it counts against */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
-    const { access, limit, scope, detail } = hooks as Hooks
+    const { access, limit, scope, body, detail } = hooks as Hooks
     if (!access || !limit) throw new Error(`${method} ${path} names no access or no limit`)
     if (access === 'service' && !scope) throw new Error(`${method} ${path} names no scope`)
     const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
-    return { method, path, access, limit, scope, status }
+    const guardBody = body && createGuard(body)
+    return { method, path, access, limit, scope, status, guardBody }
   })
 }
 

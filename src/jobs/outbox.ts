@@ -15,6 +15,7 @@ import {
 } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
+import { lazy } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
@@ -58,38 +59,44 @@ type OutboxCore = { orm: Orm; newId: NewId; clock: Clock; afterCommit: AfterComm
 /** The only queue: rows that are written in the transaction that makes them due. Every function is SQL. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   let onAdded = (_runAt: number) => {}
-  const insert = orm
-    .insert(outbox)
-    .values({
-      id: sql.placeholder('id'),
-      kind: sql.placeholder('kind'),
-      payload: sql.placeholder('payload'),
-      createdAt: sql.placeholder('now'),
-      runAt: sql.placeholder('runAt'),
-    })
-    .prepare()
-  const due = orm
-    .select({ id: outbox.id })
-    .from(outbox)
-    .where(
-      and(
-        eq(outbox.kind, sql.placeholder('kind')),
-        isNull(outbox.deadAt),
-        lte(outbox.runAt, sql.placeholder('now')),
-        or(isNull(outbox.leasedUntil), lt(outbox.leasedUntil, sql.placeholder('now'))),
-      ),
-    )
-    .orderBy(asc(outbox.runAt), asc(outbox.id))
-    .limit(sql.placeholder('limit'))
-    .prepare()
+  const insert = lazy(() =>
+    orm
+      .insert(outbox)
+      .values({
+        id: sql.placeholder('id'),
+        kind: sql.placeholder('kind'),
+        payload: sql.placeholder('payload'),
+        createdAt: sql.placeholder('now'),
+        runAt: sql.placeholder('runAt'),
+      })
+      .prepare(),
+  )
+  const due = lazy(() =>
+    orm
+      .select({ id: outbox.id })
+      .from(outbox)
+      .where(
+        and(
+          eq(outbox.kind, sql.placeholder('kind')),
+          isNull(outbox.deadAt),
+          lte(outbox.runAt, sql.placeholder('now')),
+          or(isNull(outbox.leasedUntil), lt(outbox.leasedUntil, sql.placeholder('now'))),
+        ),
+      )
+      .orderBy(asc(outbox.runAt), asc(outbox.id))
+      .limit(sql.placeholder('limit'))
+      .prepare(),
+  )
   // The index begins with the kind: the first of each kind is one step in it.
-  const firstAfter = orm
-    .select({ kind: outbox.kind, runAt: outbox.runAt })
-    .from(outbox)
-    .where(and(isNull(outbox.deadAt), gt(outbox.kind, sql.placeholder('kind'))))
-    .orderBy(asc(outbox.kind), asc(outbox.runAt))
-    .limit(1)
-    .prepare()
+  const firstAfter = lazy(() =>
+    orm
+      .select({ kind: outbox.kind, runAt: outbox.runAt })
+      .from(outbox)
+      .where(and(isNull(outbox.deadAt), gt(outbox.kind, sql.placeholder('kind'))))
+      .orderBy(asc(outbox.kind), asc(outbox.runAt))
+      .limit(1)
+      .prepare(),
+  )
 
   function countSome(which: SQL): number {
     const some = orm
@@ -104,7 +111,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   /** When the first waiting job is or was due, ms since the epoch; Infinity for an empty queue. */
   function firstRunAt(): number {
     let first = Number.POSITIVE_INFINITY
-    for (let row = firstAfter.get({ kind: '' }); row; row = firstAfter.get(row)) {
+    for (let row = firstAfter().get({ kind: '' }); row; row = firstAfter().get(row)) {
       first = Math.min(first, row.runAt)
     }
     return first
@@ -123,7 +130,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     add<K extends JobKind>(kind: K, payload: OutboxJobs[K], delayMilliseconds = 0): void {
       const now = clock.now()
       const runAt = now + delayMilliseconds
-      insert.run({ id: newId(), kind, payload, now, runAt })
+      insert().run({ id: newId(), kind, payload, now, runAt })
       afterCommit(() => onAdded(runAt))
     },
     /** Calls `listener` with the due time of each job that this process adds. */
@@ -133,7 +140,9 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     firstRunAt,
     /** Ids of due jobs of a kind, the longest due first. */
     listDue: (kind: JobKind, limit: number): string[] =>
-      due.all({ kind, now: clock.now(), limit }).map(({ id }) => id),
+      due()
+        .all({ kind, now: clock.now(), limit })
+        .map(({ id }) => id),
     /** Takes jobs for `leaseMilliseconds`; each take is an attempt. */
     claim(ids: string[], leaseMilliseconds: number): Job[] {
       return orm

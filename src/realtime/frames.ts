@@ -1,8 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
-import { AppError, invalidField } from '../lib/errors.ts'
-import { fieldProblems } from '../lib/fields.ts'
+import { type AppError, invalidField } from '../lib/errors.ts'
+import { createGuard } from '../lib/fields.ts'
 import type { Locale } from '../lib/i18n.ts'
 import type { Connection } from './connection.ts'
 
@@ -64,13 +63,9 @@ export const channelFrames: ServerFrames = {
 /** Reads frames of these types as clients send them. */
 export function createDecoder(frames: ClientFrames) {
   const knownTypes = Object.keys(frames).join(', ')
-  const checks = new Map<string, TypeCheck<TSchema>>()
-
-  function checkOf(type: string, schema: TSchema) {
-    const check = checks.get(type) ?? TypeCompiler.Compile(schema)
-    checks.set(type, check)
-    return check
-  }
+  const guards = new Map(
+    Object.entries(frames).map(([type, { schema }]) => [type, createGuard(schema)]),
+  )
 
   function typeOf(value: unknown): string {
     // Undefined is what was no JSON, or no text.
@@ -85,10 +80,8 @@ export function createDecoder(frames: ClientFrames) {
   /** @throws validation_error: no JSON object, an unknown type, or a field that is not as it must be */
   return (value: unknown) => {
     const type = typeOf(value)
-    const { schema, handle } = frames[type] as ClientFrame // `typeOf` knows no other
-    if (!checkOf(type, schema).Check(value)) {
-      throw new AppError('validation_error', { details: fieldProblems(schema, value) })
-    }
+    const { handle } = frames[type] as ClientFrame // `typeOf` knows no other
+    guards.get(type)?.(value)
     return { type, frame: value as never, handle } // checked against the schema of its type
   }
 }
