@@ -349,11 +349,9 @@ CREATE TABLE `tickets` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `tickets_id_unique` ON `tickets` (`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `tickets_owner` ON `tickets` (`user_id`,`user_seq`);--> statement-breakpoint
-CREATE INDEX `tickets_queue` ON `tickets` (`queue_key`,`n`);--> statement-breakpoint
+CREATE INDEX `tickets_queue` ON `tickets` (`queue_key`,`n`,`priority`,`category`);--> statement-breakpoint
 CREATE INDEX `tickets_queue_status` ON `tickets` (`status`,`queue_key`,`n`,`priority`,`category`,`assignee_id`);--> statement-breakpoint
-CREATE INDEX `tickets_queue_priority` ON `tickets` (`priority`,`queue_key`,`n`,`status`,`category`,`assignee_id`);--> statement-breakpoint
-CREATE INDEX `tickets_queue_category` ON `tickets` (`category`,`queue_key`,`n`,`status`,`priority`,`assignee_id`);--> statement-breakpoint
-CREATE INDEX `tickets_queue_assignee` ON `tickets` (`assignee_id`,`queue_key`,`n`,`status`,`priority`,`category`);--> statement-breakpoint
+CREATE INDEX `tickets_queue_assignee` ON `tickets` (`assignee_id`,`queue_key`,`n`,`priority`,`category`);--> statement-breakpoint
 CREATE INDEX `tickets_queue_user` ON `tickets` (`user_id`,`queue_key`,`n`,`status`,`priority`,`category`,`assignee_id`);--> statement-breakpoint
 CREATE INDEX `tickets_settled_at` ON `tickets` (`status`,`settled_at`) WHERE settled_at IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `users` (

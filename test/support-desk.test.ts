@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { day, desk, openDesk, own } from './support/desk.ts'
 import { startMailServer } from './support/mail.ts'
+import { waitFor } from './support/wait.ts'
 
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -325,7 +326,7 @@ describe('a resolved ticket', () => {
     d.clock.advance(7 * day)
     const root = await d.service.login(d.root.email)
     const closed = async () => (await d.list('?status=closed', root)).pagination.total
-    while ((await closed()) < 90) await Bun.sleep(5)
+    await waitFor(async () => (await closed()) === 90)
     expect((await d.list('?status=resolved', root)).pagination.total).toBe(0)
   })
 })

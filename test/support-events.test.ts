@@ -1,20 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { Value } from '@sinclair/typebox/value'
-import { openForServer } from '../src/db/open.ts'
-import { createWriter } from '../src/db/writer.ts'
-import { createOutbox } from '../src/jobs/outbox.ts'
-import { createIds } from '../src/lib/ids.ts'
-import type { NotifySupportReply } from '../src/modules/support/desk-service.ts'
 import {
   OwnTicketUpdatedFrame,
   TicketCreatedFrame,
   TicketUpdatedFrame,
 } from '../src/modules/support/frames.ts'
-import { openSupport } from '../src/modules/support/support.ts'
-import { createHub } from '../src/realtime/hub.ts'
-import { createTestClock } from './support/clock.ts'
 import { day, desk, openDesk } from './support/desk.ts'
-import { temporaryDirectory } from './support/directory.ts'
 
 /** A desk that listens, with sockets of Ada and Root that asked for what happens to tickets. */
 async function openSockets() {
@@ -123,83 +114,35 @@ test('nobody is told who did not ask, nor of the tickets of others', async () =>
   }
 })
 
-describe('whoever notifies owners', () => {
-  /** The chapter over a database of its own with one ticket; `notify` is called for each answer. */
-  async function openChapter(notify: NotifySupportReply) {
-    const directory = temporaryDirectory()
-    const connection = openForServer(directory.path)
-    const { orm, sqlite } = connection
-    const nothing = () => {}
-    const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
-    const options = { sqlite, sync: async () => {}, onCommit: nothing, onFatal: nothing, log }
-    const { write } = createWriter(options)
-    const clock = createTestClock()
-    const newId = createIds(clock)
-    const hub = createHub()
-    const outbox = createOutbox(orm, newId, clock)
-    const mailer = { send: async () => {}, close: nothing }
-    const terms = { reopenDays: 14, autocloseDays: 7, inbox: undefined, publicUrl: 'http://x' }
-    const given = { orm, write, outbox, newId, clock, log, hub, mailer, ...terms }
-    const support = openSupport({ ...given, notifySupportReply: notify })
-    for (const [id, role] of [
-      ['ada', 'user'],
-      ['root', 'admin'],
-    ] as const) {
-      sqlite.run(
-        "INSERT INTO users (id, email, display_name, locale, role, email_verified, password_hash, created_at) VALUES (?, ?, ?, 'en', ?, 0, '', 0)",
-        [id, id, id, role],
-      )
-    }
-    const request = {
-      subject: 'Refund',
-      body: 'Where?',
-      category: 'other',
-      priority: 'low',
-    } as const
-    const { value } = await support.tickets.open('ada', { ...request, clientId: null })
-    return {
-      support,
-      sqlite,
-      ticketId: value.ticket.id,
-      [Symbol.dispose]() {
-        support.stopClosing()
-        connection.close()
-        directory[Symbol.dispose]()
-      },
-    }
-  }
-  const answer = { body: 'On its way.', clientId: 'k' }
-
-  test('hears of each answer once, inside its write, and sends after it', async () => {
-    const calls: unknown[] = []
-    using chapter = await openChapter((reply) => {
-      calls.push(reply, chapter.sqlite.inTransaction)
-      return () => calls.push(chapter.sqlite.inTransaction)
-    })
-    const { support, ticketId } = chapter
-    const { value } = await support.desk.reply('root', ticketId, answer)
-    await support.desk.reply('root', ticketId, answer)
-    const { id: messageId } = value
-    const { body } = answer
-    const reply = { userId: 'ada', ticketId, messageId, subject: 'Refund', body }
-    expect(calls).toEqual([reply, true, false])
+describe('the owner of an answered ticket', () => {
+  test('is notified of each answer once', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    const answered = await d.answer(id, { client_id: 'k' })
+    await d.answer(id, { client_id: 'k' })
+    const { body } = await d.service.call('GET', '/v1/notifications', { token: d.ada.token })
+    const data = { ticket_id: id, message_id: answered.body.id }
+    expect(body.data).toEqual([
+      expect.objectContaining({ type: 'support_reply', body: 'On its way.', data }),
+    ])
   })
 
-  test('and cannot note it takes the answer back', async () => {
-    using chapter = await openChapter(() => {
-      throw new Error('no')
-    })
-    const { support, ticketId } = chapter
-    await expect(support.desk.reply('root', ticketId, answer)).rejects.toThrow('no')
-    expect(support.desk.get(ticketId).item).toMatchObject({ messageCount: 1, assigneeId: null })
+  test('has no answer that they cannot be notified of', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    d.service.sqlite.run(
+      "CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.notifications BEGIN SELECT RAISE(ABORT, 'no'); END",
+    )
+    expect((await d.answer(id)).status).toBe(500)
+    expect(await d.show(id)).toMatchObject({ message_count: 1, assignee: null, history: [] })
   })
 
-  test('hears of no answer to a person who is gone', async () => {
-    using chapter = await openChapter(() => {
-      throw new Error('no')
-    })
-    const { support, sqlite, ticketId } = chapter
-    sqlite.run("UPDATE users SET deleted_at = 1 WHERE id = 'ada'")
-    expect((await support.desk.reply('root', ticketId, answer)).replayed).toBe(false)
+  test('is not notified once they are gone', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    const body = { password: 'correct horse' }
+    await d.service.call('DELETE', '/v1/users/me', { token: d.ada.token, body })
+    expect((await d.answer(id)).status).toBe(201)
+    expect(d.service.sqlite.query('SELECT * FROM notifications').all()).toEqual([])
   })
 })

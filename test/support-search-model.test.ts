@@ -1,35 +1,40 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { addressOf, admins, cast, type Landmarks, password } from '../bench/growth/dataset.ts'
 import { generate } from '../bench/growth/generate.ts'
 import { rareWord } from '../bench/growth/support-fill.ts'
 import { wordAt } from '../bench/growth/vocabulary.ts'
-import { type Connection, openForServer } from '../src/db/open.ts'
-import { ticketMessages, tickets } from '../src/db/schema.ts'
-import type { ListRange } from '../src/lib/list-range.ts'
-import { createDeskList, type DeskList } from '../src/modules/support/desk-list.ts'
-import { createDeskStore, type TicketFilter } from '../src/modules/support/desk-store.ts'
-import { createSearchStore } from '../src/modules/support/search-store.ts'
-import { temporaryDirectory } from './support/directory.ts'
+import { desk } from './support/desk.ts'
+import { startService, type TestService } from './support/service.ts'
+
+type Filter = Partial<
+  Record<'status' | 'priority' | 'category' | 'assignee_id' | 'user_id', string>
+>
+type Ticket = Record<keyof Filter, string | null> & { id: string; text: string }
 
 /** Of several hundred tickets at random, what reading every one of them finds. */
 describe('a search finds what reading every ticket finds', () => {
-  const directory = temporaryDirectory()
-  let connection: Connection
-  let desk: DeskList
-  let ada = ''
-  let root = ''
+  let service: TestService
+  let landmarks: Landmarks
+  let token = ''
+  let tickets: Ticket[] = []
 
   beforeAll(async () => {
-    const { people } = await generate(directory.path, 0.002, 'support')
-    ada = people[0] ?? ''
-    root = people[5] ?? ''
-    connection = openForServer(directory.path)
-    const { orm } = connection
-    desk = createDeskList({ desk: createDeskStore(orm), search: createSearchStore(orm) })
+    const fill = async (directory: string) => {
+      landmarks = await generate(directory, 0.002, 'support')
+    }
+    service = await startService({ fill })
+    const [admin = 'root'] = admins
+    const body = { email: addressOf(cast.indexOf(admin)), password }
+    token = (await service.call('POST', '/v1/auth/login', { body })).body.access_token
+    tickets = service.sqlite
+      .query<Ticket, []>(
+        `SELECT id, status, priority, category, assignee_id, user_id, subject || ' ' || (
+           SELECT group_concat(body, ' ') FROM ticket_messages WHERE ticket_id = tickets.id
+         ) AS text FROM tickets ORDER BY n DESC`,
+      )
+      .all()
   })
-  afterAll(() => {
-    connection.close()
-    directory[Symbol.dispose]()
-  })
+  afterAll(() => service[Symbol.asyncDispose]())
 
   const frequent = wordAt(10)
   const queries = [
@@ -46,69 +51,71 @@ describe('a search finds what reading every ticket finds', () => {
     `${frequent.slice(0, 3)} ${wordAt(20)}`,
     `${frequent} nothing`,
   ]
-  const filters = (): TicketFilter[] => [
-    {},
-    { status: 'in_progress' },
-    { priority: 'urgent' },
-    { category: 'other' },
-    { assigneeId: null },
-    { assigneeId: root },
-    { userId: ada },
-    { status: 'open', assigneeId: root },
-    { status: 'closed', priority: 'low', category: 'billing', assigneeId: null },
-    { userId: ada, status: 'resolved' },
-  ]
+  const filters = (): Filter[] => {
+    const [ada = '', , , , , root = ''] = landmarks.people
+    return [
+      {},
+      { status: 'in_progress' },
+      { priority: 'urgent' },
+      { category: 'other' },
+      { assignee_id: 'none' },
+      { assignee_id: root },
+      { user_id: ada },
+      { status: 'open', assignee_id: root },
+      { status: 'closed', priority: 'low', category: 'billing', assignee_id: 'none' },
+      { user_id: ada, status: 'resolved' },
+    ]
+  }
 
-  test.each(queries)('for %p, with every filter, by number and by cursor', (q) => {
+  test.each(queries)('for %p, with every filter, by number and by cursor', async (q) => {
     for (const filter of filters()) {
       const expected = findByReading(q, filter)
-      const page: ListRange = { form: 'page', page: 2, perPage: 30, offset: 30 }
-      expect(desk.list(filter, q, page)).toMatchObject({
-        rows: expected.slice(30, 60).map((id) => ({ id })),
-        total: Math.min(200, expected.length),
-      })
-      expect(walk(q, filter)).toEqual(expected)
+      const { data, pagination } = await list(q, filter, { page: '2', per_page: '30' })
+      expect(data.map(({ id }) => id)).toEqual(expected.slice(30, 60))
+      expect(pagination.total).toBe(Math.min(200, expected.length))
+      expect(await walk(q, filter)).toEqual(expected)
     }
   })
 
   test('more than is counted', () => {
+    const [ada = ''] = landmarks.people
     expect(findByReading(frequent, {}).length).toBeGreaterThan(200)
-    expect(findByReading(rareWord.word, { userId: ada }).length).toBeGreaterThan(0)
+    expect(findByReading(rareWord.word, { user_id: ada }).length).toBeGreaterThan(0)
   })
 
-  function findByReading(q: string, filter: TicketFilter): string[] {
-    const { orm } = connection
-    const wordsOf = Map.groupBy(orm.select().from(ticketMessages).all(), (row) => row.ticketId)
+  function findByReading(q: string, filter: Filter): string[] {
     const sought = q.split(' ')
     const beginning = sought.pop() ?? ''
-    return orm
-      .select()
-      .from(tickets)
-      .all()
-      .filter((row) =>
-        Object.entries(filter).every(([name, value]) => row[name as keyof TicketFilter] === value),
+    return tickets
+      .filter((ticket) =>
+        Object.entries(filter).every(
+          ([name, value]) => (ticket[name as keyof Filter] ?? 'none') === value,
+        ),
       )
-      .filter(({ id, subject }) => {
-        const texts = [subject, ...(wordsOf.get(id) ?? []).map(({ body }) => body)]
-        const words = texts.flatMap((text) => text.split(' '))
+      .filter(({ text }) => {
+        const words = text.split(' ')
         return (
           sought.every((word) => words.includes(word)) &&
           words.some((word) => word.startsWith(beginning))
         )
       })
       .map(({ id }) => id)
-      .sort()
-      .reverse()
   }
 
-  function walk(q: string, filter: TicketFilter): string[] {
+  async function list(q: string, filter: Filter, range: Record<string, string>): Promise<List> {
+    const query = new URLSearchParams({ q, ...filter, ...range })
+    return (await service.call('GET', `${desk}?${query}`, { token })).body
+  }
+
+  async function walk(q: string, filter: Filter): Promise<string[]> {
     const found: string[] = []
-    let cursor: string | null | undefined
-    do {
-      const part = desk.list(filter, q, { form: 'cursor', limit: 17, cursor: cursor ?? undefined })
-      found.push(...part.rows.map(({ id }) => id))
-      cursor = part.form === 'cursor' ? part.cursor : null
-    } while (cursor !== null)
+    for (let cursor: string | null | undefined = ''; typeof cursor === 'string'; ) {
+      const part: List = await list(q, filter, { limit: '17', ...(cursor && { cursor }) })
+      found.push(...part.data.map(({ id }) => id))
+      cursor = part.pagination.cursor
+    }
     return found
   }
 })
+
+type List = { data: { id: string }[]; pagination: { total?: number; cursor?: string | null } }

@@ -1,7 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import { ticketCategories, ticketPriorities, ticketStatuses } from '../../src/lib/vocabulary.ts'
+import { createDeskStore } from '../../src/modules/support/desk-store.ts'
 import { createTicketStore } from '../../src/modules/support/store.ts'
 import { createTicketChanges } from '../../src/modules/support/ticket-changes.ts'
+import { createHub } from '../../src/realtime/hub.ts'
 import { admins, atScale, type Dataset, differs, type Fill, idOf } from './dataset.ts'
 import { textOf } from './vocabulary.ts'
 
@@ -42,7 +44,11 @@ export const ticketsFill: Fill = {
 function fillTickets(dataset: Dataset) {
   const { sqlite, orm, landmarks, newId, clock, pick, repeat } = dataset
   const store = createTicketStore(orm)
-  const changes = createTicketChanges({ store, newId, clock })
+  const nothing = () => {}
+  const changes = createTicketChanges(
+    { newId, clock, hub: createHub(), afterCommit: nothing },
+    { store, desk: createDeskStore(orm) },
+  )
   const insert = prepareInsert(sqlite)
   const index = sqlite.prepare(
     'UPDATE tickets SET message_count = (SELECT max(seq) FROM ticket_messages WHERE ticket_id = tickets.id) WHERE n > ?',
@@ -106,15 +112,9 @@ function fillTickets(dataset: Dataset) {
   function answer(id: string) {
     const ticket = store.find(id)
     if (!ticket) throw new Error(`there is no ticket ${id}`)
-    const authorId = oneOf(desk)
     const body = textOf(30 + pick(71), pick)
-    const { ticket: answered } = changes.append(ticket, {
-      authorId,
-      isAdmin: true,
-      body,
-      clientId: null,
-    })
-    changes.change(answered, { status: oneOf(ticketStatuses) }, authorId)
+    const draft = { authorId: oneOf(desk), isAdmin: true, body, clientId: null }
+    changes.reply(ticket, draft, { status: oneOf(ticketStatuses) })
   }
 }
 

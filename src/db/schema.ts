@@ -405,15 +405,14 @@ export const tickets = sqliteTable(
     queueKey: integer('queue_key').notNull(),
   },
   (table) => {
-    // What is filtered with the first column lies beside it: a page is cut without looking at the rows.
+    // An index for each order that the desk walks along. It also holds whatever else can be filtered there: looking into
+    // each row instead takes forty times as long.
     const { n, userId, queueKey, status, priority, category, assigneeId } = table
     return [
       uniqueIndex('tickets_owner').on(userId, table.userSeq),
-      index('tickets_queue').on(queueKey, n),
+      index('tickets_queue').on(queueKey, n, priority, category),
       index('tickets_queue_status').on(status, queueKey, n, priority, category, assigneeId),
-      index('tickets_queue_priority').on(priority, queueKey, n, status, category, assigneeId),
-      index('tickets_queue_category').on(category, queueKey, n, status, priority, assigneeId),
-      index('tickets_queue_assignee').on(assigneeId, queueKey, n, status, priority, category),
+      index('tickets_queue_assignee').on(assigneeId, queueKey, n, priority, category),
       index('tickets_queue_user').on(userId, queueKey, n, status, priority, category, assigneeId),
       index('tickets_settled_at')
         .on(status, table.settledAt)

@@ -10,6 +10,8 @@ type Options = Substitutes & {
   environment?: Record<string, string>
   /** Listen on a free port instead of answering in-process. */
   listen?: boolean
+  /** Fills the data directory before the service opens it. */
+  fill?: (directory: string) => Promise<unknown>
 }
 
 const limitsOff = {
@@ -29,9 +31,10 @@ export type TestService = Awaited<ReturnType<typeof startService>>
 
 /** A service over a database of its own, with cheap password hashes and without request limits unless asked for. */
 export async function startService(options: Options = {}) {
-  const { environment = {}, listen = false, ...substitutes } = options
+  const { environment = {}, listen = false, fill, ...substitutes } = options
   const directory = temporaryDirectory()
   await copyKeys(directory.path)
+  await fill?.(directory.path)
   const logged: string[] = []
   const config = readConfig(
     { ...limitsOff, HOST: '127.0.0.1', PORT: '0', DATA_DIR: directory.path, ...environment },

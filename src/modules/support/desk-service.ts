@@ -1,15 +1,18 @@
-import type { Write } from '../../db/writer.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { Type } from '@sinclair/typebox'
+import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { type NewId, parseId } from '../../lib/ids.ts'
+import { parseId } from '../../lib/ids.ts'
+import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
 import type { TicketStatus } from '../../lib/vocabulary.ts'
-import type { Announcements } from './announcements.ts'
-import type { DeskItem, DeskStore } from './desk-store.ts'
+import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
+import { ticketUpdatedFrame } from './frames.ts'
 import type { DeskDetail } from './model.ts'
-import type { NoteItem, NotesStore } from './notes-store.ts'
-import type { Replayable } from './owner-service.ts'
+import { matchOf, type SearchStore } from './search-store.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type { TicketChangesMaker, TicketDraft, Wanted } from './ticket-changes.ts'
+import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
+
+/** What an admin changes, and the field that named the assignee. */
+export type DeskUpdate = Wanted & { assigneeField: string }
 
 /** What an admin answers. */
 export type Answer = {
@@ -20,126 +23,166 @@ export type Answer = {
   lastMessageId?: string | undefined
 }
 
-/** Notifies the owner, inside the write of an answer. */
-export type NotifySupportReply = (reply: {
-  userId: string
-  ticketId: string
-  messageId: string
-  subject: string
-  body: string
-}) => void
+/** Notifies somebody, inside the write of what it tells of. */
+export type Notify = (
+  userId: string,
+  event: {
+    type: 'support_reply'
+    body: string
+    named: { subject: string }
+    data: { ticket_id: string; message_id: string }
+    dedupeKey: string
+  },
+) => void
+
+type Parts = {
+  store: TicketStore
+  desk: DeskStore
+  search: SearchStore
+  changes: TicketChangesMaker
+  notify: Notify
+}
 
 export type DeskService = ReturnType<typeof createDeskService>
 
-type DeskServiceOptions = {
-  store: TicketStore
-  desk: DeskStore
-  notes: NotesStore
-  changes: TicketChangesMaker
-  announce: Announcements
-  write: Write
-  newId: NewId
-  clock: Clock
-  notifySupportReply: NotifySupportReply
-}
+/** Choice: nobody turns pages further; counting more would cost more the more tickets there are. */
+const maxCounted = 200
 
-/** What admins do with tickets (spec 4.4, decisions 7). */
-export function createDeskService(options: DeskServiceOptions) {
-  const { store, desk, notes, changes, announce, write, newId, clock } = options
+const queuePosition = Type.Tuple([Type.Integer(), Type.Integer()])
+const searchPosition = Type.Tuple([Type.Integer()])
+
+/** What admins do with the tickets of everybody. */
+export function createDeskService(core: Core, parts: Parts) {
+  const { write, afterCommit, hub, newId, clock } = core
+  const { store, desk, search, changes, notify } = parts
+
+  function queue(filter: TicketFilter, range: ListRange): Listing<DeskItem> {
+    if (range.form === 'page') {
+      const { perPage, offset } = range
+      const total = desk.count(filter)
+      // Asking for more than there are would walk to the end of the index.
+      const limit = Math.min(perPage, total - offset)
+      return { form: 'page', rows: limit > 0 ? desk.list(filter, { limit, offset }) : [], total }
+    }
+    const { cursor, limit } = range
+    const before = cursor === undefined ? undefined : queuePlace(cursor)
+    const rows = desk.list(filter, { limit: limit + 1, offset: 0, before })
+    return cutAtLimit(rows, limit, (row) => [row.queueKey, row.n])
+  }
+
+  // Choice: newest ticket first, so that a page ends the walk along the index; pages by number end with what is
+  // counted, the cursor form goes on.
+  function find(match: string, range: ListRange): Listing<DeskItem> {
+    if (range.form === 'page') {
+      const { offset, perPage } = range
+      const all = search.list(match, { limit: maxCounted })
+      const rows = desk.listByNumber(all.slice(offset, offset + perPage))
+      return { form: 'page', rows, total: all.length }
+    }
+    const { cursor, limit } = range
+    const before = cursor === undefined ? undefined : decodeCursor(cursor, searchPosition)[0]
+    const ns = search.list(match, { limit: limit + 1, before })
+    return cutAtLimit(desk.listByNumber(ns), limit, (row) => [row.n])
+  }
 
   /** @throws not_found */
   function required(idText: string): TicketRow {
-    const ticket = store.find(parseId(idText) ?? '')
+    const id = parseId(idText)
+    const ticket = id === undefined ? undefined : store.find(id)
     if (!ticket) throw new AppError('not_found')
     return ticket
   }
 
-  function detailOf(item: DeskItem): DeskDetail {
-    const { id } = item
+  function detailOf({ id }: TicketRow): DeskDetail {
     return {
-      item,
+      item: desk.get(id),
       messages: store.listMessages(id),
-      notes: notes.list(id),
-      history: notes.listHistory(id),
+      notes: desk.listNotes(id),
+      history: desk.listHistory(id),
     }
   }
 
   // Somebody else has written since this admin looked.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
-    const seen = store.findMessage(ticket.id, parseId(messageId) ?? '')
+    const id = parseId(messageId)
+    const seen = id === undefined ? undefined : store.findMessage(ticket.id, id)
     if (!seen) throw invalidField('last_message_id', 'id')
     if (seen.seq < ticket.messageCount) throw new AppError('conflict')
   }
 
-  function answer(ticket: TicketRow, draft: TicketDraft, status: TicketStatus | undefined) {
-    const { ticket: answered, message } = changes.append(ticket, draft)
-    // Choice: whoever answers a ticket that nobody has takes it on.
-    const assigneeId = answered.assigneeId ?? draft.authorId
-    changes.change(answered, { status, assigneeId }, draft.authorId)
-    const item = desk.get(ticket.id)
-    notifyOwner(item, message)
-    return { message, item }
-  }
-
   function notifyOwner({ user, id, subject }: DeskItem, message: TicketMessageRow) {
     if (user.deletedAt !== null) return
-    const { id: messageId, body } = message
-    options.notifySupportReply({ userId: user.id, ticketId: id, messageId, subject, body })
+    notify(user.id, {
+      type: 'support_reply',
+      body: message.body,
+      named: { subject },
+      data: { ticket_id: id, message_id: message.id },
+      dedupeKey: `support_reply:${message.id}`,
+    })
   }
 
   return {
-    /** @throws not_found */
-    get: (id: string): DeskDetail => detailOf(desk.get(required(id).id)),
-
-    /** Changes what is wanted; what is so already stays, without a trace. `blamed` is the field that named the assignee.
-     *  @throws not_found · validation_error (the assignee is no admin, or disabled) */
-    async update(adminId: string, id: string, wanted: Wanted, blamed: string): Promise<DeskDetail> {
-      const { detail, isChanged } = await write(() => {
-        const before = required(id)
-        const { assigneeId = null } = wanted
-        const isNew = assigneeId !== null && assigneeId !== before.assigneeId
-        if (isNew && !store.isEnabledAdmin(assigneeId)) throw invalidField(blamed, 'not_an_admin')
-        const after = changes.change(before, wanted, adminId)
-        return { detail: detailOf(desk.get(after.id)), isChanged: after !== before }
-      })
-      if (isChanged) announce.updated(detail.item)
-      return detail
+    /** Without `q` who waits longest comes first, then what changed last; with it the newest ticket. */
+    list(filter: TicketFilter, q: string | undefined, range: ListRange): Listing<DeskItem> {
+      if (q === undefined || q.trim() === '') return queue(filter, range)
+      const match = matchOf(q, filter)
+      if (match !== undefined) return find(match, range)
+      if (range.form === 'page') return { form: 'page', rows: [], total: 0 }
+      return { form: 'cursor', rows: [], cursor: null }
     },
 
+    /** @throws not_found */
+    get: (id: string): DeskDetail => detailOf(required(id)),
+
+    /** Changes what is wanted; what is so already stays, without a trace.
+     *  @throws not_found · validation_error (the assignee is no admin, or disabled) */
+    update: (adminId: string, id: string, update: DeskUpdate): Promise<DeskDetail> =>
+      write(() => {
+        const before = required(id)
+        const { assigneeId, assigneeField } = update
+        const isNew = typeof assigneeId === 'string' && assigneeId !== before.assigneeId
+        if (isNew && !store.isEnabledAdmin(assigneeId)) {
+          throw invalidField(assigneeField, 'not_an_admin')
+        }
+        return detailOf(changes.change(before, update, adminId))
+      }),
+
     /** Answers the owner, who is notified; a closed ticket stays closed unless a status is given.
-     *  @throws not_found · validation_error (`lastMessageId`) · conflict (somebody wrote meanwhile; `clientId` was used
-     *  for something else) */
-    async reply(
-      adminId: string,
-      id: string,
-      { body, clientId, status, lastMessageId }: Answer,
-    ): Promise<Replayable<TicketMessageRow>> {
+     *  @throws not_found · validation_error (`lastMessageId`) · conflict (somebody wrote meanwhile; the ticket is full;
+     *  `clientId` was used for something else) */
+    reply(adminId: string, id: string, answer: Answer): Promise<Replayable<TicketMessageRow>> {
+      const { body, clientId, status, lastMessageId } = answer
       const draft = { authorId: adminId, isAdmin: true, body, clientId }
-      const { message, done } = await write(() => {
+      return write(() => {
         const ticket = required(id)
         const earlier = changes.findReplayed(ticket.id, draft)
-        if (earlier) return { message: earlier, done: undefined }
+        if (earlier) return { value: earlier, replayed: true }
         if (lastMessageId !== undefined) mustBeNewest(ticket, lastMessageId)
-        const { message, ...done } = answer(ticket, draft, status)
-        return { message, done }
+        // Choice: whoever answers a ticket that nobody has takes it on.
+        const wanted = { status, assigneeId: ticket.assigneeId ?? adminId }
+        const message = changes.reply(ticket, draft, wanted)
+        notifyOwner(desk.get(ticket.id), message)
+        return { value: message, replayed: false }
       })
-      if (done) announce.updated(done.item)
-      return { value: message, replayed: done === undefined }
     },
 
     /** Leaves a note that the owner never sees.
      *  @throws not_found */
-    async addNote(adminId: string, id: string, body: string): Promise<NoteItem> {
-      const { note, item } = await write(() => {
+    addNote: (adminId: string, id: string, body: string): Promise<NoteItem> =>
+      write(() => {
         const ticketId = required(id).id
-        const row = { id: newId(), ticketId, authorId: adminId, body, createdAt: clock.now() }
-        notes.insert(row)
-        const author = notes.findAuthor(adminId)
+        const author = desk.findAuthor(adminId)
         if (!author) throw new AppError('unauthorized')
-        return { note: { ...row, author }, item: desk.get(ticketId) }
-      })
-      announce.updatedForDesk(item)
-      return note
-    },
+        const note = { id: newId(), ticketId, authorId: adminId, body, createdAt: clock.now() }
+        desk.insertNote(note)
+        const item = desk.get(ticketId)
+        afterCommit(() => hub.sendToAdmins(ticketUpdatedFrame(item)))
+        return { ...note, author }
+      }),
   }
+}
+
+function queuePlace(cursor: string) {
+  const [queueKey, n] = decodeCursor(cursor, queuePosition)
+  return { queueKey, n }
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
+import type { ServerFrames } from '../../realtime/frames.ts'
 import type { DeskItem } from './desk-store.ts'
 import {
   DeskTicketListItem,
@@ -6,8 +7,6 @@ import {
   TicketListItem,
   ticketListItemView,
 } from './model.ts'
-
-/** What the channel tells about tickets, to those who ask for it: decisions 6. */
 
 /** To the owner. */
 export const OwnTicketUpdatedFrame = Type.Object({
@@ -30,12 +29,13 @@ export const TicketUpdatedFrame = Type.Object({
 })
 export type TicketUpdatedFrame = Static<typeof TicketUpdatedFrame>
 
-/** Every frame of this chapter, by type. */
-export const ticketFrames = {
-  ticket_created: TicketCreatedFrame,
-  ticket_updated: Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame], {
-    description: 'Asked for with `support`: a ticket changed, as its owner or as the desk sees it.',
-  }),
+const EitherUpdatedFrame = Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame], {
+  description: 'Asked for with `support`: a ticket changed, as its owner or as the desk sees it.',
+})
+
+export const serverFrames: ServerFrames = {
+  ticket_created: { schema: TicketCreatedFrame, group: 'support' },
+  ticket_updated: { schema: EitherUpdatedFrame, group: 'support' },
 }
 
 export function ownTicketUpdatedFrame(item: DeskItem): OwnTicketUpdatedFrame {

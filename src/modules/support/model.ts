@@ -1,61 +1,52 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
-import { ClientId, Id, Maybe, Refined, Text } from '../../lib/fields.ts'
+import { ClientId, Id, Maybe, Nullable, OneOf, Refined, Text, Timestamp } from '../../lib/fields.ts'
 import {
   ticketCategories,
   ticketFields,
   ticketPriorities,
   ticketStatuses,
 } from '../../lib/vocabulary.ts'
-import type { CannedReplyRow } from './canned-reply-store.ts'
-import type { DeskItem } from './desk-store.ts'
-import type { HistoryItem, NoteItem } from './notes-store.ts'
+import type { DeskItem, HistoryItem, NoteItem } from './desk-store.ts'
 import type { TicketMessageRow, TicketRow } from './store.ts'
 
 const open = { additionalProperties: true } as const
-const Timestamp = Type.String({ format: 'date-time' })
-const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
-const oneOf = <T extends string>(values: readonly T[]) =>
-  Type.Union(values.map((value) => Type.Literal(value)))
 
-export const OneOfStatuses = oneOf(ticketStatuses)
-export const OneOfPriorities = oneOf(ticketPriorities)
-export const OneOfCategories = oneOf(ticketCategories)
+export const StatusField = OneOf(ticketStatuses)
+export const PriorityField = OneOf(ticketPriorities)
+export const CategoryField = OneOf(ticketCategories)
 
-const trimmed = (max: number) => Text({ min: 1, max, trimmed: true, notBlank: true })
-const Subject = trimmed(200)
-const Body = trimmed(10_000)
+/** Text that is stored without the white space around it. */
+export const trimmedText = (max: number) => Text({ min: 1, max, trimmed: true, notBlank: true })
+export const TicketText = trimmedText(10_000)
 
 export const NewTicket = Type.Object(
   {
-    subject: Subject,
-    body: Body,
-    category: Maybe(OneOfCategories),
-    priority: Maybe(OneOfPriorities),
+    subject: trimmedText(200),
+    body: TicketText,
+    category: Maybe(CategoryField),
+    priority: Maybe(PriorityField),
     client_id: Maybe(ClientId),
   },
   { title: 'NewTicket', ...open },
 )
-export type NewTicket = Static<typeof NewTicket>
 
 export const NewTicketMessage = Type.Object(
-  { body: Body, client_id: Maybe(ClientId) },
+  { body: TicketText, client_id: Maybe(ClientId) },
   { title: 'NewTicketMessage', ...open },
 )
 
 export const NewTicketReply = Type.Object(
   {
-    body: Body,
-    client_id: Maybe(ClientId),
-    status: Maybe(OneOfStatuses),
+    ...NewTicketMessage.properties,
+    status: Maybe(StatusField),
     last_message_id: Maybe(
       Id({ description: 'The newest message that was seen: with a newer one there it is a 409.' }),
     ),
   },
   { title: 'NewTicketReply', ...open },
 )
-export type NewTicketReply = Static<typeof NewTicketReply>
 
 const Assignment = Type.Optional(
   Type.Union([Id({ description: 'An admin; null for nobody.' }), Type.Null()]),
@@ -64,8 +55,8 @@ const Assignment = Type.Optional(
 export const TicketUpdate = Refined(
   Type.Object(
     {
-      status: Maybe(OneOfStatuses),
-      priority: Maybe(OneOfPriorities),
+      status: Maybe(StatusField),
+      priority: Maybe(PriorityField),
       assignee_id: Assignment,
       assigned_to: Assignment,
     },
@@ -83,35 +74,29 @@ export const TicketUpdate = Refined(
 )
 export type TicketUpdate = Static<typeof TicketUpdate>
 
-export const NewTicketNote = Type.Object({ body: Body }, { title: 'NewTicketNote', ...open })
+export const NewTicketNote = Type.Object({ body: TicketText }, { title: 'NewTicketNote', ...open })
 
 const ticket = {
   id: Type.String(),
   subject: Type.String(),
-  status: OneOfStatuses,
-  priority: OneOfPriorities,
-  category: OneOfCategories,
+  status: StatusField,
+  priority: PriorityField,
+  category: CategoryField,
   created_at: Timestamp,
   updated_at: Timestamp,
 }
 
-/** Spec 2.6, ticket message. */
+const entry = { id: Type.String(), body: Type.String(), created_at: Timestamp }
+
 export const TicketMessage = Type.Object(
-  {
-    id: Type.String(),
-    body: Type.String(),
-    is_admin: Type.Boolean(),
-    created_at: Timestamp,
-  },
+  { ...entry, is_admin: Type.Boolean() },
   { title: 'TicketMessage' },
 )
 export type TicketMessage = Static<typeof TicketMessage>
 
-/** Spec 2.6, in a list. */
 export const TicketListItem = Type.Object(ticket, { title: 'TicketListItem' })
 export type TicketListItem = Static<typeof TicketListItem>
 
-/** Spec 2.6. */
 export const Ticket = Type.Object(
   { ...ticket, messages: Type.Array(TicketMessage) },
   { title: 'Ticket' },
@@ -119,6 +104,7 @@ export const Ticket = Type.Object(
 export type Ticket = Static<typeof Ticket>
 
 const person = { id: Type.String(), display_name: Type.String() }
+const Person = Type.Object(person)
 
 /** A ticket as the desk sees it in its list. */
 export const DeskTicketListItem = Type.Object(
@@ -128,33 +114,25 @@ export const DeskTicketListItem = Type.Object(
       ...person,
       email: Type.Optional(Type.String({ description: 'Absent when the account is removed.' })),
     }),
-    assignee: nullable(Type.Object(person)),
+    assignee: Nullable(Person),
     message_count: Type.Integer(),
-    waiting_since: nullable(Timestamp),
-    first_response_at: nullable(Timestamp),
+    waiting_since: Nullable(Timestamp),
+    first_response_at: Nullable(Timestamp),
   },
   { title: 'DeskTicketListItem' },
 )
 export type DeskTicketListItem = Static<typeof DeskTicketListItem>
 
-export const TicketNote = Type.Object(
-  {
-    id: Type.String(),
-    body: Type.String(),
-    author: Type.Object(person),
-    created_at: Timestamp,
-  },
-  { title: 'TicketNote' },
-)
+export const TicketNote = Type.Object({ ...entry, author: Person }, { title: 'TicketNote' })
 export type TicketNote = Static<typeof TicketNote>
 
 const TicketHistoryEntry = Type.Object(
   {
     id: Type.String(),
     at: Timestamp,
-    field: oneOf(ticketFields),
-    from: nullable(Type.String()),
-    to: nullable(Type.String()),
+    field: OneOf(ticketFields),
+    from: Nullable(Type.String()),
+    to: Nullable(Type.String()),
     actor: Type.Union([
       Type.Object({ type: Type.Literal('user'), ...person }),
       Type.Object({ type: Type.Literal('system') }),
@@ -174,42 +152,19 @@ export const DeskTicket = Type.Object(
   { title: 'DeskTicket' },
 )
 
-const cannedReply = { title: trimmed(200), body: Body }
-export const NewCannedReply = Type.Object(cannedReply, { title: 'NewCannedReply', ...open })
-export type NewCannedReply = Static<typeof NewCannedReply>
-export const CannedReplyUpdate = Refined(
-  Type.Object(
-    { title: Maybe(cannedReply.title), body: Maybe(cannedReply.body) },
-    { title: 'CannedReplyUpdate', ...open },
-  ),
-  ({ title, body }) =>
-    (title ?? body ?? undefined) === undefined ? { body: problem('nothing_to_change') } : {},
-)
-export type CannedReplyUpdate = Static<typeof CannedReplyUpdate>
-export const CannedReply = Type.Object(
-  { id: Type.String(), title: Type.String(), body: Type.String() },
-  { title: 'CannedReply' },
-)
-
-export function ticketMessageView(row: TicketMessageRow): TicketMessage {
-  return {
-    id: row.id,
-    body: row.body,
-    is_admin: row.isAdmin,
-    created_at: isoTime(row.createdAt),
-  }
+export function ticketMessageView({
+  id,
+  body,
+  isAdmin,
+  createdAt,
+}: TicketMessageRow): TicketMessage {
+  return { id, body, is_admin: isAdmin, created_at: isoTime(createdAt) }
 }
 
 export function ticketListItemView(row: TicketRow): TicketListItem {
-  return {
-    id: row.id,
-    subject: row.subject,
-    status: row.status,
-    priority: row.priority,
-    category: row.category,
-    created_at: isoTime(row.createdAt),
-    updated_at: isoTime(row.updatedAt),
-  }
+  const { id, subject, status, priority, category } = row
+  const times = { created_at: isoTime(row.createdAt), updated_at: isoTime(row.updatedAt) }
+  return { id, subject, status, priority, category, ...times }
 }
 
 /** A ticket with its messages. */
@@ -223,12 +178,8 @@ export function deskTicketListItemView(row: DeskItem): DeskTicketListItem {
   const { user, assignee } = row
   return {
     ...ticketListItemView(row),
-    user: {
-      id: user.id,
-      display_name: user.displayName,
-      ...(user.deletedAt === null && { email: user.email }),
-    },
-    assignee: assignee && { id: assignee.id, display_name: assignee.displayName },
+    user: { ...personView(user), ...(user.deletedAt === null && { email: user.email }) },
+    assignee: assignee && personView(assignee),
     message_count: row.messageCount,
     waiting_since: timeOrNull(row.waitingSince),
     first_response_at: timeOrNull(row.firstResponseAt),
@@ -243,44 +194,26 @@ export type DeskDetail = {
   history: HistoryItem[]
 }
 
-export function deskTicketView({
-  item,
-  messages,
-  notes,
-  history,
-}: DeskDetail): Static<typeof DeskTicket> {
+export function deskTicketView(detail: DeskDetail): Static<typeof DeskTicket> {
   return {
-    ...deskTicketListItemView(item),
-    messages: messages.map(ticketMessageView),
-    notes: notes.map(ticketNoteView),
-    history: history.map(historyEntryView),
+    ...deskTicketListItemView(detail.item),
+    messages: detail.messages.map(ticketMessageView),
+    notes: detail.notes.map(ticketNoteView),
+    history: detail.history.map(historyEntryView),
   }
 }
 
 export function ticketNoteView({ id, body, author, createdAt }: NoteItem): TicketNote {
-  return {
-    id,
-    body,
-    author: { id: author.id, display_name: author.displayName },
-    created_at: isoTime(createdAt),
-  }
+  return { id, body, author: personView(author), created_at: isoTime(createdAt) }
 }
 
 function historyEntryView({ id, at, field, from, to, actor }: HistoryItem) {
-  return {
-    id,
-    at: isoTime(at),
-    field,
-    from,
-    to,
-    actor: actor
-      ? { type: 'user' as const, id: actor.id, display_name: actor.displayName }
-      : { type: 'system' as const },
-  }
+  const by = actor ? { type: 'user' as const, ...personView(actor) } : { type: 'system' as const }
+  return { id, at: isoTime(at), field, from, to, actor: by }
 }
 
-export function cannedReplyView({ id, title, body }: CannedReplyRow) {
-  return { id, title, body }
+function personView({ id, displayName }: { id: string; displayName: string }) {
+  return { id, display_name: displayName }
 }
 
 function timeOrNull(milliseconds: number | null) {

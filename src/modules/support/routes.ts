@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { operation } from '../../http/operation.ts'
+import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import {
@@ -13,13 +13,13 @@ import {
   ticketMessageView,
   ticketView,
 } from './model.ts'
-import type { OwnerService } from './owner-service.ts'
+import type { TicketService } from './service.ts'
 
-const tag = 'Support'
 const pageSize = 20
+const user = operations('Support', { access: 'user' })
 
-/** A person's own tickets (spec 4.3). */
-export function supportRoutes({ tickets }: { tickets: OwnerService }) {
+/** A person's own tickets. */
+export function supportRoutes(tickets: TicketService) {
   return new Elysia({ name: 'support' })
     .use(routeBase)
     .post(
@@ -36,17 +36,8 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
         return ticketView(opened.value)
       },
       {
-        access: 'user',
-        limit: 'default',
         body: NewTicket,
-        parse: 'none',
-        detail: operation({
-          tag,
-          summary: 'Open a ticket',
-          success: { 201: Ticket },
-          errors: ['conflict'],
-          ...idempotent,
-        }),
+        ...user('Open a ticket', { 201: Ticket }, { errors: ['conflict'], ...idempotent }),
       },
     )
     .get(
@@ -56,32 +47,20 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
         const listing = tickets.list(context.user.userId, range)
         return envelope(range, listing, ticketListItemView)
       },
-      {
-        access: 'user',
-        limit: 'default',
-        parse: 'none',
-        detail: operation({
-          tag,
-          query: listQuery(pageSize),
-          summary: 'List the own tickets, newest first',
-          success: { 200: ListOf(TicketListItem) },
-        }),
-      },
+      user(
+        'List the own tickets, newest first',
+        { 200: ListOf(TicketListItem) },
+        { query: listQuery(pageSize) },
+      ),
     )
     .get(
       '/v1/support/tickets/:id',
       ({ params, context }) => ticketView(tickets.get(context.user.userId, params.id)),
-      {
-        access: 'user',
-        limit: 'default',
-        parse: 'none',
-        detail: operation({
-          tag,
-          summary: 'Show an own ticket with its messages',
-          success: { 200: Ticket },
-          errors: ['forbidden', 'not_found'],
-        }),
-      },
+      user(
+        'Show an own ticket with its messages',
+        { 200: Ticket },
+        { errors: ['forbidden', 'not_found'] },
+      ),
     )
     .post(
       '/v1/support/tickets/:id/messages',
@@ -94,33 +73,18 @@ export function supportRoutes({ tickets }: { tickets: OwnerService }) {
         return ticketMessageView(sent.value)
       },
       {
-        access: 'user',
-        limit: 'default',
         body: NewTicketMessage,
-        parse: 'none',
-        detail: operation({
-          tag,
-          summary: 'Write into an own ticket, which opens it again when it was settled',
-          success: { 201: TicketMessage },
-          errors: ['forbidden', 'not_found', 'conflict'],
-          ...idempotent,
-        }),
+        ...user(
+          'Write into an own ticket, which opens it again when it was settled',
+          { 201: TicketMessage },
+          { errors: ['forbidden', 'not_found', 'conflict'], ...idempotent },
+        ),
       },
     )
     .post(
       '/v1/support/tickets/:id/close',
       async ({ params, context }) =>
         ticketView(await tickets.close(context.user.userId, params.id)),
-      {
-        access: 'user',
-        limit: 'default',
-        parse: 'none',
-        detail: operation({
-          tag,
-          summary: 'Close an own ticket',
-          success: { 200: Ticket },
-          errors: ['forbidden', 'not_found'],
-        }),
-      },
+      user('Close an own ticket', { 200: Ticket }, { errors: ['forbidden', 'not_found'] }),
     )
 }

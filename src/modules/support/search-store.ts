@@ -1,30 +1,24 @@
-import { sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { TicketFilter } from './desk-store.ts'
 
 export type SearchStore = ReturnType<typeof createSearchStore>
 
-// In SQLite's tokenizer too: runs of letters and digits, with the marks that belong to them.
+// As SQLite's tokenizer sees it: runs of letters and digits, with the marks that belong to them.
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 const hasLetter = /[\p{L}\p{N}\p{Co}]/u
 
 /** SQL over the full-text index, which knows the words of each ticket and what it can be filtered by: both come out of
  *  one walk along it, newest ticket first, that ends with the page. */
-export function createSearchStore(orm: Orm) {
-  const value = sql.placeholder
-  const page = orm
-    .select({ n: sql<number>`rowid` })
-    .from(sql`ticket_search`)
-    .where(sql`ticket_search MATCH ${value('match')} AND rowid < ${value('before')}`)
-    .orderBy(sql`rowid DESC`)
-    .limit(value('limit'))
-    .prepare()
-
+export function createSearchStore({ $client: sqlite }: Orm) {
   return {
     /** Numbers of tickets, newest first, below `before` or from the start. */
-    list: (match: string, { limit, before }: { limit: number; before?: number | undefined }) =>
-      page.all({ match, limit, before: before ?? Number.MAX_SAFE_INTEGER }).map(({ n }) => n),
+    list(match: string, { limit, before }: { limit: number; before?: number | undefined }) {
+      const page = sqlite.query<{ n: number }, [string, number, number]>(
+        'SELECT rowid AS n FROM ticket_search WHERE ticket_search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?',
+      )
+      return page.all(match, before ?? Number.MAX_SAFE_INTEGER, limit).map(({ n }) => n)
+    },
   }
 }
 

@@ -1,8 +1,9 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Core } from '../../core.ts'
 import { AppError } from '../../lib/errors.ts'
-import type { NewId } from '../../lib/ids.ts'
-import type { TicketField, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
-import type { TicketChanges, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
+import type { TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
+import type { DeskStore } from './desk-store.ts'
+import { ownTicketUpdatedFrame, ticketCreatedFrame, ticketUpdatedFrame } from './frames.ts'
+import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
 /** What somebody wants of a ticket; what is absent stays. */
 export type Wanted = {
@@ -12,7 +13,7 @@ export type Wanted = {
 }
 
 /** What somebody writes into a ticket. */
-export type TicketDraft = {
+type TicketDraft = {
   authorId: string
   /** Whether it comes from the desk. */
   isAdmin: boolean
@@ -21,85 +22,121 @@ export type TicketDraft = {
   clientId: string | null
 }
 
+/** What somebody does to a ticket at once; `actorId` is null for what happens by itself. */
+type Act = { actorId: string | null; wanted?: Wanted; message?: TicketMessageRow }
+
+/** A result, and whether an earlier request made it. */
+export type Replayable<T> = { value: T; replayed: boolean }
+
+type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'>
+
+type Parts = { store: TicketStore; desk: DeskStore }
+
 export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 
-/** A ticket is answered whole: what has grown beyond this is continued in another one. */
-const mostMessages = 500
+/** Tickets are answered whole: a longer exchange continues in another ticket. */
+const maxMessages = 500
 
-type TicketChangesOptions = { store: TicketStore; newId: NewId; clock: Clock }
+/** The rules of tickets that hold whoever acts, and the frames that tell of a change. For inside a `write`. A change
+ *  updates the ticket once, as each update writes its row of the full-text index anew. */
+export function createTicketChanges(core: TicketCore, { store, desk }: Parts) {
+  const { newId, clock, hub, afterCommit } = core
 
-/** The rules of spec 3.1 and decisions 7 that hold whoever acts. Everything here is SQL, inside a write. */
-export function createTicketChanges({ store, newId, clock }: TicketChangesOptions) {
-  function note(ticketId: string, actorId: string | null, entry: Change) {
-    store.insertHistory({ id: newId(), ticketId, at: clock.now(), actorId, ...entry })
+  function append(ticket: TicketRow, draft: TicketDraft): TicketMessageRow {
+    if (ticket.messageCount >= maxMessages) throw new AppError('conflict')
+    const seq = ticket.messageCount + 1
+    const message = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt: clock.now() }
+    store.insertMessage(message)
+    return message
   }
 
-  /** Changes what differs from what is wanted, with a row of history for each difference; `actorId` is null for what
-   *  happens by itself. */
-  function change(ticket: TicketRow, wanted: Wanted, actorId: string | null): TicketRow {
-    const differences = differencesOf(ticket, wanted)
-    if (differences.length === 0) return ticket
-    for (const entry of differences) note(ticket.id, actorId, entry)
-    const now = clock.now()
+  function update(ticket: TicketRow, { actorId, wanted = {}, message }: Act): TicketRow {
     const { status = ticket.status, priority = ticket.priority } = wanted
-    const assigneeId = wanted.assigneeId === undefined ? ticket.assigneeId : wanted.assigneeId
-    const times: TicketChanges = status === ticket.status ? {} : timesOf(status, ticket, now)
-    if (isTakenUpAgain(ticket, status) && actorId !== ticket.userId) {
-      times.waitingSince = unansweredSince(ticket)
+    const { assigneeId = ticket.assigneeId } = wanted
+    const messageCount = message?.seq ?? ticket.messageCount
+    const times = timesOf(ticket, status, message)
+    for (const difference of differencesOf(ticket, wanted)) {
+      const entry = { ticketId: ticket.id, at: times.updatedAt, actorId, ...difference }
+      store.insertHistory({ id: newId(), ...entry })
     }
-    return store.update(ticket, { status, priority, assigneeId, ...times, updatedAt: now })
+    return store.update(ticket.id, { status, priority, assigneeId, messageCount, ...times })
   }
 
-  // What the desk opens again waits as it did before: an owner who wrote last has no answer yet.
-  function unansweredSince({ id, messageCount }: TicketRow): number | null {
-    const newest = store.findMessageAt(id, messageCount)
+  function timesOf(ticket: TicketRow, status: TicketStatus, message?: TicketMessageRow) {
+    const now = message?.createdAt ?? clock.now()
+    const firstResponseAt = ticket.firstResponseAt ?? (message?.isAdmin ? now : null)
+    const times = { firstResponseAt, updatedAt: now }
+    if (status !== 'resolved' && status !== 'closed') {
+      return { ...times, waitingSince: waitingSince(ticket, message), settledAt: null }
+    }
+    // A resolved ticket closes after a silence, which a message ends.
+    const isNew = status !== ticket.status || (status === 'resolved' && message !== undefined)
+    return { ...times, waitingSince: null, settledAt: isNew ? now : ticket.settledAt }
+  }
+
+  /** Since the first message of the owner without an answer. */
+  function waitingSince(ticket: TicketRow, message?: TicketMessageRow): number | null {
+    if (message) return message.isAdmin ? null : (ticket.waitingSince ?? message.createdAt)
+    if (ticket.settledAt === null) return ticket.waitingSince
+    // A ticket that the desk opens again waits as it did before: an owner who wrote last has no answer yet.
+    const newest = store.findMessageAt(ticket.id, ticket.messageCount)
     return newest && !newest.isAdmin ? newest.createdAt : null
   }
 
-  /** Appends a message. The owner waits from the first one without an answer on; an answer of the desk ends that.
-   *  @throws conflict: the ticket is full */
-  function append(ticket: TicketRow, draft: TicketDraft) {
-    if (ticket.messageCount >= mostMessages) throw new AppError('conflict')
-    const now = clock.now()
-    const seq = ticket.messageCount + 1
-    const message = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt: now }
-    store.insertMessage(message)
-    const times: TicketChanges = draft.isAdmin
-      ? { waitingSince: null, firstResponseAt: ticket.firstResponseAt ?? now }
-      : { waitingSince: ticket.waitingSince ?? now }
-    // A resolved ticket closes after a silence, which ends here.
-    if (ticket.status === 'resolved') times.settledAt = now
-    return {
-      message,
-      ticket: store.update(ticket, { messageCount: seq, ...times, updatedAt: now }),
-    }
+  function tellOfUpdate(ticketId: string) {
+    const item = desk.get(ticketId)
+    afterCommit(() => {
+      hub.send([item.userId], ownTicketUpdatedFrame(item))
+      hub.sendToAdmins(ticketUpdatedFrame(item))
+    })
   }
 
-  /** What the author wrote before under the same key.
-   *  @throws conflict: the key was used for something else */
-  function findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
-    const { clientId } = draft
-    const first = clientId === null ? undefined : findByKey(draft.authorId, clientId)
-    if (!first) return undefined
-    const isSame = first.ticketId === ticketId && first.seq > 1
-    if (isSame && first.body === draft.body && first.isAdmin === draft.isAdmin) return first
-    throw new AppError('conflict')
-  }
+  return {
+    /** Opens a ticket with its first message. */
+    open(row: NewTicketRow, draft: TicketDraft) {
+      const opened = store.insert(row)
+      const message = append(opened, draft)
+      const ticket = update(opened, { actorId: draft.authorId, message })
+      const item = desk.get(ticket.id)
+      afterCommit(() => hub.sendToAdmins(ticketCreatedFrame(item)))
+      return { ticket, messages: [message] }
+    },
 
-  function findByKey(authorId: string, clientId: string) {
-    return store.findMessageByClientId(authorId, clientId)
-  }
+    /** Appends a message, with what its author wants of the ticket besides.
+     *  @throws conflict: the ticket is full */
+    reply(ticket: TicketRow, draft: TicketDraft, wanted: Wanted): TicketMessageRow {
+      const message = append(ticket, draft)
+      update(ticket, { actorId: draft.authorId, wanted, message })
+      tellOfUpdate(ticket.id)
+      return message
+    },
 
-  return { change, append, findReplayed, findByKey }
+    /** Changes what differs from what is wanted, with a row of history for each difference; `actorId` is null for what
+     *  happens by itself. */
+    change(ticket: TicketRow, wanted: Wanted, actorId: string | null): TicketRow {
+      if (differencesOf(ticket, wanted).length === 0) return ticket
+      const changed = update(ticket, { actorId, wanted })
+      tellOfUpdate(ticket.id)
+      return changed
+    },
+
+    /** What the author wrote before under the same key.
+     *  @throws conflict: the key was used for something else */
+    findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
+      const { authorId, clientId, body, isAdmin } = draft
+      if (clientId === null) return undefined
+      const first = store.findMessageByClientId(authorId, clientId)
+      if (!first) return undefined
+      const isSame = first.ticketId === ticketId && first.seq > 1
+      if (isSame && first.body === body && first.isAdmin === isAdmin) return first
+      throw new AppError('conflict')
+    },
+  }
 }
 
-type Change = { field: TicketField; from: string | null; to: string | null }
+type Difference = Pick<HistoryRow, 'field' | 'from' | 'to'>
 
-function isTakenUpAgain({ settledAt }: TicketRow, status: TicketStatus) {
-  return settledAt !== null && status !== 'resolved' && status !== 'closed'
-}
-
-function differencesOf(ticket: TicketRow, { status, priority, assigneeId }: Wanted): Change[] {
+function differencesOf(ticket: TicketRow, { status, priority, assigneeId }: Wanted): Difference[] {
   const changes = [
     { field: 'status', from: ticket.status, to: status },
     { field: 'priority', from: ticket.priority, to: priority },
@@ -108,10 +145,4 @@ function differencesOf(ticket: TicketRow, { status, priority, assigneeId }: Want
   return changes.flatMap(({ field, from, to }) =>
     to === undefined || to === from ? [] : [{ field, from, to }],
   )
-}
-
-// Nobody waits for an answer to what is settled; what is taken up again has not been settled.
-function timesOf(status: TicketStatus, { waitingSince }: TicketRow, now: number): TicketChanges {
-  const isSettled = status === 'resolved' || status === 'closed'
-  return isSettled ? { settledAt: now, waitingSince: null } : { settledAt: null, waitingSince }
 }

@@ -1,0 +1,143 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
+import { operations } from '../../http/operation.ts'
+import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { AppError } from '../../lib/errors.ts'
+import { fieldProblems, Id, Text } from '../../lib/fields.ts'
+import { parseId } from '../../lib/ids.ts'
+import type { DeskService, DeskUpdate } from './desk-service.ts'
+import type { TicketFilter } from './desk-store.ts'
+import {
+  CategoryField,
+  DeskTicket,
+  DeskTicketListItem,
+  deskTicketListItemView,
+  deskTicketView,
+  NewTicketNote,
+  NewTicketReply,
+  PriorityField,
+  StatusField,
+  TicketMessage,
+  TicketNote,
+  TicketUpdate,
+  ticketMessageView,
+  ticketNoteView,
+} from './model.ts'
+
+const pageSize = 20
+const admin = operations('Support', { access: 'admin' })
+
+/** What the desk's list can be asked for. */
+const DeskQuery = Type.Partial(
+  Type.Object({
+    status: StatusField,
+    priority: PriorityField,
+    category: CategoryField,
+    assignee_id: Id({ description: 'The id of an admin, `me`, or `none`.' }),
+    user_id: Id({ description: 'The id of who opened the ticket.' }),
+    q: Text(
+      { max: 200 },
+      {
+        description:
+          'Words that are all in the ticket, the last one as a beginning; accents and case do not matter. ' +
+          'Newest ticket first; `total` counts up to 200, where pages by number end and the cursor form goes on.',
+      },
+    ),
+  }),
+)
+
+type DeskQuery = Static<typeof DeskQuery>
+
+/** The support desk. */
+export function deskRoutes(desk: DeskService) {
+  return new Elysia({ name: 'support-desk' })
+    .use(routeBase)
+    .get(
+      '/v1/admin/support/tickets',
+      ({ query, context }) => {
+        const range = listRange(query, pageSize)
+        const { filter, q } = deskQuery(query, context.user.userId)
+        return envelope(range, desk.list(filter, q, range), deskTicketListItemView)
+      },
+      admin(
+        'List all tickets: who waits longest for an answer, then what changed last',
+        { 200: ListOf(DeskTicketListItem) },
+        { query: { ...listQuery(pageSize), ...DeskQuery.properties } },
+      ),
+    )
+    .get(
+      '/v1/admin/support/tickets/:id',
+      ({ params }) => deskTicketView(desk.get(params.id)),
+      admin('Show a ticket with its messages, internal notes and history', { 200: DeskTicket }),
+    )
+    .patch(
+      '/v1/admin/support/tickets/:id',
+      async ({ params, body, context }) =>
+        deskTicketView(await desk.update(context.user.userId, params.id, updateIn(body))),
+      {
+        body: TicketUpdate,
+        ...admin('Change status, priority or who works on it', { 200: DeskTicket }),
+      },
+    )
+    .post(
+      '/v1/admin/support/tickets/:id/messages',
+      async ({ params, body, context, request, set }) => {
+        const sent = await desk.reply(context.user.userId, params.id, {
+          body: body.body.trim(),
+          clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
+          status: body.status ?? undefined,
+          lastMessageId: body.last_message_id ?? undefined,
+        })
+        markReplayed(set.headers, sent.replayed)
+        return ticketMessageView(sent.value)
+      },
+      {
+        body: NewTicketReply,
+        ...admin(
+          'Answer a ticket; its owner is notified',
+          { 201: TicketMessage },
+          { errors: ['conflict'], ...idempotent },
+        ),
+      },
+    )
+    .post(
+      '/v1/admin/support/tickets/:id/notes',
+      async ({ params, body, context }) =>
+        ticketNoteView(await desk.addNote(context.user.userId, params.id, body.body.trim())),
+      { body: NewTicketNote, ...admin('Leave a note that only admins see', { 201: TicketNote }) },
+    )
+}
+
+/** What a body changes. The schema has checked the id of the assignee. */
+function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate): DeskUpdate {
+  const isFirst = assignee_id !== undefined
+  const assignee = isFirst ? assignee_id : assigned_to
+  return {
+    status: status ?? undefined,
+    priority: priority ?? undefined,
+    assigneeId: typeof assignee === 'string' ? (parseId(assignee) ?? assignee) : assignee,
+    assigneeField: isFirst ? 'assignee_id' : 'assigned_to',
+  }
+}
+
+/** @param adminId who asks, for `me`
+ *  @throws validation_error naming each bad parameter */
+function deskQuery(query: Record<string, unknown>, adminId: string) {
+  const { assignee_id: wanted } = query
+  const isNobody = wanted === 'none'
+  const assignee = wanted === 'me' ? adminId : isNobody ? undefined : wanted
+  const asked = { ...query, assignee_id: assignee }
+  const details = fieldProblems(DeskQuery, asked)
+  if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+  const { status, priority, category, assignee_id, user_id, q } = asked as DeskQuery // checked above
+  const filter: TicketFilter = {
+    status,
+    priority,
+    category,
+    assigneeId: isNobody ? null : assignee_id && parseId(assignee_id),
+    userId: user_id && parseId(user_id),
+  }
+  return { filter, q }
+}
