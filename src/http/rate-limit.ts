@@ -1,5 +1,5 @@
-import { createLru } from '../lib/lru.ts'
 import { type Limit, SlidingWindow } from '../lib/limits.ts'
+import { createLru } from '../lib/lru.ts'
 
 export type RateLimit = Limit | 'off'
 

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import type { Core } from '../../core.ts'
-import { createLru } from '../../lib/lru.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError } from '../../lib/errors.ts'
 import { type Limit, SlidingWindow } from '../../lib/limits.ts'
+import { createLru } from '../../lib/lru.ts'
 
 export type Argon2Cost = { memoryKibibytes: number; iterations: number }
 

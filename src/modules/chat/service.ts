@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
-import { createLru } from '../../lib/lru.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -12,6 +11,7 @@ import {
   type ListRange,
   listByPosition,
 } from '../../lib/list-range.ts'
+import { createLru } from '../../lib/lru.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { ConversationReadFrame, ReadReceiptFrame, TypingFrame } from './frames.ts'
 import type { InboxRow, InboxStore } from './inbox-store.ts'

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { type JobHandler, type JobHandlers, RetryLater } from '../../jobs/runner.ts'
-import { createLru } from '../../lib/lru.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
+import { createLru } from '../../lib/lru.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderDigest } from '../../mail/templates.ts'
