@@ -46,7 +46,7 @@ const rules: IForbiddenRuleType[] = [
   {
     name: 'only-the-start-opens-databases',
     from: { pathNot: [start, '^src/db/'] },
-    to: { path: ['^src/db/client[.]ts$', '^bun:sqlite$'], dependencyTypesNot: ['type-only'] },
+    to: { path: ['^src/db/open[.]ts$', '^bun:sqlite$'], dependencyTypesNot: ['type-only'] },
   },
   {
     name: 'only-the-start-creates-drivers',
