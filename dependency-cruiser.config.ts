@@ -51,7 +51,7 @@ const rules: IForbiddenRuleType[] = [
   {
     name: 'only-the-start-creates-drivers',
     from: { pathNot: start },
-    to: { path: ['^src/mail/(smtp|log-mailer)[.]ts$', '^src/push/(fcm|web-push)[.]ts$'] },
+    to: { path: ['^src/mail/smtp[.]ts$', '^src/push/(fcm|web-push)[.]ts$'] },
   },
   {
     name: 'only-metrics-know-prometheus',
