@@ -69,7 +69,7 @@ export function startAutoClose(
 
 /** As many parts of one size are merged at once (`usermerge` in the migration): fewer changes leave nothing to do. */
 const changesPerMerge = 8
-const pauseMilliseconds = 5
+const pauseMilliseconds = 20
 
 /** Merges the full-text index between requests. Each commit adds a part to it; a search looks into all of them. */
 export function createIndexMerger({ write, log }: Core, { mergeSome }: SearchStore) {
