@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { ticketCategories, ticketPriorities, ticketStatuses } from '../../src/lib/vocabulary.ts'
 import { createDeskStore } from '../../src/modules/support/desk-store.ts'
+import { createSearchStore } from '../../src/modules/support/search-store.ts'
 import { createTicketStore } from '../../src/modules/support/store.ts'
 import { createTicketChanges } from '../../src/modules/support/ticket-changes.ts'
 import { createHub } from '../../src/realtime/hub.ts'
@@ -14,6 +15,7 @@ const ofAda = 20
 /** Once for so many tickets an older one is answered. */
 const answers = 40
 const indexedAtOnce = 2_000
+const mergedPages = 10_000
 
 /** In so many tickets at every scale. */
 export const rareWord = { word: 'zyzzyva', tickets: 25 }
@@ -40,14 +42,15 @@ export const ticketsFill: Fill = {
 
 /** Tickets of all kinds with one to three messages, and now and then an answer to an older one. The full-text index
  *  makes a segment of each statement that changes it: tickets are inserted as they are in the end, and then counted, which
- *  is when the trigger takes them into the index, many with one statement. */
+ *  is when the trigger takes them into the index, many with one statement. Its segments are merged as a server does. */
 function fillTickets(dataset: Dataset) {
   const { sqlite, orm, landmarks, newId, clock, pick, repeat } = dataset
   const store = createTicketStore(orm)
+  const search = createSearchStore(orm)
   const nothing = () => {}
   const changes = createTicketChanges(
     { newId, clock, hub: createHub(), afterCommit: nothing },
-    { store, desk: createDeskStore(orm) },
+    { store, desk: createDeskStore(orm), onIndexed: nothing },
   )
   const insert = prepareInsert(sqlite)
   const index = sqlite.prepare(
@@ -69,6 +72,7 @@ function fillTickets(dataset: Dataset) {
     index.run(indexed)
     indexed = ids.length
     for (let answered = 0; answered < indexedAtOnce / answers; answered++) answer(oneOf(ids))
+    while (search.mergeSome(mergedPages));
   })
 
   function oneOf<T>(values: readonly T[]): T {

@@ -70,7 +70,10 @@ export const supportOperations: readonly Operation[] = [
   },
   search('a rare word', `q=${rareWord.word}`),
   search('a word of every seventh', `q=${inEverySeventh}`),
-  search('a long word of every seventh', `q=${longInEverySeventh}`),
+  {
+    ...search('a long word of every seventh', `q=${longInEverySeventh}`),
+    excuse: 'the index keeps no beginnings of its length, so it gathers all that it finds',
+  },
   search('a word of three of four', `q=${inThreeOfFour}`),
   search('two words', `q=${inThreeOfFour} ${inEveryOther}`),
   search('a beginning', `q=${inEverySeventh.slice(0, 3)}`),

@@ -4,8 +4,7 @@ import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency
 import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { AppError } from '../../lib/errors.ts'
-import { fieldProblems, Id, Text } from '../../lib/fields.ts'
+import { createGuard, Id, Text } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
@@ -49,6 +48,7 @@ const DeskQuery = Type.Partial(
 )
 
 type DeskQuery = Static<typeof DeskQuery>
+const checkDeskQuery = createGuard(DeskQuery)
 
 /** The support desk. */
 export function deskRoutes(desk: DeskService) {
@@ -129,8 +129,7 @@ function deskQuery(query: Record<string, unknown>, adminId: string) {
   const isNobody = wanted === 'none'
   const assignee = wanted === 'me' ? adminId : isNobody ? undefined : wanted
   const asked = { ...query, assignee_id: assignee }
-  const details = fieldProblems(DeskQuery, asked)
-  if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+  checkDeskQuery(asked)
   const { status, priority, category, assignee_id, user_id, q } = asked as DeskQuery // checked above
   const filter: TicketFilter = {
     status,

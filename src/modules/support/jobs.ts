@@ -3,6 +3,7 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderTicketMail } from '../../mail/templates.ts'
 import type { DeskStore } from './desk-store.ts'
+import type { SearchStore } from './search-store.ts'
 import type { TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'
 
@@ -63,5 +64,39 @@ export function startAutoClose(
   return () => {
     isStopped = true
     stop()
+  }
+}
+
+/** As many parts of one size are merged at once (`usermerge` in the migration): fewer changes leave nothing to do. */
+const changesPerMerge = 8
+const pauseMilliseconds = 20
+
+/** Merges the full-text index between requests. Each commit adds a part to it; a search looks into all of them. */
+export function createIndexMerger({ write, log }: Core, { mergeSome }: SearchStore) {
+  let unmerged = 0
+  let isRunning = false
+  let isStopped = false
+
+  async function run() {
+    do await Bun.sleep(pauseMilliseconds)
+    while (!isStopped && (await write(() => mergeSome())))
+  }
+
+  return {
+    /** Called after each commit that changed the index. */
+    count() {
+      unmerged++
+      if (isRunning || unmerged < changesPerMerge) return
+      unmerged = 0
+      isRunning = true
+      run()
+        .catch((error: unknown) => log.warn('the search index could not be merged', { error }))
+        .finally(() => {
+          isRunning = false
+        })
+    },
+    stop() {
+      isStopped = true
+    },
   }
 }

@@ -4,13 +4,18 @@ import type { TicketFilter } from './desk-store.ts'
 
 export type SearchStore = ReturnType<typeof createSearchStore>
 
-// As SQLite's tokenizer sees it: runs of letters and digits, with the marks that belong to them.
+// What the index takes for one word. Asked for more, it would look for a phrase, which it cannot.
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 const hasLetter = /[\p{L}\p{N}\p{Co}]/u
+/** Pages of the index that one step writes: a millisecond or two. */
+const mergedPages = 16
 
 /** SQL over the full-text index, which knows the words of each ticket and what it can be filtered by: both come out of
  *  one walk along it, newest ticket first, that ends with the page. */
 export function createSearchStore({ $client: sqlite }: Orm) {
+  const countChanges = () =>
+    sqlite.query<{ n: number }, []>('SELECT total_changes() AS n').get()?.n ?? 0
+
   return {
     /** Numbers of tickets, newest first, below `before` or from the start. */
     list(match: string, { limit, before }: { limit: number; before?: number | undefined }) {
@@ -18,6 +23,13 @@ export function createSearchStore({ $client: sqlite }: Orm) {
         'SELECT rowid AS n FROM ticket_search WHERE ticket_search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?',
       )
       return page.all(match, before ?? Number.MAX_SAFE_INTEGER, limit).map(({ n }) => n)
+    },
+    /** Merges a little of what was added to the index.
+     *  @returns whether there was something to merge (https://sqlite.org/fts5.html#the_merge_command) */
+    mergeSome(pages = mergedPages): boolean {
+      const before = countChanges()
+      sqlite.query("INSERT INTO ticket_search (ticket_search, rank) VALUES ('merge', ?)").run(pages)
+      return countChanges() - before > 1
     },
   }
 }

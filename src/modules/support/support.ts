@@ -5,7 +5,7 @@ import { deskRoutes } from './desk-routes.ts'
 import { createDeskService, type Notify } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { serverFrames } from './frames.ts'
-import { createInboxMail, startAutoClose } from './jobs.ts'
+import { createInboxMail, createIndexMerger, startAutoClose } from './jobs.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketService } from './service.ts'
@@ -20,9 +20,11 @@ export function createSupport(core: Core, { mailer, notify }: Neighbours) {
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
   const search = createSearchStore(orm)
-  const changes = createTicketChanges(core, { store, desk })
+  const merger = createIndexMerger(core, search)
+  const changes = createTicketChanges(core, { store, desk, onIndexed: merger.count })
   const tickets = createTicketService(core, { store, changes })
   const deskService = createDeskService(core, { store, desk, search, changes, notify })
+  const stopClosing = startAutoClose(core, { store, changes })
 
   return {
     routes: supportRoutes(tickets).use(deskRoutes(deskService)).use(cannedReplyRoutes(core)),
@@ -30,6 +32,9 @@ export function createSupport(core: Core, { mailer, notify }: Neighbours) {
     jobs: { support_inbox_mail: createInboxMail(core, { store, desk, mailer }) },
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: store.endWaiting,
-    stop: startAutoClose(core, { store, changes }),
+    stop() {
+      stopClosing()
+      merger.stop()
+    },
   } satisfies Module
 }

@@ -30,7 +30,12 @@ export type Replayable<T> = { value: T; replayed: boolean }
 
 type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'>
 
-type Parts = { store: TicketStore; desk: DeskStore }
+type Parts = {
+  store: TicketStore
+  desk: DeskStore
+  /** Called after each commit that changed the full-text index. */
+  onIndexed: () => void
+}
 
 export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 
@@ -39,7 +44,7 @@ const maxMessages = 500
 
 /** The rules of tickets that hold whoever acts, and the frames that tell of a change. For inside a `write`. A change
  *  updates the ticket once, as each update writes its row of the full-text index anew. */
-export function createTicketChanges(core: TicketCore, { store, desk }: Parts) {
+export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }: Parts) {
   const { newId, clock, hub, afterCommit } = core
 
   function append(ticket: TicketRow, draft: TicketDraft): TicketMessageRow {
@@ -59,6 +64,7 @@ export function createTicketChanges(core: TicketCore, { store, desk }: Parts) {
       const entry = { ticketId: ticket.id, at: times.updatedAt, actorId, ...difference }
       store.insertHistory({ id: newId(), ...entry })
     }
+    afterCommit(onIndexed)
     return store.update(ticket.id, { status, priority, assigneeId, messageCount, ...times })
   }
 
