@@ -46,12 +46,12 @@ const rules: IForbiddenRuleType[] = [
   {
     name: 'only-the-start-opens-databases',
     from: { pathNot: [start, '^src/db/'] },
-    to: { path: ['^src/db/client[.]ts$', '^bun:sqlite$'], dependencyTypesNot: ['type-only'] },
+    to: { path: ['^src/db/open[.]ts$', '^bun:sqlite$'], dependencyTypesNot: ['type-only'] },
   },
   {
     name: 'only-the-start-creates-drivers',
     from: { pathNot: start },
-    to: { path: ['^src/mail/(smtp|log-mailer)[.]ts$', '^src/push/(fcm|web-push)[.]ts$'] },
+    to: { path: ['^src/mail/smtp[.]ts$', '^src/push/(fcm|web-push)[.]ts$'] },
   },
   {
     name: 'only-metrics-know-prometheus',

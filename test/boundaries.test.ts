@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { ICruiseResult, IViolation } from 'dependency-cruiser'
@@ -20,7 +20,7 @@ const refused = [
   ['src/realtime/hub.ts', 'type ../modules/chat/frames.ts'],
   ['src/jobs/runner.ts', '../modules/chat/chat.ts'],
   ['src/mail/templates.ts', '../modules/chat/model.ts'],
-  ['src/push/pusher.ts', '../modules/notifications/push-jobs.ts'],
+  ['src/push/pusher.ts', '../modules/notifications/jobs.ts'],
   ['src/db/writer.ts', '../modules/chat/store.ts'],
   ['src/web/account-pages.ts', '../modules/accounts/model.ts'],
   ['src/metrics.ts', './modules/chat/frames.ts'],
@@ -34,18 +34,18 @@ const refused = [
   ['src/jobs/runner.ts', '../db/schema.ts'],
   ['src/lib/text.ts', 'drizzle-orm'],
   ['src/serve.ts', 'drizzle-orm/bun-sqlite'],
-  ['src/modules/chat/service.ts', '../../db/client.ts'],
+  ['src/modules/chat/service.ts', '../../db/open.ts'],
   ['src/modules/chat/store.ts', 'bun:sqlite'],
-  ['src/app.ts', './mail/log-mailer.ts'],
+  ['src/app.ts', './mail/smtp.ts'],
   ['src/modules/accounts/recovery.ts', '../../mail/smtp.ts'],
-  ['src/modules/notifications/push-jobs.ts', '../../push/fcm.ts'],
+  ['src/modules/notifications/jobs.ts', '../../push/fcm.ts'],
   ['src/push/pusher.ts', './web-push.ts'],
   ['src/realtime/hub.ts', 'prom-client'],
   ['src/modules/chat/service.ts', 'prom-client'],
   ['src/serve.ts', 'prom-client'],
   ['src/cli/run.ts', './user.ts'],
   ['src/lib/text.ts', '../http/body.ts'],
-  ['src/lib/text.ts', 'type ../db/client.ts'],
+  ['src/lib/text.ts', 'type ../db/open.ts'],
   ['client/session.ts', 'type ../src/modules/accounts/model.ts'],
   ['client/platform.ts', '../src/lib/clock.ts'],
   ['client/api.ts', '@sinclair/typebox'],
@@ -65,17 +65,17 @@ const allowed = [
   ['src/modules/chat/service.ts', '../../realtime/hub.ts'],
   ['src/modules/chat/store.ts', 'drizzle-orm'],
   ['src/modules/chat/broadcast-store.ts', '../../db/schema.ts'],
-  ['src/modules/chat/store.ts', 'type ../../db/client.ts'],
+  ['src/modules/chat/store.ts', 'type ../../db/open.ts'],
   ['src/modules/accounts/tokens.ts', '@elysiajs/jwt'],
   ['src/modules/accounts/recovery.ts', '../../mail/mailer.ts'],
   ['src/modules/support/canned-replies.ts', 'drizzle-orm'],
   ['src/jobs/outbox.ts', '../db/schema.ts'],
-  ['src/serve.ts', './db/client.ts'],
+  ['src/serve.ts', './db/open.ts'],
   ['src/serve.ts', './mail/smtp.ts'],
   ['src/cli/check.ts', '../push/web-push.ts'],
   ['src/cli/run.ts', './terminal.ts'],
   ['src/metrics.ts', 'prom-client'],
-  ['src/metrics.ts', './realtime/close-codes.ts'],
+  ['src/metrics.ts', './realtime/hub.ts'],
   ['src/lib/text.ts', './errors.ts'],
   ['src/lib/ids.ts', 'ulid'],
   ['client/session.ts', './storage.ts'],
@@ -94,6 +94,14 @@ test.each([...refused])('%s must not import %s', (file, imported) => {
 
 test.each([...allowed])('%s may import %s', (file, imported) => {
   expect(complaints).not.toContain(`${file} ${imported}`)
+})
+
+test('every file that is named here exists', () => {
+  const files = [...refused, ...allowed].flatMap(([file, imported]) => {
+    const path = imported.replace('type ', '')
+    return path.startsWith('.') ? [file, join(dirname(file), path)] : [file]
+  })
+  expect(files.filter((file) => !existsSync(join(project, file)))).toEqual(['src/lib/nowhere.ts'])
 })
 
 test('every rule is shown', () => {

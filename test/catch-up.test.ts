@@ -5,7 +5,7 @@ import { openService } from '../src/serve.ts'
 import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
-import type { TestSocket } from './support/socket.ts'
+import { stuckReader, type TestSocket } from './support/socket.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 const beginning = '0'.repeat(26)
@@ -146,6 +146,22 @@ describe('catching up over the socket', () => {
     const ids = [...before, ...meanwhile].map(({ body }) => body.id).sort()
     await waitFor(() => messageIds(bob).at(-1) === ids.at(-1))
     expect(messageIds(bob)).toEqual(ids)
+  })
+
+  test('two at once for each user: the third waits', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const send = () => service.say(a, conversationId, 'x'.repeat(5_000))
+    await Promise.all(Array.from({ length: 2_000 }, send))
+    const path = `/v1/chat/ws?token=${b.token}&since=${beginning}`
+    const stuck = [await stuckReader(service.base, path), await stuckReader(service.base, path)]
+    const third = await service.connect(b, `&since=${beginning}`)
+    const other = await service.connect(a, `&since=${beginning}`)
+    await waitFor(() => messageIds(other).length === 2_000)
+    expect(messageIds(third)).toEqual([])
+    stuck[0]?.destroy()
+    await waitFor(() => messageIds(third).length === 2_000)
+    stuck[1]?.destroy()
   })
 
   test('does not bring the copies of a broadcast back to the host', async () => {

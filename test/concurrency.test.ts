@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createSemaphore } from '../src/lib/concurrency.ts'
+import { createKeyedSemaphore, createSemaphore } from '../src/lib/concurrency.ts'
 
 /** Work that ends when told to. */
 function startWork() {
@@ -8,7 +8,7 @@ function startWork() {
 }
 
 test('lets so many run at once and the others in their order', async () => {
-  const semaphore = createSemaphore(2, 10, () => new Error('full'))
+  const semaphore = createSemaphore(2, { maxWaiting: 10, refused: () => new Error('full') })
   const { running, work } = startWork()
   const finished: number[] = []
   const all = [0, 1, 2, 3].map((n) => semaphore(work).then(() => finished.push(n)))
@@ -22,7 +22,7 @@ test('lets so many run at once and the others in their order', async () => {
 })
 
 test('refuses who finds the line full, and takes others again later', async () => {
-  const semaphore = createSemaphore(1, 1, () => new Error('full'))
+  const semaphore = createSemaphore(1, { maxWaiting: 1, refused: () => new Error('full') })
   const { running, work } = startWork()
   const first = semaphore(work)
   const second = semaphore(work)
@@ -39,7 +39,21 @@ test('refuses who finds the line full, and takes others again later', async () =
 })
 
 test('work that fails gives its place back', async () => {
-  const semaphore = createSemaphore(1, 1, () => new Error('full'))
+  const semaphore = createSemaphore(1, { maxWaiting: 1, refused: () => new Error('full') })
   expect(semaphore(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
   expect(await semaphore(async () => 'yes')).toBe('yes')
+})
+
+test('a key waits for its own work alone', async () => {
+  const semaphore = createKeyedSemaphore(1)
+  const { running, work } = startWork()
+  const started = () => running.length
+  const all = ['a', 'a', 'b'].map((key) => semaphore(key, work))
+  expect(started()).toBe(2)
+  running[0]?.()
+  await all[0]
+  await new Promise(setImmediate)
+  expect(started()).toBe(3)
+  for (const end of running) end()
+  await Promise.all(all)
 })

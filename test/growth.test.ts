@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { generate } from '../bench/growth/generate.ts'
-import { operations } from '../bench/growth/operations.ts'
+import { isScope, scopes } from '../bench/growth/scopes.ts'
 import { startSubject } from '../bench/growth/subject.ts'
 import { databaseFile } from '../src/db/open.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -22,7 +22,7 @@ test('a generated database is what a service serves', async () => {
     const inbox = await subject.read('cleo', '/v1/chat/conversations')
     expect(inbox.pagination.total).toBe(count('participants WHERE user_id = ?', cleo))
     for (const { id, unread_count } of inbox.data) {
-      const received = 'messages WHERE conversation_id = ? AND recipient_id = ?'
+      const received = 'messages WHERE conversation_id = ? AND sender_id <> ?'
       expect(unread_count).toBe(count(received, id, cleo)) // she never read any
     }
     const path = `/v1/chat/conversations/${bigConversation}/messages`
@@ -35,14 +35,14 @@ test('a generated database is what a service serves', async () => {
   }
 })
 
-test.each(['support', 'notifications'] as const)(
+test.each(Object.keys(scopes).filter(isScope))(
   '%s: what is measured can be asked for',
   async (scope) => {
     using directory = temporaryDirectory()
     const subject = await startSubject(directory.path, await generate(directory.path, 0.01, scope))
     try {
       await subject.logIn()
-      for (const { prepare } of operations[scope]) {
+      for (const { prepare } of scopes[scope].operations) {
         const { before, request } = await prepare(subject)
         await before?.(0)
         expect(await subject.ask(request(0))).toBeString()

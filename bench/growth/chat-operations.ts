@@ -3,47 +3,25 @@ import { type Operation, reading, walk } from './operation.ts'
 import type { Request, Subject } from './subject.ts'
 
 const inbox = '/v1/chat/conversations'
-const inboxPages = 400
+const inboxPages = 4_000
 const inboxPageSize = 20
 const messagePages = 3_000
 const messagePageSize = 50
 const body = 'a message of the usual length, as people write them all day'
 
+const inboxDepth = ({ landmarks }: Subject) => Math.max(2, atScale(inboxPages, landmarks.scale))
+const messageDepth = ({ landmarks }: Subject) => atScale(messagePages, landmarks.scale)
+
 /** Where an operation goes deep, it goes as deep in proportion at every size. */
 export const chatOperations: readonly Operation[] = [
   { name: 'inbox, page 1', prepare: () => reading('busy', `${inbox}?page=1`) },
-  {
-    name: 'inbox, page 400, paging on from 399',
-    prepare(subject) {
-      const page = inboxDepth(subject)
-      const previous = `${inbox}?page=${page - 1}`
-      return {
-        before: () => subject.read('busy', previous),
-        ...reading('busy', `${inbox}?page=${page}`),
-      }
-    },
-  },
-  {
-    name: 'inbox, page 400, after the list changed',
-    prepare: (subject) => ({
-      before: (n) => sendAnywhere(subject, n),
-      ...reading('busy', `${inbox}?page=${inboxDepth(subject)}`),
-    }),
-  },
-  {
-    name: 'inbox, any page, after the list changed',
-    excuse: 'rows that nobody read lately: few of them are in the page cache of the larger ones',
-    prepare: (subject) => ({
-      before: (n) => sendAnywhere(subject, n),
-      request(n) {
-        const pages = subject.landmarks.busyConversations.length / inboxPageSize
-        return reading('busy', `${inbox}?page=${1 + ((n * 7_907) % Math.floor(pages))}`).request()
-      },
-    }),
-  },
+  deepPage('inbox, page 4,000', inboxDepth),
+  deepPage('inbox, the last page', ({ landmarks }) =>
+    Math.floor(landmarks.people.length / inboxPageSize),
+  ),
   { name: 'inbox by cursor, first part', prepare: () => reading('busy', `${inbox}?limit=20`) },
   {
-    name: 'inbox by cursor, as deep as page 400',
+    name: 'inbox by cursor, as deep as page 4,000',
     async prepare(subject) {
       const cursor = await walk(subject, 'busy', inbox, (inboxDepth(subject) - 1) * inboxPageSize)
       return reading('busy', `${inbox}?limit=20&cursor=${cursor}`)
@@ -79,21 +57,7 @@ export const chatOperations: readonly Operation[] = [
       return reading('ada', `${big(subject)}?limit=50&cursor=${cursor}`)
     },
   },
-  {
-    name: 'catching up, near the end',
-    async prepare(subject) {
-      const newest = await subject.read('ada', `${big(subject)}?limit=100`)
-      return reading('ada', `/v1/chat/messages?limit=50&since=${newest.data.at(-1)?.id}`)
-    },
-  },
-  {
-    name: 'catching up, from far back',
-    async prepare(subject) {
-      const page = messageDepth(subject)
-      const old = await subject.read('ada', `${big(subject)}?page=${page}`)
-      return reading('ada', `/v1/chat/messages?limit=50&since=${old.data.at(-1)?.id}`)
-    },
-  },
+  ...[1, 100, 5_000].map(catchingUp),
   { name: 'send, big conversation', prepare: (subject) => sending(big(subject)) },
   {
     name: 'send, small conversation',
@@ -102,7 +66,7 @@ export const chatOperations: readonly Operation[] = [
   {
     name: 'send, to the busy one',
     prepare: (subject) => ({
-      request: () => message('ada', messagesOf(subject.landmarks.busyConversations[0] ?? '')),
+      request: () => message('ada', messagesOf(subject.landmarks.busyConversation)),
     }),
   },
   {
@@ -129,12 +93,24 @@ function message(as: Person, path: string): Request {
 
 const messagesOf = (conversationId: string) => `${inbox}/${conversationId}/messages`
 const big = ({ landmarks }: Subject) => messagesOf(landmarks.bigConversation)
-const inboxDepth = ({ landmarks }: Subject) => Math.max(2, atScale(inboxPages, landmarks.scale))
-const messageDepth = ({ landmarks }: Subject) => atScale(messagePages, landmarks.scale)
 
-/** Moves one of the busy one's conversations, near or far, to the top of the list. */
-function sendAnywhere(subject: Subject, n: number) {
-  const { busyConversations } = subject.landmarks
-  const id = busyConversations[(n * 7_919) % busyConversations.length] ?? ''
-  return subject.ask(message('busy', messagesOf(id)))
+/** In proportion at every size; at the largest size of 100,000 conversations. */
+function deepPage(name: string, pageOf: (subject: Subject) => number): Operation {
+  return {
+    name,
+    excuse: 'pages by number walk along an index',
+    goal: [0.5, 10],
+    prepare: (subject) => reading('busy', `${inbox}?page=${pageOf(subject)}`),
+  }
+}
+
+/** The same at every size. */
+function catchingUp(missed: number): Operation {
+  return {
+    name: `catching up after ${missed.toLocaleString('en')} missed`,
+    prepare({ landmarks }) {
+      const since = landmarks.newestToCleo.at(-1 - missed)
+      return reading('cleo', `/v1/chat/messages?limit=50&since=${since}`)
+    },
+  }
 }

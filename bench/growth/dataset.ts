@@ -1,9 +1,5 @@
 import type { Connection } from '../../src/db/open.ts'
 
-/** Each has databases of its own, so that none waits for the rows of the others. */
-export const scopes = ['chat', 'support', 'notifications'] as const
-export type Scope = (typeof scopes)[number]
-
 /** What can be found again in a filled database. */
 export type Landmarks = {
   /** 1 is the full size. */
@@ -12,8 +8,10 @@ export type Landmarks = {
   people: string[]
   bigConversation: string
   smallConversation: string
-  /** All that the busy one takes part in. */
-  busyConversations: string[]
+  /** Ada's with the busy one. */
+  busyConversation: string
+  /** The newest messages to Cleo, in their order. */
+  newestToCleo: string[]
 }
 
 /** What a fill works with. The same scale makes the same rows, but for the salt of the password. */

@@ -2,38 +2,34 @@ import type { Database } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { monotonicFactory } from 'ulid'
 import { openForServer } from '../../src/db/open.ts'
-import { type Dataset, type Fill, type Landmarks, type Scope, scopes } from './dataset.ts'
-import { fills } from './fills.ts'
+import type { Dataset, Fill, Landmarks } from './dataset.ts'
+import { isScope, type Scope, scopes } from './scopes.ts'
 
 const day = 86_400_000
 // Lately, so that nothing is old enough for the service to forget it.
-const firstDay = Math.floor(Date.now() / day) * day - 60 * day
-const stepMilliseconds = 2_000
+const firstDay = Math.floor(Date.now() / day) * day - 28 * day
+const stepMilliseconds = 1_000
 const rowsPerTransaction = 50_000
 
 /** Fills a new data directory and checks what came of it.
  *  @throws when a rule of a fill is broken */
 export async function generate(directory: string, scale: number, scope: Scope): Promise<Landmarks> {
+  const { fills } = scopes[scope]
   const connection = openForServer(directory)
   const { sqlite, path } = connection
   try {
     // Nobody else is here, and what a crash would lose is made again: nothing is journalled, nothing waits.
     sqlite.run('PRAGMA journal_mode = OFF')
     sqlite.run('PRAGMA synchronous = OFF')
-    // Where a statement with triggers keeps what it would have to undo: else a file.
-    sqlite.run('PRAGMA temp_store = MEMORY')
     sqlite.run('PRAGMA cache_size = -1000000')
-    const landmarks = {
-      scale,
-      people: [],
-      bigConversation: '',
-      smallConversation: '',
-      busyConversations: [],
-    }
+    // They are checked at once in the end.
+    sqlite.run('PRAGMA foreign_keys = OFF')
+    const conversations = { bigConversation: '', smallConversation: '', busyConversation: '' }
+    const landmarks = { scale, people: [], newestToCleo: [], ...conversations }
     const dataset = { ...connection, ...reproducible(), landmarks, repeat: repeatIn(sqlite) }
-    for (const { fill } of fills[scope]) await fill(dataset)
+    for (const { fill } of fills) await fill(dataset)
     sqlite.run('PRAGMA journal_mode = WAL')
-    verify(sqlite, landmarks, fills[scope])
+    verify(sqlite, landmarks, fills)
     return landmarks
   } finally {
     connection.close()
@@ -91,10 +87,11 @@ function sync(path: string) {
 }
 
 if (import.meta.main) {
-  const [directory, name, scale = '1'] = process.argv.slice(2)
-  const scope = scopes.find((known) => known === name)
-  if (directory === undefined || scope === undefined) {
-    throw new Error(`bun bench/growth/generate.ts DIRECTORY ${scopes.join('|')} [SCALE]`)
+  const [directory, scope, scale = '1'] = process.argv.slice(2)
+  if (directory === undefined || scope === undefined || !isScope(scope)) {
+    throw new Error(
+      `bun bench/growth/generate.ts DIRECTORY ${Object.keys(scopes).join('|')} [SCALE]`,
+    )
   }
   const startedAt = performance.now()
   await generate(directory, Number(scale), scope)

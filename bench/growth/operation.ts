@@ -8,6 +8,8 @@ export type Operation = {
   prepare(subject: Subject): Sampling | Promise<Sampling>
   /** Why its growth is told, but not judged. */
   excuse?: string
+  /** What it may take at the largest size, besides: a share of the samples in so many milliseconds. */
+  goal?: [share: number, milliseconds: number]
 }
 export type Sampling = {
   /** Done before each sample, and not measured. */

@@ -1,8 +1,8 @@
 import { startServer } from '../../test/support/process.ts'
 import { addressOf, cast, idOf, type Landmarks, type Person, password } from './dataset.ts'
 
-/** The rest of the platform calls, too. */
-export type Caller = Person | 'platform'
+/** Also the rest of the platform, and sessions that an operation opens for itself. */
+export type Caller = Person | 'platform' | 'nobody' | { token: string }
 export type Request = {
   as: Caller
   method: 'GET' | 'PATCH' | 'POST' | 'PUT'
@@ -26,15 +26,18 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
     },
   })
   const tokens = new Map<Caller, string>()
+  const tokenOf = (caller: Caller) =>
+    typeof caller === 'object' ? caller.token : tokens.get(caller)
 
   /** @returns the text of the answer
    *  @throws when the answer is not the expected one */
   async function ask({ as, method, path, body, status }: Request): Promise<string> {
+    const token = tokenOf(as)
     const answer = await fetch(server.base + path, {
       method,
       headers: {
         'content-type': 'application/json',
-        authorization: `Bearer ${tokens.get(as) ?? ''}`,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })

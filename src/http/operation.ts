@@ -82,9 +82,3 @@ function parametersIn(place: 'query' | 'header', schemas: Record<string, TSchema
     schema,
   }))
 }
-
-export function operation(
-  doc: More & { tag: Tag; summary: string; success: Record<number, TSchema | null> },
-) {
-  return detailOf(doc.tag, doc.summary, doc.success, doc)
-}

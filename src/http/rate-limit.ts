@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { type Limit, SlidingWindow } from '../lib/limits.ts'
+import { createLru } from '../lib/lru.ts'
 
 export type RateLimit = Limit | 'off'
 
@@ -18,13 +18,16 @@ const maxKeys = 100_000
 
 /** Sliding windows by key; the least recently used key is forgotten first. */
 export function createRateLimiter(now: () => number, max = maxKeys) {
-  const windows = new LRUCache<string, SlidingWindow>({ max })
+  const windows = createLru<SlidingWindow>(max)
 
   /** Counts a request of `key`; undefined when the limit is off. */
   function take(key: string, limit: RateLimit): RateVerdict | undefined {
     if (limit === 'off') return undefined
-    const window = windows.get(key) ?? new SlidingWindow()
-    windows.set(key, window)
+    let window = windows.get(key)
+    if (!window) {
+      window = new SlidingWindow()
+      windows.set(key, window)
+    }
     const time = now()
     return verdictOf(window, limit, time, window.take(limit, time))
   }

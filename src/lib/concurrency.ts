@@ -1,12 +1,14 @@
-/** Runs at most `permits` pieces of work at once; up to `maxWaiting` others wait in line.
- *  `refused` makes the error for the one that finds the line full. */
-export function createSemaphore(permits: number, maxWaiting: number, refused: () => Error) {
+type Line = { maxWaiting: number; refused: () => Error }
+
+/** Runs at most `permits` pieces of work at once, the others in the order of the calls. With a `line` at most so many of
+ *  them wait; `refused` makes the error for the one that finds it full. */
+export function createSemaphore(permits: number, line?: Line) {
   let running = 0
   const waiting: Array<() => void> = []
 
   return async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= permits) {
-      if (waiting.length >= maxWaiting) throw refused()
+      if (line && waiting.length >= line.maxWaiting) throw line.refused()
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else {
       running++
@@ -22,18 +24,18 @@ export function createSemaphore(permits: number, maxWaiting: number, refused: ()
   }
 }
 
-/** Runs work under the same key one after the other, in the order of the calls. */
-export function createKeyedMutex() {
-  const last = new Map<string, Promise<unknown>>()
+/** A semaphore for each key. */
+export function createKeyedSemaphore(permits: number) {
+  const byKey = new Map<string, { run: ReturnType<typeof createSemaphore>; users: number }>()
 
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const before = last.get(key) ?? Promise.resolve()
-    const mine = before.then(work, work)
-    last.set(key, mine)
+    const semaphore = byKey.get(key) ?? { run: createSemaphore(permits), users: 0 }
+    byKey.set(key, semaphore)
+    semaphore.users++
     try {
-      return await mine
+      return await semaphore.run(work)
     } finally {
-      if (last.get(key) === mine) last.delete(key)
+      if (--semaphore.users === 0) byKey.delete(key)
     }
   }
 }

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { AppError, errorCodes, type FieldProblem } from './errors.ts'
 import { type Locale, texts } from './i18n.ts'
 
-/** The error body of chapter 7, the same over HTTP and in an error frame. */
+/** The error body, the same over HTTP and in an error frame. */
 export const ErrorBody = Type.Object(
   {
     error: Type.Object({

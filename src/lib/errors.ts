@@ -1,6 +1,6 @@
 import type en from './texts/en.json'
 
-/** Every failure that a client can see: the code of chapter 7 and its HTTP status. Several kinds may share a code. */
+/** Every failure that a client can see: its code and its HTTP status. Several kinds may share a code. */
 const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },
@@ -29,7 +29,7 @@ export type FieldProblemKey = keyof (typeof en)['fields']
 
 type ErrorOptions = { details?: FieldProblems; retryAfterSeconds?: number; cause?: unknown }
 
-/** A failure in the contract's form (chapter 7). Whoever answers the client adds the language. */
+/** A failure that a client sees. Whoever answers the client adds the language. */
 export class AppError extends Error {
   readonly kind: ErrorKind
   readonly code: ErrorCode

@@ -6,8 +6,8 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
+import { createLru } from '../lib/lru.ts'
 import { outcomeOf, post } from './post.ts'
 import {
   type PushDriver,
@@ -82,7 +82,7 @@ const maxOrigins = 100
 /** Tells push services who sends (RFC 8292).
  *  @returns what makes the Authorization header for an endpoint; a token serves for half a day */
 function createAuthorization({ keys, subject, clock }: WebPushOptions) {
-  const headers = new LRUCache<string, { header: string; madeAt: number }>({ max: maxOrigins })
+  const headers = createLru<{ header: string; madeAt: number }>(maxOrigins)
 
   return async (endpoint: string): Promise<string> => {
     const { origin } = new URL(endpoint)

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { WebSocketHandler } from 'bun'
 import type { Core } from '../core.ts'
+import { createKeyedSemaphore } from '../lib/concurrency.ts'
 import { asAppError } from '../lib/error-body.ts'
 import { AppError } from '../lib/errors.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
@@ -44,6 +45,7 @@ const maxUnsentBytes = 1_024 * 1_024
 // A peer that answers no ping for this long is gone.
 const idleSeconds = 45
 const sweepMilliseconds = 1_000
+const maxReplaysPerUser = 2
 
 const AuthFrame = Type.Object(
   { type: Type.Literal('auth'), token: Type.String() },
@@ -68,6 +70,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   const sent: ServerFrames = { ...channelFrames, ...options.serverFrames }
   const decode = createDecoder(received)
   const connections = new Set<Connection>()
+  const inReplay = createKeyedSemaphore(maxReplaysPerUser)
   const running = new Set<Promise<void>>()
   let draining = false
 
@@ -124,8 +127,9 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   }
 
   async function catchUp(connection: Connection, since: string) {
+    const { userId } = connection
     try {
-      await connection.replay(replay.read(connection.userId, since))
+      await inReplay(userId, () => connection.replay(replay.read(userId, since)))
     } catch (error) {
       if (error instanceof AppError && error.kind === 'conflict') {
         connection.sendFrame({ type: 'resync' })

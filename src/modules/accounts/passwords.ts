@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
 import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError } from '../../lib/errors.ts'
 import { type Limit, SlidingWindow } from '../../lib/limits.ts'
+import { createLru } from '../../lib/lru.ts'
 
 export type Argon2Cost = { memoryKibibytes: number; iterations: number }
 
@@ -18,7 +18,7 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
   const { memoryKibibytes: memoryCost, iterations: timeCost } = cost
   const permits = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
   const refused = () => new AppError('unavailable', { retryAfterSeconds })
-  const limited = createSemaphore(permits, maxWaiting, refused)
+  const limited = createSemaphore(permits, { maxWaiting, refused })
   const parameters = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$`
   // Nobody's password: a salt and a digest of the usual lengths.
   const standIn = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
@@ -50,7 +50,7 @@ type Tries = { window: SlidingWindow; lastTryAt: number }
 
 /** Slows guessing at one address, known or not, down to one try a minute; nobody is locked out. */
 export function createLoginThrottle({ clock, config }: Core) {
-  const records = new LRUCache<string, Tries>({ max: rememberedAddresses })
+  const records = createLru<Tries>(rememberedAddresses)
   const isOn = config.limits.login !== 'off'
 
   return {

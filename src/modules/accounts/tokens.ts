@@ -2,8 +2,8 @@ import { jwt } from '@elysiajs/jwt'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
+import { createLru } from '../../lib/lru.ts'
 import type { AccessClaims } from '../../lib/principal.ts'
 import type { Keyring } from './keys.ts'
 import type { UserRow } from './store.ts'
@@ -21,7 +21,7 @@ export type AccessTokens = ReturnType<typeof createAccessTokens>
 export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyring) {
   const { issuer } = config
   // Checking a signature costs more than most requests: a token is checked once.
-  const remembered = new LRUCache<string, AccessClaims>({ max: rememberedTokens })
+  const remembered = createLru<AccessClaims>(rememberedTokens)
   let signer: { kid: string; sign: ReturnType<typeof createSigner> } | undefined
 
   // The plugin binds one key: a new signer for each key that becomes active.

@@ -1,9 +1,9 @@
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import { createLru } from '../../lib/lru.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 import { localPart } from './model.ts'
 import { createOneTimeTokens } from './one-time-token-store.ts'
@@ -149,7 +149,7 @@ export type AccessChanges = ReturnType<typeof createAccessChanges>
 /** A user whose role changes or who is disabled or enabled loses their sockets, whichever process did it. */
 function createAccessChanges({ afterCommit, hub, clock }: Core, store: AccountStore) {
   // When each user changed last, of the changes that have been acted upon.
-  const handled = new LRUCache<string, number>({ max: rememberedChanges })
+  const handled = createLru<number>(rememberedChanges)
   const listRecent = () => store.listAccessChangedSince(clock.now() - lookBackMilliseconds)
   for (const { id, at } of listRecent()) handled.set(id, at)
 

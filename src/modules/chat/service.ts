@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
@@ -12,6 +11,7 @@ import {
   type ListRange,
   listByPosition,
 } from '../../lib/list-range.ts'
+import { createLru } from '../../lib/lru.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { ConversationReadFrame, ReadReceiptFrame, TypingFrame } from './frames.ts'
 import type { InboxRow, InboxStore } from './inbox-store.ts'
@@ -186,7 +186,7 @@ const rememberedTypists = 10_000
 
 /** Whether a typing frame of a user in a conversation is passed on. */
 function createTypingThrottle(clock: Clock) {
-  const buckets = new LRUCache<string, TokenBucket>({ max: rememberedTypists })
+  const buckets = createLru<TokenBucket>(rememberedTypists)
 
   return (key: string): boolean => {
     const now = clock.now()

@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../core.ts'
 import { type JobHandler, type JobHandlers, RetryLater } from '../../jobs/runner.ts'
-import { createKeyedMutex } from '../../lib/concurrency.ts'
+import { createKeyedSemaphore } from '../../lib/concurrency.ts'
+import { createLru } from '../../lib/lru.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderDigest } from '../../mail/templates.ts'
@@ -57,7 +57,7 @@ type Push = { kind: PushJobKind; token: PushTokenRow; message: PushMessage; sign
 export function createPushJobs(core: Core, parts: Parts): Pick<JobHandlers, PushJobKind> {
   const { write, hub, clock, log } = core
   const { store, pushTokenStore, pusher, findUnreadMessage } = parts
-  const inOrder = createKeyedMutex()
+  const inOrder = createKeyedSemaphore(1)
   const bulkheads = {
     urgent_push: createBulkhead(),
     notification_push: createBulkhead(),
@@ -140,7 +140,7 @@ const maxServices = 1_000
  *  gets two until it is well again, so that it holds up nobody else.
  *  @returns what runs a push to a service, or says when to come again */
 export function createBulkhead() {
-  const services = new LRUCache<string, { running: number; isSlow: boolean }>({ max: maxServices })
+  const services = createLru<{ running: number; isSlow: boolean }>(maxServices)
 
   return async <T>(service: string, push: () => Promise<T>) => {
     const state = services.get(service) ?? { running: 0, isSlow: false }
@@ -192,7 +192,7 @@ export function createMailJob(core: Core, parts: Parts): JobHandler<'notificatio
   const { write, clock, config } = core
   const { store, preferences, mailer } = parts
   // One job of a user at a time: the first tells of everything, the others find nothing left.
-  const oneAtATime = createKeyedMutex()
+  const oneAtATime = createKeyedSemaphore(1)
 
   function markMailed(userId: string, rows: readonly NotificationRow[]) {
     for (const { id } of rows) store.updateMailed(userId, id, clock.now())

@@ -1,0 +1,142 @@
+import { afterAll, expect, test } from 'bun:test'
+import { describedRoutes } from '../src/http/route-table.ts'
+import type { JobKind } from '../src/jobs/outbox.ts'
+import { createTestClock } from './support/clock.ts'
+import { startService } from './support/service.ts'
+import { recordStatements, watchRuns } from './support/statements.ts'
+import { tour } from './support/tour.ts'
+import { waitFor } from './support/wait.ts'
+
+// Every statement of a running service, and the plan of each. What an index is searched for counts as bounded; a scan, a list
+// of a subquery's rows and a sort do not, unless they are listed here.
+
+/** Few rows, however long a service runs. */
+const small = ['canned_replies', 'service_keys', 'signing_keys', 'ticket_counts', 'vapid_keys']
+
+/** Scans, lists and sorts, and what bounds each. */
+const bounded: Array<[step: RegExp, bound: string]> = [
+  [/^SCAN audit_log USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
+  [/^SCAN users USING INDEX users_present: .* limit \?( offset \?)?$/, 'one page, in its order'],
+  [/^USE TEMP B-TREE .* limit \? offset \?\) "page" /, 'one page is sorted'],
+  [/^LIST SUBQUERY .* IN \(SELECT value FROM json_each/, 'the tickets of one page'],
+  [/^(LIST SUBQUERY|USE TEMP B-TREE) .*"push_tokens"\."user_id" = \?/, 'a user has 25 at most'],
+  [/^USE TEMP B-TREE .* from "signing_keys" order by/, 'a few keys'],
+  [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
+  [/^(LIST SUBQUERY|USE TEMP B-TREE) .* BETWEEN lower/, 'people whose name begins so'],
+  [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING 1$/, 'one chunk of what has expired'],
+  [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],
+  [/^SCAN outbox: update .* where "outbox"\."leased_until" is not null$/, 'once at a start'],
+  [/^SCAN users .* select count\(\*\) from "users"/, 'everybody, for admins: 3 ms at 100,000'],
+  [/^SCAN .*: insert into "(users|broadcasts)"/, 'runs only while a foreign key is broken'],
+  [/^SCAN audiences: .* where false$/, 'never runs'],
+]
+
+/** How a job of each kind ends here. */
+const jobs: Record<JobKind, 'done'> = {
+  verification_mail: 'done',
+  password_reset_mail: 'done',
+  password_changed_mail: 'done',
+  broadcast: 'done',
+  support_inbox_mail: 'done',
+  announcement: 'done',
+  notification: 'done',
+  notification_mail: 'done',
+  urgent_push: 'done',
+  notification_push: 'done',
+  message_push: 'done',
+}
+
+const statements = recordStatements()
+const clock = createTestClock()
+const service = await startService({
+  listen: true,
+  clock,
+  isAllowedPushEndpoint: () => true,
+  environment: { SUPPORT_INBOX: 'desk@example.com' },
+})
+afterAll(() => service[Symbol.asyncDispose]())
+await tour(service, clock)
+const metrics: string = (await service.call('GET', '/metrics')).body
+await forgetWhatIsOld()
+
+type Step = { detail: string }
+
+test('no plan reads or sorts more the longer the service runs', () => {
+  const steps = [...statements, ...triggerStatements()].filter(hasPlan).flatMap(stepsOf)
+  const isBounded = (step: string) => bounded.some(([known]) => known.test(step))
+  expect(steps.filter((step) => !isBounded(step))).toEqual([])
+  // What nothing needs any longer is not listed.
+  expect(bounded.filter(([known]) => !steps.some((step) => known.test(step)))).toEqual([])
+})
+
+test('every route and every kind of job was seen', () => {
+  const successes = metrics.matchAll(/_count\{method="(\w+)",route="([^"]+)",status="[23]\d\d"/g)
+  const seen = new Set([...successes].map(([, method, path]) => `${method} ${path}`))
+  const routes = describedRoutes(service.app).map(({ method, path }) => `${method} ${path}`)
+  // The metrics count what comes through the socket by itself.
+  expect(routes.filter((route) => !seen.has(route))).toEqual(['GET /v1/chat/ws'])
+  const missing = Object.entries(jobs).filter(
+    ([kind, outcome]) =>
+      !metrics.includes(`hostline_jobs_total{kind="${kind}",outcome="${outcome}"}`),
+  )
+  expect(missing).toEqual([])
+})
+
+test('an idle service runs at most two statements a second', async () => {
+  const own = createTestClock()
+  await using _idle = await startService({ listen: true, clock: own })
+  let runs = 0
+  watchRuns(() => runs++)
+  const pass = async (seconds: number) => {
+    for (let n = 0; n < seconds * 10; n++) {
+      own.advance(100)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  await pass(5)
+  runs = 0
+  await pass(10)
+  expect(runs).toBeGreaterThan(0)
+  expect(runs).toBeLessThanOrEqual(20)
+})
+
+/** Half a year later: what nobody used is deleted, what nobody answered is closed. */
+async function forgetWhatIsOld() {
+  clock.advance(182 * 86_400_000)
+  await waitFor(() => [...statements].some((sql) => /^delete from .calls/i.test(sql)), 'retention')
+}
+
+/** What triggers do, with parameters in the place of their rows: the plan of a statement leaves its triggers out. */
+function triggerStatements(): string[] {
+  const all = service.sqlite.query<{ sql: string }, []>(
+    "SELECT sql FROM sqlite_schema WHERE type = 'trigger'",
+  )
+  return all.all().flatMap(({ sql }) => {
+    const body = sql.slice(sql.indexOf('BEGIN') + 'BEGIN'.length, sql.lastIndexOf('END'))
+    return body.split(';').map((text) => text.replace(/\b(old|new)\.`?\w+`?/g, '?').trim())
+  })
+}
+
+const hasPlan = (sql: string) =>
+  /^(delete|insert|select|update|with)\b/i.test(sql) && !/RAISE|sqlite_schema/.test(sql)
+
+/** The steps of a statement's plan that may read or sort a table as a whole, each with the statement. */
+function stepsOf(sql: string): string[] {
+  const plan = service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all()
+  const details = plan.map(({ detail }) => detail)
+  return details
+    .filter((detail) => /^(SCAN|MATERIALIZE|LIST SUBQUERY|USE TEMP B-TREE)|AUTOMATIC/.test(detail))
+    .filter((detail) => !isHarmless(detail, details))
+    .map((detail) => `${detail}: ${sql.replace(/\s+/g, ' ')}`)
+}
+
+function isHarmless(detail: string, plan: readonly string[]): boolean {
+  const [, scanned = ''] = /^SCAN (\S+)/.exec(detail) ?? []
+  return (
+    // What the statement brings along, or a full-text index finds.
+    /^SCAN (CONSTANT ROW|\d+-ROW VALUES|json_each |\w+ VIRTUAL TABLE INDEX \d+:.*M)/.test(detail) ||
+    // Where its rows come from is a step of its own.
+    plan.includes(`CO-ROUTINE ${scanned}`) ||
+    small.includes(scanned)
+  )
+}

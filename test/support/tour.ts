@@ -1,0 +1,260 @@
+import { describedRoutes } from '../../src/http/route-table.ts'
+import { addFollowers } from './audience.ts'
+import type { createTestClock } from './clock.ts'
+import { hostline } from './command.ts'
+import { desk, own } from './desk.ts'
+import { startPushService } from './push-services.ts'
+import type { Person, TestService } from './service.ts'
+import { waitFor } from './wait.ts'
+
+type TestClock = ReturnType<typeof createTestClock>
+type Guide = ReturnType<typeof createGuide>
+type People = { root: Person; ada: Person; bob: Person; platform: { token: string } }
+
+const password = 'correct horse'
+const minute = 60_000
+
+/** Asks a listening service for everything, each route with success and each list in every form, and runs its jobs. */
+export async function tour(service: TestService, clock: TestClock) {
+  const guide = createGuide(service, clock)
+  const root = await makeAdmin(guide)
+  const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+  const { key } = await guide.ask(root, 'POST /v1/admin/service-keys', { name: 'tour' })
+  const people = { root, ada, bob, platform: { token: key } }
+  await visitPages(guide)
+  await visitAccounts(guide, people)
+  await visitFeed(guide, people)
+  await using push = await visitNotifications(guide, people)
+  await visitChat(guide, people)
+  await visitSupport(guide, people)
+  await guide.settle()
+  await visitAdministration(guide, people)
+  await visitSocket(guide, people)
+  push.tell({ status: 404 })
+  await useCommands(guide, people)
+  await guide.settle()
+  await guide.ask(root, `DELETE /v1/admin/users/${bob.id}/sessions`)
+  await guide.ask(ada, 'GET /v1/users/me/export')
+  await guide.ask(ada, 'DELETE /v1/users/me', { password })
+}
+
+function createGuide(service: TestService, clock: TestClock) {
+  /** @param what the method and the path
+   *  @throws when the answer is not a success */
+  async function ask(as: { token: string } | undefined, what: string, body?: unknown) {
+    const [method = '', path = ''] = what.split(' ')
+    const answer = await service.call(method, path, { token: as?.token, body })
+    if (answer.status < 400) return answer.body
+    throw new Error(`${what}: ${answer.status} ${JSON.stringify(answer.body)}`)
+  }
+
+  /** Lets time pass until there is something. */
+  function waitForJobs<T>(look: () => T | Promise<T>, what: string) {
+    return waitFor(() => {
+      clock.advance(500)
+      return look()
+    }, what)
+  }
+
+  return {
+    service,
+    clock,
+    ask,
+    /** Reads a list by number and by cursor.
+     *  @returns its first page */
+    async list(as: { token: string }, path: string, query = '') {
+      const first = await ask(as, `GET ${path}?page=1&per_page=1${query}`)
+      await ask(as, `GET ${path}?page=2&per_page=1${query}`)
+      const { cursor } = (await ask(as, `GET ${path}?limit=1${query}`)).pagination
+      if (cursor) await ask(as, `GET ${path}?limit=1&cursor=${cursor}${query}`)
+      return first.data
+    },
+    /** The token of the newest link to a page in the mails. */
+    linked: (page: string) => {
+      const newest = new RegExp(`.*${page}\\S*?#token=([\\w-]{43})`, 's')
+      return waitForJobs(() => service.log().match(newest)?.[1], `a link to ${page}`)
+    },
+    /** Runs the jobs that wait, also those that wait for some minutes. */
+    async settle() {
+      clock.advance(5 * minute)
+      const isEmpty = (metrics: string) => metrics.includes('\nhostline_outbox_waiting 0\n')
+      await waitForJobs(async () => isEmpty(await ask(undefined, 'GET /metrics')), 'an empty queue')
+    },
+  }
+}
+
+async function makeAdmin({ service, ask }: Guide): Promise<Person> {
+  const token = await service.accounts.offerSetUp()
+  const form = { token, email: 'root@example.com', password, display_name: 'Root' }
+  const { user, access_token, refresh_token } = await ask(undefined, 'POST /v1/auth/set-up', form)
+  return { ...user, token: access_token, refreshToken: refresh_token }
+}
+
+async function visitPages({ service, ask }: Guide) {
+  for (const { method, path, access } of describedRoutes(service.app)) {
+    if (method !== 'GET' || access !== 'public') continue
+    await ask(undefined, `GET ${path.replace(':hue/:file', '1/A.svg')}`)
+  }
+}
+
+async function visitAccounts({ service, clock, ask, list, linked }: Guide, { ada }: People) {
+  await ask(undefined, 'POST /v1/auth/verify-email', { token: await linked('/verify-email') })
+  clock.advance(2 * minute)
+  await ask(ada, 'POST /v1/auth/verify-email/resend')
+  await ask(undefined, 'POST /v1/auth/password/forgot', { email: ada.email })
+  const token = await linked('/reset-password')
+  await ask(undefined, 'POST /v1/auth/password/reset', { token, password })
+  Object.assign(ada, await service.login(ada.email))
+  const { refreshToken } = ada
+  const other = await service.login(ada.email)
+  await service.login(ada.email)
+  const [newest] = await list(ada, '/v1/auth/sessions')
+  await ask(ada, `DELETE /v1/auth/sessions/${newest.id}`)
+  await ask(other, 'POST /v1/auth/logout', { refresh_token: other.refreshToken })
+  const change = { current_password: password, new_password: password }
+  await ask(ada, 'POST /v1/auth/password/change', change)
+  await ask(undefined, 'POST /v1/auth/refresh', { refresh_token: refreshToken })
+  // The second time it is a stolen one.
+  await service.call('POST', '/v1/auth/refresh', { body: { refresh_token: refreshToken } })
+  await ask(ada, 'GET /v1/users/me')
+  await ask(ada, 'PATCH /v1/users/me', { display_name: 'Ada L.' })
+}
+
+/** What the rest of the platform reports. */
+async function visitFeed({ service, ask }: Guide, { ada, bob, platform }: People) {
+  await ask(platform, `GET /v1/service/users/${ada.id}`)
+  await ask(platform, `PATCH /v1/service/users/${ada.id}`, { role: 'host', email_verified: true })
+  const followers = `/v1/service/follows/${ada.id}`
+  await ask(platform, `PUT ${followers}/${bob.id}`)
+  await ask(platform, `DELETE ${followers}/${bob.id}`)
+  await ask(platform, `PUT ${followers}`, { follower_ids: [bob.id] })
+  addFollowers(service.sqlite, ada.id, 60) // more than are reached with the answer
+  for (const step of ['1 ringing', '1 active', '1 ended', '2 ringing', '2 missed', '3 active']) {
+    const [id, state] = step.split(' ')
+    const call = { state, host_id: ada.id, guest_id: bob.id }
+    await ask(platform, `PUT /v1/service/calls/${id}`, call)
+  }
+}
+
+async function visitNotifications({ clock, ask, list }: Guide, people: People) {
+  const { ada, bob, platform, root } = people
+  const { public_key } = await ask(undefined, 'GET /v1/notifications/web-push-key')
+  const push = startPushService(public_key, clock)
+  const devices = '/v1/notifications/push-tokens'
+  for (const person of [ada, bob]) {
+    const token = JSON.stringify(await push.subscribe())
+    await ask(person, `POST ${devices}`, { token, platform: 'web' })
+  }
+  const { id } = await ask(ada, `POST ${devices}`, { token: 'old', platform: 'ios' })
+  await list(ada, devices)
+  await ask(ada, `DELETE ${devices}/${id}`)
+  for (const type of ['call_incoming', 'call_missed', 'call_missed']) {
+    const event = { user_ids: [ada.id, bob.id], type, dedupe_key: type }
+    await ask(platform, 'POST /v1/service/notifications', event)
+  }
+  const [first] = await list(ada, '/v1/notifications')
+  await list(ada, '/v1/notifications', '&unread=true')
+  await ask(ada, `PUT /v1/notifications/${first.id}/read`)
+  await ask(ada, 'GET /v1/notifications/unread-count')
+  await ask(ada, 'PUT /v1/notifications/read-all')
+  await ask(bob, 'PUT /v1/notifications/preferences', { call_missed: { email: true } })
+  await ask(bob, 'GET /v1/notifications/preferences')
+  const texts = { title: 'News', body: 'For you.' }
+  const one = { audience: 'users', user_ids: [bob.id], client_id: 'once' }
+  for (const audience of [one, one, { audience: 'role', role: 'user' }, { audience: 'all' }]) {
+    const news = { ...audience, ...texts }
+    const { broadcast_id } = await ask(root, 'POST /v1/admin/notifications', news)
+    await ask(root, `GET /v1/admin/notifications/${broadcast_id}`)
+  }
+  return push
+}
+
+async function visitChat({ ask, list }: Guide, { ada, bob, root }: People) {
+  const conversations = '/v1/chat/conversations'
+  const { id } = await ask(bob, `POST ${conversations}`, { user_id: ada.id })
+  await ask(bob, `POST ${conversations}`, { user_id: root.id })
+  const messages = `${conversations}/${id}/messages`
+  for (const body of ['one', 'two', 'two']) {
+    await ask(ada, `POST ${messages}`, { body, client_id: body })
+  }
+  await list(bob, conversations)
+  const [newest] = await list(bob, messages)
+  await ask(bob, 'GET /v1/chat/messages')
+  await ask(bob, `GET /v1/chat/messages?since=${newest.id}&limit=1`)
+  await ask(bob, `PUT ${conversations}/${id}/read`)
+  for (const body of ['live', 'live']) {
+    const { id: sent } = await ask(ada, 'POST /v1/chat/broadcast', { body, client_id: 'live' })
+    await ask(ada, `GET /v1/chat/broadcasts/${sent}`)
+  }
+}
+
+async function visitSocket({ service, ask }: Guide, { ada, bob }: People) {
+  const conversation_id = await service.openConversation(ada, bob)
+  const messages = `/v1/chat/conversations/${conversation_id}/messages`
+  const { data } = await ask(bob, `GET ${messages}`)
+  const socket = await service.connect(bob, `&events=ack,read&since=${data[1].id}`)
+  await socket.next('new_message')
+  for (const type of ['message', 'message', 'typing', 'read']) {
+    socket.send({ type, conversation_id, body: 'hi', client_id: 'hi' })
+  }
+  socket.send({ type: 'auth', token: bob.token })
+  await socket.next('ack')
+  await socket.settled()
+  socket.close()
+  await socket.closed
+  await ask(ada, `POST ${messages}`, { body: 'away' })
+}
+
+async function visitSupport({ ask, list }: Guide, { ada, bob, root }: People) {
+  const form = { subject: 'Refund', body: 'Where is it?', client_id: 'refund' }
+  for (const person of [ada, ada, bob]) await ask(person, `POST ${own}`, form)
+  await ask(ada, `POST ${own}`, { ...form, client_id: 'again', category: 'billing' })
+  const [{ id }] = await list(ada, own)
+  await ask(ada, `GET ${own}/${id}`)
+  await ask(ada, `POST ${own}/${id}/messages`, { body: 'Hello?' })
+  for (const query of queries(ada.id)) await list(root, desk, query)
+  await ask(root, `GET ${desk}/${id}`)
+  await ask(root, `PATCH ${desk}/${id}`, { priority: 'high', assignee_id: root.id })
+  await ask(root, `POST ${desk}/${id}/messages`, { body: 'On its way.', client_id: 'answer' })
+  await ask(root, `POST ${desk}/${id}/notes`, { body: 'Be kind.' })
+  await ask(ada, `POST ${own}/${id}/close`)
+  await ask(ada, `POST ${own}/${id}/messages`, { body: 'Not yet.' })
+  await ask(root, `PATCH ${desk}/${id}`, { status: 'resolved' })
+  const replies = '/v1/admin/support/canned-replies'
+  const reply = await ask(root, `POST ${replies}`, { title: 'Thanks', body: 'Thank you.' })
+  await ask(root, `PATCH ${replies}/${reply.id}`, { title: 'Thank you' })
+  await ask(root, `GET ${replies}`)
+  await ask(root, `DELETE ${replies}/${reply.id}`)
+}
+
+/** The desk's list: each filter alone, with another one, with all, and with words. */
+function queries(owner: string): string[] {
+  const filters = ['&status=open', '&priority=normal', '&category=other', `&user_id=${owner}`]
+  const pairs = filters.map((filter, n) => filter + filters[(n + 1) % filters.length])
+  const found = ['', ...filters].map((filter) => `${filter}&q=refund`)
+  const assigned = ['me', 'none'].map((assignee) => `&assignee_id=${assignee}`)
+  return ['', ...filters, ...pairs, ...assigned, filters.join('') + assigned[0], ...found]
+}
+
+async function visitAdministration({ service, ask, list }: Guide, { root, bob }: People) {
+  const users = '/v1/admin/users'
+  for (const q of ['', 'bo', bob.id, bob.email]) await list(root, users, `&q=${q}`)
+  await ask(root, `GET ${users}/${bob.id}`)
+  await ask(root, `PATCH ${users}/${bob.id}`, { role: 'admin', disabled: true })
+  await ask(root, `PATCH ${users}/${bob.id}`, { role: 'user', disabled: false })
+  Object.assign(bob, await service.login(bob.email))
+  await list(root, '/v1/admin/audit-log')
+  const keys = '/v1/admin/service-keys'
+  await list(root, keys)
+  const { id } = await ask(root, `POST ${keys}`, { name: 'short', scopes: ['calls'] })
+  await ask(root, `DELETE ${keys}/${id}`)
+}
+
+/** Commands beside the running service. */
+async function useCommands({ service }: Guide, { ada, bob }: People) {
+  const notify = `notify --email ${ada.email} --type payout_completed`
+  for (const command of [notify, `user role ${bob.email} host`]) {
+    const { exitCode, err } = await hostline(command.split(' '), service.directory)
+    if (exitCode !== 0) throw new Error(`${command}: ${err}`)
+  }
+}
