@@ -47,10 +47,10 @@ const maxMessages = 500
 export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }: Parts) {
   const { newId, clock, hub, afterCommit } = core
 
-  function append(ticket: TicketRow, draft: TicketDraft): TicketMessageRow {
+  function append(ticket: TicketRow, draft: TicketDraft, createdAt = clock.now()) {
     if (ticket.messageCount >= maxMessages) throw new AppError('conflict')
     const seq = ticket.messageCount + 1
-    const message = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt: clock.now() }
+    const message: TicketMessageRow = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt }
     store.insertMessage(message)
     return message
   }
@@ -101,7 +101,7 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
     /** Opens a ticket with its first message. */
     open(row: NewTicketRow, draft: TicketDraft) {
       const opened = store.insert(row)
-      const message = append(opened, draft)
+      const message = append(opened, draft, opened.createdAt)
       const ticket = update(opened, { actorId: draft.authorId, message })
       const item = desk.get(ticket.id)
       afterCommit(() => hub.sendToAdmins(ticketCreatedFrame(item)))
