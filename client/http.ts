@@ -5,7 +5,7 @@ import type { Session } from './session.ts'
 const answerMilliseconds = 30_000
 const longestWait = 30_000
 
-export type HttpRequest = {
+type HttpRequest = {
   method: string
   path: string
   body?: unknown

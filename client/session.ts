@@ -12,7 +12,7 @@ const storageLagMilliseconds = 1_000
 
 type StoredSession = { user: User; accessToken: string; refreshToken: string; expiresAt: number }
 /** Why a session is over: on purpose, because the service says so, or because of another login. */
-export type Ending = 'logged_out' | 'ended' | 'replaced'
+type Ending = 'logged_out' | 'ended' | 'replaced'
 
 type SessionOptions = {
   http: HttpTransport

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { RetryLater } from '../src/jobs/runner.ts'
+import { RetryLater } from '../src/lib/errors.ts'
 import { createBulkhead } from '../src/modules/notifications/jobs.ts'
 import { PushRefused } from '../src/push/pusher.ts'
 

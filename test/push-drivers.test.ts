@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createECDH, ECDH, generateKeyPairSync } from 'node:crypto'
-import { RetryLater } from '../src/jobs/runner.ts'
+import { RetryLater } from '../src/lib/errors.ts'
 import { createFcmDriver } from '../src/push/fcm.ts'
 import {
   createPusher,

@@ -7,7 +7,7 @@ import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
 import { lazy, placeholders } from './statements.ts'
 
-export type AuditAction =
+type AuditAction =
   | 'user_registered'
   | 'user_created'
   | 'user_deleted'

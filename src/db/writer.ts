@@ -13,7 +13,7 @@ export type Write = <T>(work: () => T) => Promise<T>
  *  the promise of that write resolves. Never called when the work is rolled back. */
 export type AfterCommit = (callback: () => void) => void
 
-export type Writer = {
+type Writer = {
   write: Write
   afterCommit: AfterCommit
   /** False from a failed commit until the next one that works. */

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { createSchemas, type Json } from './openapi.ts'
 
-export type ChannelDoc = {
+type ChannelDoc = {
   address: string
   title: string
   description: string

@@ -11,7 +11,7 @@ import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
 import type { RoutePolicy } from './route-table.ts'
 
-export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
+type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
 
 export type PipelineOptions = {
   newId: NewId

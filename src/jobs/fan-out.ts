@@ -1,7 +1,7 @@
 import type { Core } from '../core.ts'
 
 /** How one row reaches many people, each once, in the order of their ids. */
-export type FanOut<Row> = {
+type FanOut<Row> = {
   /** Undefined once it is complete. */
   find(id: string): Row | undefined
   /** The next people; nobody when the rest are not to be reached. */

@@ -1,4 +1,5 @@
 import type { Core } from '../core.ts'
+import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import type { Job, JobKind, OutboxJobs } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
@@ -13,19 +14,6 @@ export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
 /** How a run of a job ended: `again` did a part of its work, `failed` is tried again later. */
 export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
-
-/** A failure that trying again cannot mend. */
-export class PermanentFailure extends Error {}
-
-/** A failure of somebody who has said how long to leave them alone. */
-export class RetryLater extends Error {
-  readonly afterMilliseconds: number
-
-  constructor(message: string, afterMilliseconds: number, options?: ErrorOptions) {
-    super(message, options)
-    this.afterMilliseconds = afterMilliseconds
-  }
-}
 
 type RunnerOptions = {
   handlers: JobHandlers
@@ -48,8 +36,6 @@ const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
 const stopMilliseconds = 4_000
-
-export type Runner = ReturnType<typeof startRunner>
 
 /** Works off the outbox: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
  *  runner on a database, so what was leased when it starts belonged to a process that died. An idle runner reads nothing:

@@ -18,8 +18,7 @@ const errors = {
 
 export type ErrorKind = keyof typeof errors
 export type ErrorCode = (typeof errors)[ErrorKind]['code']
-export const errorKinds = Object.keys(errors) as ErrorKind[]
-export const errorCodes = [...new Set(errorKinds.map((kind) => errors[kind].code))]
+export const errorCodes = [...new Set(Object.values(errors).map(({ code }) => code))]
 
 /** What is wrong with one field; `value` is the bound or the choice that its message names. */
 export type FieldProblem = { key: FieldProblemKey; value?: number | string }
@@ -63,5 +62,18 @@ export class StartError extends Error {
   constructor(message: string, options: { exitCode?: 1 | 2; cause?: unknown } = {}) {
     super(message, { cause: options.cause })
     this.exitCode = options.exitCode ?? 1
+  }
+}
+
+/** A failure of a job that trying again cannot mend. */
+export class PermanentFailure extends Error {}
+
+/** A failure of somebody who has said how long to leave them alone. */
+export class RetryLater extends Error {
+  readonly afterMilliseconds: number
+
+  constructor(message: string, afterMilliseconds: number, options?: { cause?: unknown }) {
+    super(message, options)
+    this.afterMilliseconds = afterMilliseconds
   }
 }

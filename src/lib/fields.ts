@@ -98,7 +98,7 @@ export const Maybe = <T extends TSchema>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
 /** Whether values fit a schema. It is compiled when first asked: all of them together would take a third of a start. */
-export function createCheck(schema: TSchema): (value: unknown) => boolean {
+function createCheck(schema: TSchema): (value: unknown) => boolean {
   let compiled: TypeCheck<TSchema> | undefined
   return (value) => {
     compiled ??= TypeCompiler.Compile(schema)

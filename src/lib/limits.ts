@@ -43,7 +43,7 @@ export class SlidingWindow {
 }
 
 /** `burst` events at once, then one every `millisecondsPerToken`. */
-export type BucketRule = { burst: number; millisecondsPerToken: number }
+type BucketRule = { burst: number; millisecondsPerToken: number }
 
 export class TokenBucket {
   readonly #rule: BucketRule

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import { invalidField } from './errors.ts'
 
 /** Part of a list by page number; `offset` rows come before it. */
-export type PageRange = { form: 'page'; page: number; perPage: number; offset: number }
+type PageRange = { form: 'page'; page: number; perPage: number; offset: number }
 /** Part of a list after a position that an earlier part ended with. */
 export type CursorRange = { form: 'cursor'; limit: number; cursor: string | undefined }
 export type ListRange = PageRange | CursorRange

@@ -1,7 +1,7 @@
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
-export type LogLevel = (typeof logLevels)[number]
-export type LogFormat = 'pretty' | 'json'
-export type LogFields = Record<string, unknown>
+type LogLevel = (typeof logLevels)[number]
+type LogFormat = 'pretty' | 'json'
+type LogFields = Record<string, unknown>
 
 export type Log = Record<LogLevel, (message: string, fields?: LogFields) => void>
 

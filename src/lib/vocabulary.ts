@@ -48,4 +48,3 @@ export type TicketCategory = (typeof ticketCategories)[number]
 
 /** What of a ticket has a history. */
 export const ticketFields = ['status', 'priority', 'assignee'] as const
-export type TicketField = (typeof ticketFields)[number]

@@ -1,4 +1,4 @@
-import { PermanentFailure } from '../jobs/runner.ts'
+import { PermanentFailure } from '../lib/errors.ts'
 import type { Mailer } from './mailer.ts'
 
 const timeoutMilliseconds = 20_000

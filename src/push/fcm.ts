@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
+import { RetryLater } from '../lib/errors.ts'
 import { parseJson } from '../lib/fields.ts'
 import { type Answer, outcomeOf, post, reasonOf } from './post.ts'
 import { type FcmTarget, type PushDriver, type PushMessage, topicOf } from './pusher.ts'

@@ -1,5 +1,5 @@
-import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
+import { RetryLater } from '../lib/errors.ts'
 import { PushRefused } from './pusher.ts'
 
 const usualTimeoutMilliseconds = 10_000

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
-import { RetryLater } from '../jobs/runner.ts'
 import type { Clock } from '../lib/clock.ts'
+import { RetryLater } from '../lib/errors.ts'
 import { parseJson } from '../lib/fields.ts'
 import { post } from './post.ts'
 

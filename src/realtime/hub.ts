@@ -26,7 +26,7 @@ export type Peer = {
   close(code: CloseCode): void
 }
 
-export type SendOptions = {
+type SendOptions = {
   /** The socket that caused it and need not hear of it. */
   except?: Peer | undefined
   /** For what a replay can bring, too: its id there, which rises in commit order. */

@@ -20,7 +20,7 @@ const tokenPattern = /^rt_[\w-]{43}$/
 export type Client = { ip: string; userAgent: string | undefined }
 
 /** A session that has just begun or been renewed; only the hash of its refresh token is kept. */
-export type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
+type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 

@@ -144,8 +144,6 @@ function roleOf(role: Role, isVerified: boolean): Role {
 const lookBackMilliseconds = 30_000
 const rememberedChanges = 10_000
 
-export type AccessChanges = ReturnType<typeof createAccessChanges>
-
 /** A user whose role changes or who is disabled or enabled loses their sockets, whichever process did it. */
 function createAccessChanges({ afterCommit, hub, clock }: Core, store: AccountStore) {
   // When each user changed last, of the changes that have been acted upon.

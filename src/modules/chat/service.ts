@@ -28,7 +28,7 @@ export type PushMessage = (message: {
   seq: number
 }) => void
 
-export type SentMessage = { message: MessageRow; replayed: boolean }
+type SentMessage = { message: MessageRow; replayed: boolean }
 
 export type ChatService = ReturnType<typeof createChatService>
 

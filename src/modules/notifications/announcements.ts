@@ -6,7 +6,7 @@ import { parseId } from '../../lib/ids.ts'
 import type { AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
 import type { Notifier } from './notifier.ts'
 
-export type AnnouncementDraft = Pick<
+type AnnouncementDraft = Pick<
   AnnouncementRow,
   'audience' | 'role' | 'userIds' | 'title' | 'body' | 'data'
 > & { clientId: string | undefined }

@@ -1,6 +1,7 @@
 import type { Core } from '../../core.ts'
-import { type JobHandler, type JobHandlers, RetryLater } from '../../jobs/runner.ts'
+import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
+import { RetryLater } from '../../lib/errors.ts'
 import { createLru } from '../../lib/lru.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../mail/mailer.ts'
@@ -17,7 +18,7 @@ import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
 /** A chat message that its recipient has not read. */
-export type UnreadMessage = { senderName: string; text: string; createdAt: number }
+type UnreadMessage = { senderName: string; text: string; createdAt: number }
 
 /** Undefined when it has been read, a newer one has come, or its recipient is not that user. */
 export type FindUnreadMessage = (

@@ -11,7 +11,7 @@ import type { RowRange } from '../../lib/list-range.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
-export type PreferenceRow = typeof notificationPreferences.$inferSelect
+type PreferenceRow = typeof notificationPreferences.$inferSelect
 
 export type NotificationStore = ReturnType<typeof createNotificationStore>
 

@@ -7,7 +7,7 @@ import type { CallRow, FeedStore } from './store.ts'
 
 type Parties = { hostId: string; guestId: string }
 /** What the platform reports about a call. */
-export type CallReport = Parties & { state: CallState }
+type CallReport = Parties & { state: CallState }
 
 /** Notifies a user, inside a `write`. */
 export type Notify = (
