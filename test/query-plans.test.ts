@@ -3,7 +3,7 @@ import { describedRoutes } from '../src/http/route-table.ts'
 import type { JobKind } from '../src/jobs/outbox.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
-import { recordStatements, watchRuns } from './support/statements.ts'
+import { recordStatements } from './support/statements.ts'
 import { tour } from './support/tour.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -80,24 +80,6 @@ test('every route and every kind of job was seen', () => {
       !metrics.includes(`hostline_jobs_total{kind="${kind}",outcome="${outcome}"}`),
   )
   expect(missing).toEqual([])
-})
-
-test('an idle service runs at most two statements a second', async () => {
-  const own = createTestClock()
-  await using _idle = await startService({ listen: true, clock: own })
-  let runs = 0
-  watchRuns(() => runs++)
-  const pass = async (seconds: number) => {
-    for (let n = 0; n < seconds * 10; n++) {
-      own.advance(100)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-  }
-  await pass(5)
-  runs = 0
-  await pass(10)
-  expect(runs).toBeGreaterThan(0)
-  expect(runs).toBeLessThanOrEqual(20)
 })
 
 /** Half a year later: what nobody used is deleted, what nobody answered is closed. */
