@@ -74,9 +74,9 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
     },
 
     refused(frame: ErrorFrame) {
-      const { client_id = '' } = frame.request
-      const retryAfterSeconds = frame.retry_after
-      unanswered.get(client_id)?.reject(new ApiError(frame, { retryAfterSeconds }))
+      const { reason, retry_after: retryAfterSeconds, request } = frame
+      const refusal = new ApiError(frame, { reason, retryAfterSeconds })
+      unanswered.get(request.client_id ?? '')?.reject(refusal)
     },
 
     /** Messages that wait for the network go out now. */

@@ -1,6 +1,7 @@
 import type { ErrorBody, ErrorCode } from './contract.ts'
 
 type ErrorInfo = {
+  reason?: string | undefined
   /** Of the HTTP answer; absent when the refusal came over the socket. */
   status?: number | undefined
   retryAfterSeconds?: number | undefined
@@ -11,6 +12,8 @@ type ErrorInfo = {
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
+  /** Tells apart what has one code, such as `ticket_closed`. New ones may come: fall back to the code. */
+  readonly reason: string | undefined
   /** Field name to message when the code is `validation_error`. */
   readonly details: Record<string, string> | null
   readonly status: number | undefined
@@ -21,6 +24,7 @@ export class ApiError extends Error {
   constructor({ error }: ErrorBody, info: ErrorInfo = {}) {
     super(error.message)
     this.code = error.code
+    this.reason = info.reason
     this.details = error.details
     this.status = info.status
     this.retryAfterSeconds = info.retryAfterSeconds
@@ -48,6 +52,7 @@ export async function apiErrorOf(answer: Response): Promise<ApiError> {
   const seconds = Number.parseInt(answer.headers.get('retry-after') ?? '', 10)
   return new ApiError(errorBodyOf(text, answer.status), {
     status: answer.status,
+    reason: answer.headers.get('x-error-reason') ?? undefined,
     retryAfterSeconds: Number.isNaN(seconds) ? undefined : seconds,
     requestId: answer.headers.get('x-request-id') ?? undefined,
   })

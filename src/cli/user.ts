@@ -57,7 +57,7 @@ async function create(args: string[], terminal: Terminal) {
   await withCore(terminal, async (core) => {
     const made = await createUserAdmin(core)
       .create(email, role, password, commandLine)
-      .catch(explained({ conflict: `${email} is taken` }))
+      .catch(explained({ email_taken: `${email} is taken` }))
     terminal.out([made.id, made.email, made.role].join('\t'))
     if (given === undefined) terminal.out(`password: ${password}`)
   })
@@ -78,7 +78,7 @@ function change(text: string, changes: Changes, terminal: Terminal) {
   const email = parseEmail(text)
   const refusals = {
     not_found: `there is no account ${email}`,
-    conflict: `${email} is the last admin`,
+    last_admin: `${email} is the last admin`,
   }
   return withCore(terminal, async (core) => {
     const users = createUserAdmin(core)

@@ -1,5 +1,5 @@
 const exposed =
-  'X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Idempotent-Replayed'
+  'X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Error-Reason, Idempotent-Replayed'
 
 /** What a browser page of one of the exact `origins` needs to read an answer; nothing for any other page. */
 export function corsHeaders(request: Headers, origins: readonly string[]): Record<string, string> {

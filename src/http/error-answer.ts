@@ -3,6 +3,9 @@ import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { RequestContext } from './request-context.ts'
 
+/** Tells apart what has one code. Of an error alone. */
+export const reasonHeader = 'x-error-reason'
+
 type Hook = {
   code: string | number
   error: unknown
@@ -18,6 +21,7 @@ export function createErrorAnswer(log: Log) {
       log.error('a request failed', { request_id: context.requestId, error: answer.cause })
     }
     set.status = answer.status
+    if (answer.reason !== undefined) set.headers[reasonHeader] = answer.reason
     if (answer.retryAfterSeconds !== undefined) {
       set.headers['retry-after'] = answer.retryAfterSeconds
     }

@@ -77,6 +77,7 @@ function complete(operation: Operation, route: DescribedRoute, components: Compo
   const kinds = errorKindsOf(route, declared, body !== undefined)
   return {
     ...rest,
+    ...requirementsOf(route, rest['description']),
     operationId: operationId(route),
     security: securityOf(route.access),
     ...(body && {
@@ -94,6 +95,27 @@ function complete(operation: Operation, route: DescribedRoute, components: Compo
   }
 }
 
+/** What follows from who may call a route. */
+const refusals: Partial<Record<Access, ErrorKind[]>> = {
+  admin: ['role_required'],
+  host: ['role_required', 'email_not_verified'],
+  service: ['scope_required'],
+}
+
+/** The roles or the scope that an operation takes, for people and for programs. */
+function requirementsOf({ access, scope }: DescribedRoute, description?: unknown) {
+  const told = typeof description === 'string' ? [description] : []
+  const describe = (sentence: string) => ({ description: [...told, sentence].join('\n\n') })
+  if (access === 'service')
+    return { 'x-scope': scope, ...describe(`Takes the scope \`${scope}\`.`) }
+  if (access === 'admin') return { 'x-roles': ['admin'], ...describe('Takes the role `admin`.') }
+  if (access !== 'host') return {}
+  return {
+    'x-roles': ['host', 'admin'],
+    ...describe('Takes the role `host` with a verified e-mail address, or `admin`.'),
+  }
+}
+
 function errorKindsOf(
   { access, limit, path }: DescribedRoute,
   declared: ErrorKind[],
@@ -102,7 +124,7 @@ function errorKindsOf(
   const kinds = new Set<ErrorKind>(['validation_error', ...declared])
   if (hasBody) kinds.add('body_too_large')
   if (access !== 'public') kinds.add('unauthorized')
-  if (access === 'admin' || access === 'host' || access === 'service') kinds.add('forbidden')
+  for (const kind of refusals[access] ?? []) kinds.add(kind)
   if (path.includes(':')) kinds.add('not_found')
   if (limit !== 'none') kinds.add('rate_limited')
   return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
@@ -142,9 +164,10 @@ function createComponents() {
     const { status } = new AppError(kinds[0] ?? 'internal_error')
     const name = `${kinds.join('_or_')}${isLimited ? '' : '_unlimited'}`
     const retry = status === 429 || status === 503 ? ['Retry-After'] : []
+    const reasons = kinds.flatMap((kind) => new AppError(kind).reason ?? [])
     responses[name] = {
       description: kinds.map((kind) => texts.en.errors[kind]).join(' Or: '),
-      headers: headers(isLimited, retry),
+      headers: { ...headers(isLimited, retry), ...(reasons.length > 0 && reasonHeader(reasons)) },
       content: { 'application/json': { schema: lift(ErrorBody) } },
     }
     return { $ref: `#/components/responses/${name}` }
@@ -162,6 +185,13 @@ function createComponents() {
     all: () => ({ schemas, responses, headers: headerComponents, securitySchemes }),
   }
 }
+
+const reasonHeader = (reasons: string[]) => ({
+  'X-Error-Reason': {
+    description: 'Tells apart what has one code. More may come: fall back to the code.',
+    schema: { type: 'string', enum: [...new Set(reasons)] },
+  },
+})
 
 const integerHeader = (description: string) => ({ description, schema: { type: 'integer' } })
 

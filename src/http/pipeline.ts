@@ -142,7 +142,7 @@ export function createPipeline(options: PipelineOptions) {
   function authorizeService(text: string | undefined, scope: ServiceScope | undefined) {
     const key = text === undefined ? undefined : options.loadServiceKey(text)
     if (!key) throw new AppError('unauthorized')
-    if (!scope || !key.scopes.includes(scope)) throw new AppError('forbidden')
+    if (!scope || !key.scopes.includes(scope)) throw new AppError('scope_required')
     return key
   }
 
@@ -150,9 +150,9 @@ export function createPipeline(options: PipelineOptions) {
     const principal = claims && options.findPrincipal(claims)
     if (!principal) throw new AppError('unauthorized')
     const { role, isVerified } = principal
-    const isHost = role === 'host' && isVerified
-    if (access === 'admin' && role !== 'admin') throw new AppError('forbidden')
-    if (access === 'host' && !isHost && role !== 'admin') throw new AppError('forbidden')
+    if (role === 'admin' || (access !== 'admin' && access !== 'host')) return principal
+    if (access === 'admin' || role !== 'host') throw new AppError('role_required')
+    if (!isVerified) throw new AppError('email_not_verified')
     return principal
   }
 }

@@ -1,20 +1,45 @@
 import type en from './texts/en.json'
 
-/** Every failure that a client can see: its code and its HTTP status. Several kinds may share a code. */
-const errors = {
+type ErrorRow = { code: string; status: number; reason?: string }
+const refusal = <const Reason extends string>(reason: Reason) =>
+  ({ code: 'forbidden', status: 403, reason }) as const
+const conflict = <const Reason extends string>(reason: Reason) =>
+  ({ code: 'conflict', status: 409, reason }) as const
+const throttle = <const Reason extends string>(reason: Reason) =>
+  ({ code: 'rate_limited', status: 429, reason }) as const
+
+/** Every failure that a client can see: its code, its HTTP status and, where a code has several causes, the reason that
+ *  tells them apart. Each kind has a sentence of its own in every language. */
+export const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },
   unauthorized: { code: 'unauthorized', status: 401 },
   invalid_credentials: { code: 'invalid_credentials', status: 401 },
   invalid_token: { code: 'invalid_token', status: 401 },
   payment_provider_error: { code: 'payment_provider_error', status: 402 },
-  forbidden: { code: 'forbidden', status: 403 },
+  role_required: refusal('role_required'),
+  email_not_verified: refusal('email_not_verified'),
+  scope_required: refusal('scope_required'),
+  origin_not_allowed: refusal('origin_not_allowed'),
+  not_participant: refusal('not_participant'),
+  not_owner: refusal('not_participant'),
+  no_active_call: refusal('no_active_call'),
+  recipient_gone: refusal('recipient_gone'),
   not_found: { code: 'not_found', status: 404 },
-  conflict: { code: 'conflict', status: 409 },
+  email_taken: conflict('email_taken'),
+  last_admin: conflict('last_admin'),
+  idempotency_mismatch: conflict('idempotency_mismatch'),
+  stale_ticket: conflict('stale_ticket'),
+  ticket_closed: conflict('ticket_closed'),
+  ticket_full: conflict('ticket_full'),
+  resync: conflict('resync'),
   rate_limited: { code: 'rate_limited', status: 429 },
+  login_throttled: throttle('login_throttled'),
+  mail_throttled: throttle('mail_throttled'),
+  quota_exceeded: throttle('quota_exceeded'),
   internal_error: { code: 'internal_error', status: 500 },
   unavailable: { code: 'internal_error', status: 503 },
-} as const
+} as const satisfies Record<string, ErrorRow>
 
 export type ErrorKind = keyof typeof errors
 export type ErrorCode = (typeof errors)[ErrorKind]['code']
@@ -33,14 +58,17 @@ export class AppError extends Error {
   readonly kind: ErrorKind
   readonly code: ErrorCode
   readonly status: number
+  readonly reason: string | undefined
   readonly details: FieldProblems | null
   readonly retryAfterSeconds: number | undefined
 
   constructor(kind: ErrorKind, options: ErrorOptions = {}) {
     super(kind, { cause: options.cause })
     this.kind = kind
-    this.code = errors[kind].code
-    this.status = errors[kind].status
+    const { code, status, reason }: (typeof errors)[ErrorKind] & { reason?: string } = errors[kind]
+    this.code = code
+    this.status = status
+    this.reason = reason
     this.details = options.details ?? null
     this.retryAfterSeconds = options.retryAfterSeconds
   }

@@ -21,7 +21,7 @@ export type Replay = {
   /** Where a replay after this id begins.
    *  @throws validation_error (`since`) */
   start(since: string): string
-  /** @throws conflict when there is more than a replay brings */
+  /** @throws resync when there is more than a replay brings */
   read(userId: string, since: string): Iterable<ReplayPart>
 }
 
@@ -131,7 +131,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     try {
       await inReplay(userId, () => connection.replay(replay.read(userId, since)))
     } catch (error) {
-      if (error instanceof AppError && error.kind === 'conflict') {
+      if (error instanceof AppError && error.kind === 'resync') {
         connection.sendFrame({ type: 'resync' })
         connection.goLive()
         return

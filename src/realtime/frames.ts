@@ -39,6 +39,7 @@ const ErrorFrame = Type.Object(
   {
     type: Type.Literal('error'),
     ...ErrorBody.properties,
+    reason: Type.Optional(Type.String({ description: 'Tells apart what has one code.' })),
     retry_after: Type.Optional(Type.Integer({ description: 'Seconds.' })),
     request: Type.Object(
       {
@@ -88,7 +89,7 @@ export function createDecoder(frames: ClientFrames) {
 
 /** Says what was refused and why. Of the refused frame only the fields that identify it come back. */
 export function errorFrame(refusal: AppError, locale: Locale, refused: unknown): ErrorFrame {
-  const { retryAfterSeconds } = refusal
+  const { reason, retryAfterSeconds } = refusal
   const fields = ['type', 'conversation_id', 'client_id'].flatMap((name) => {
     const value = isObject(refused) ? refused[name] : undefined
     return typeof value === 'string' ? [[name, value]] : []
@@ -96,6 +97,7 @@ export function errorFrame(refusal: AppError, locale: Locale, refused: unknown):
   return {
     type: 'error',
     ...errorBody(refusal, locale),
+    ...(reason !== undefined && { reason }),
     ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
     request: Object.fromEntries(fields),
   }

@@ -55,14 +55,14 @@ export function createLoginThrottle({ clock, config }: Core) {
 
   return {
     /** Counts a try before it is known how it ends: many at once must not slip through.
-     *  @throws rate_limited, for at most 60 s, after 20 failures in 15 minutes */
+     *  @throws login_throttled, for at most 60 s, after 20 failures in 15 minutes */
     admit(address: string): void {
       if (!isOn) return
       const now = clock.now()
       const tries = records.get(address) ?? { window: new SlidingWindow(), lastTryAt: 0 }
       const wait = tries.lastTryAt + pauseMilliseconds - now
       if (tries.window.isFull(failures, now) && wait > 0) {
-        throw new AppError('rate_limited', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+        throw new AppError('login_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
       }
       tries.window.take(failures, now)
       tries.lastTryAt = now

@@ -42,7 +42,7 @@ export function createRecovery(core: Core, parts: Parts) {
   }
 
   /** The user, when the password is theirs.
-   *  @throws invalid_credentials · rate_limited (too many wrong ones) */
+   *  @throws invalid_credentials · login_throttled */
   async function confirm(userId: string, password: string, ip: string): Promise<UserRow> {
     const user = store.find(userId)
     if (!user) throw new AppError('unauthorized')
@@ -81,7 +81,7 @@ export function createRecovery(core: Core, parts: Parts) {
       }),
 
     /** Sends the verification mail again, unless the address is verified.
-     *  @throws rate_limited: at most 1 a minute and 5 a day, the first one included */
+     *  @throws mail_throttled: at most 1 a minute and 5 a day, the first one included */
     async resendVerification(userId: string, ip: string): Promise<void> {
       await write(() => {
         const user = store.find(userId)
@@ -89,7 +89,7 @@ export function createRecovery(core: Core, parts: Parts) {
         const { times, lastAt } = audit.recent(userId, 'verification_mail_requested', day)
         const wait = times >= mailsPerDay ? hour : lastAt + minute - clock.now()
         if (times > 0 && wait > 0) {
-          throw new AppError('rate_limited', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+          throw new AppError('mail_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
         }
         outbox.add('verification_mail', { user_id: userId, email: user.email })
         audit.record({ action: 'verification_mail_requested', ...onOneself(userId, ip) })
@@ -126,7 +126,7 @@ export function createRecovery(core: Core, parts: Parts) {
     },
 
     /** Sets a new password and ends the other sessions.
-     *  @throws invalid_credentials (the current password is wrong) · rate_limited (too many wrong ones) */
+     *  @throws invalid_credentials (the current password is wrong) · login_throttled */
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
       const user = await confirm(userId, change.current_password, ip)

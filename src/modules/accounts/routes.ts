@@ -50,7 +50,7 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
         accounts.register(body, context.locale, clientOf(request, context.ip)),
       {
         body: Registration,
-        ...newcomer('Register', { 201: Authenticated }, { errors: ['conflict'] }),
+        ...newcomer('Register', { 201: Authenticated }, { errors: ['email_taken'] }),
       },
     )
     .post(
@@ -62,7 +62,7 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
         ...newcomer(
           'Make the first admin with the token that the first start printed',
           { 201: Authenticated },
-          { errors: ['conflict'] },
+          { errors: ['email_taken'] },
         ),
       },
     )
@@ -71,7 +71,11 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
       ({ body, context, request }) => accounts.login(body, clientOf(request, context.ip)),
       {
         body: Credentials,
-        ...returning('Log in', { 200: Authenticated }, { errors: ['invalid_credentials'] }),
+        ...returning(
+          'Log in',
+          { 200: Authenticated },
+          { errors: ['invalid_credentials', 'login_throttled'] },
+        ),
       },
     )
     .post(
@@ -135,7 +139,7 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
         ...user(
           'Change the password; ends the other sessions',
           { 204: null },
-          { errors: ['invalid_credentials'] },
+          { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded'] },
         ),
       },
     )

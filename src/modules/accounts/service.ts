@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
@@ -74,7 +74,7 @@ export function createAccountService(core: Core, parts: Parts) {
 
   return {
     /** Makes an account and logs it in. The verification mail is due from the same transaction on.
-     *  @throws conflict (the address is taken, in any case) */
+     *  @throws email_taken (in any case) */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
@@ -95,13 +95,13 @@ export function createAccountService(core: Core, parts: Parts) {
       }),
 
     /** Makes the first admin, whose address counts as verified, and logs them in.
-     *  @throws validation_error (`token`: wrong, used or expired) · conflict (there is an admin, the address is taken) */
+     *  @throws validation_error (`token`: wrong, used, expired, or there is an admin) · email_taken */
     async setUp(form: SetUp, locale: Locale, client: Client) {
       oneTimeTokens.check('set_up', form.token)
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
         oneTimeTokens.redeem('set_up', form.token)
-        if (store.hasAdmin()) throw new AppError('conflict')
+        if (store.hasAdmin()) throw invalidField('token', 'token')
         const admin = { role: 'admin', emailVerified: true, passwordHash } as const
         const user = store.insert({ ...newUser(form, locale), ...admin })
         audit.record({ action: 'user_created', ...onOneself(user.id, client.ip) })
@@ -136,14 +136,14 @@ export function createAccountService(core: Core, parts: Parts) {
       }),
 
     /** Removes the account: messages stay, shown as a deleted user's.
-     *  @throws invalid_credentials (the password is wrong) · conflict (the last admin) */
+     *  @throws invalid_credentials (the password is wrong) · last_admin */
     async remove(principal: UserPrincipal, password: string, ip: string): Promise<void> {
       const { userId } = principal
       const confirmed = await recovery.confirm(userId, password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(confirmed, principal)
         if (own(userId).role === 'admin' && store.isOnlyAdmin(userId)) {
-          throw new AppError('conflict')
+          throw new AppError('last_admin')
         }
         sessionStore.deleteOfUser(userId)
         forget(userId)

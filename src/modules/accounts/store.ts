@@ -30,13 +30,13 @@ export function createAccountStore(orm: Orm) {
     orm.select({ n: count() }).from(users).where(which).get()?.n ?? 0
 
   return {
-    /** @throws conflict when the address is taken */
+    /** @throws email_taken when the address is taken */
     insert(user: typeof users.$inferInsert): UserRow {
       try {
         return orm.insert(users).values(user).returning().get()
       } catch (cause) {
         const { code } = cause as { code?: string }
-        throw code === 'SQLITE_CONSTRAINT_UNIQUE' ? new AppError('conflict', { cause }) : cause
+        throw code === 'SQLITE_CONSTRAINT_UNIQUE' ? new AppError('email_taken', { cause }) : cause
       }
     },
     find: (id: string): UserRow | undefined => byId.get({ value: id }),

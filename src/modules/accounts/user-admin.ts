@@ -75,13 +75,13 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
 
   function keepAnAdmin({ id, role, disabledAt }: UserRow) {
     if (role === 'admin' && disabledAt === null && store.isOnlyAdmin(id)) {
-      throw new AppError('conflict')
+      throw new AppError('last_admin')
     }
   }
 
   return {
     /** Makes an account that counts as verified.
-     *  @throws conflict (the address is taken) */
+     *  @throws email_taken */
     async create(email: string, role: Role, password: string, by: By): Promise<UserRow> {
       const passwordHash = await passwords.hash(password)
       return write(() => {
@@ -103,7 +103,7 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
 
     /** Changes the role, disables or enables, marks the address as verified or not, changes the profile. Disabling ends
      *  every session.
-     *  @throws not_found · conflict (the last admin) */
+     *  @throws not_found · last_admin */
     update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
       write(() => {
         const user = existing(find())

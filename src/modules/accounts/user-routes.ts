@@ -66,7 +66,7 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
         ...user(
           'Remove your own account; messages stay, shown as from a deleted user',
           { 204: null },
-          { errors: ['invalid_credentials', 'conflict'] },
+          { errors: ['invalid_credentials', 'login_throttled', 'last_admin'] },
         ),
       },
     )
@@ -146,7 +146,7 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
         ...admin(
           'Change the role of a person, disable or enable them; the last admin stays one',
           { 200: ManagedUser },
-          { errors: ['conflict'] },
+          { errors: ['last_admin'] },
         ),
       },
     )
@@ -177,7 +177,7 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
         ...service(
           'Change what the platform decides about a person',
           { 200: ManagedUser },
-          { errors: ['conflict'] },
+          { errors: ['last_admin'] },
         ),
       },
     )

@@ -41,7 +41,7 @@ export function createBroadcasts(core: Core, { store, chat, followers }: Parts) 
 
   function begin(senderId: string, body: string, clientId: string | undefined) {
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
-    if (first && first.body !== body) throw new AppError('conflict')
+    if (first && first.body !== body) throw new AppError('idempotency_mismatch')
     if (first) return { broadcast: first, replayed: true }
     const recipientsCount = followers.count(senderId)
     const row = { id: newId(), senderId, body, clientId, recipientsCount, createdAt: clock.now() }
@@ -57,17 +57,17 @@ export function createBroadcasts(core: Core, { store, chat, followers }: Parts) 
     job,
 
     /** Sends to every follower; the same `clientId` with the same body gives the same broadcast again.
-     *  @throws conflict (`clientId` was used for something else) */
+     *  @throws idempotency_mismatch (`clientId` was used for something else) */
     send: (senderId: string, body: string, clientId: string | undefined) =>
       write(() => begin(senderId, body, clientId)),
 
     /** Progress of a broadcast of one's own.
-     *  @throws not_found · forbidden (somebody else's) */
+     *  @throws not_found · not_owner */
     get(senderId: string, idText: string): BroadcastRow {
       const id = parseId(idText)
       const broadcast = id === undefined ? undefined : store.find(id)
       if (!broadcast) throw new AppError('not_found')
-      if (broadcast.senderId !== senderId) throw new AppError('forbidden')
+      if (broadcast.senderId !== senderId) throw new AppError('not_owner')
       return broadcast
     },
   }

@@ -15,15 +15,15 @@ export type CatchUp = ReturnType<typeof createCatchUp>
 /** What somebody missed after a message, over REST and over the socket: messages of all conversations, oldest first, the
  *  copies of their own broadcasts left out. */
 export function createCatchUp(store: InboxStore) {
-  /** @throws conflict when more has moved than is caught up with */
+  /** @throws resync when more has moved than is caught up with */
   function listMissed(userId: string, since: string): MessageKey[] {
     const moved = store.listMoved(userId, since, maxConversations + 1)
-    if (moved.length > maxConversations) throw new AppError('conflict')
+    if (moved.length > maxConversations) throw new AppError('resync')
     let count = 0
     const missed = moved.flatMap(({ id, lastSeq }) => {
       const known = store.findKnownSeq(id, since, lastSeq - maxMessages - 1)
       count += lastSeq - known
-      if (count > maxMessages) throw new AppError('conflict')
+      if (count > maxMessages) throw new AppError('resync')
       return store.listKeys(userId, id, known)
     })
     return missed.sort((a, b) => (a.id < b.id ? -1 : 1))
@@ -57,7 +57,7 @@ export function createCatchUp(store: InboxStore) {
   return {
     replay,
     /** One page of what somebody missed.
-     *  @throws validation_error (`since`, `cursor`) · conflict (list anew) */
+     *  @throws validation_error (`since`, `cursor`) · resync (list anew) */
     list(userId: string, sinceText: string | undefined, { limit, cursor }: CursorRange) {
       const since = sinceText === undefined ? '' : parseId(sinceText)
       if (since === undefined) throw invalidField('since', 'id')

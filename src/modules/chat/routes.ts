@@ -96,7 +96,7 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
             ...cursorQuery,
             since: Type.String({ description: 'Id of a message; without it from the first on.' }),
           },
-          errors: ['conflict'],
+          errors: ['resync'],
         },
       ),
     )
@@ -110,7 +110,7 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       user(
         'List messages, newest first',
         { 200: ListOf(Message) },
-        { query: listQuery(messagePageSize), errors: ['forbidden', 'not_found'] },
+        { query: listQuery(messagePageSize), errors: ['not_found', 'not_participant'] },
       ),
     )
     .post(
@@ -127,14 +127,27 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
         ...user(
           'Send a message',
           { 201: Message },
-          { errors: ['forbidden', 'not_found', 'conflict'], ...idempotent },
+          {
+            errors: [
+              'not_found',
+              'not_participant',
+              'no_active_call',
+              'recipient_gone',
+              'idempotency_mismatch',
+            ],
+            ...idempotent,
+          },
         ),
       },
     )
     .put(
       '/v1/chat/conversations/:id/read',
       ({ params, context }) => chat.markRead(context.user.userId, params.id),
-      user('Mark a conversation as read', { 204: null }, { errors: ['forbidden', 'not_found'] }),
+      user(
+        'Mark a conversation as read',
+        { 204: null },
+        { errors: ['not_found', 'not_participant'] },
+      ),
     )
     .post(
       '/v1/chat/broadcast',
@@ -149,7 +162,7 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
         ...host(
           'Send a message to every follower',
           { 201: Broadcast },
-          { errors: ['conflict'], ...idempotent },
+          { errors: ['idempotency_mismatch'], ...idempotent },
         ),
       },
     )
@@ -157,6 +170,6 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       '/v1/chat/broadcasts/:id',
       ({ params, context }) =>
         broadcastProgressView(broadcasts.get(context.user.userId, params.id)),
-      user('Progress of a broadcast', { 200: BroadcastProgress }, { errors: ['forbidden'] }),
+      user('Progress of a broadcast', { 200: BroadcastProgress }, { errors: ['not_owner'] }),
     )
 }

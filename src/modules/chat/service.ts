@@ -69,21 +69,21 @@ export function createChatService(core: Core, parts: Parts) {
     return message
   }
 
-  /** @throws not_found · forbidden (not a participant) */
+  /** @throws not_found · not_participant */
   function participate(userId: string, conversationId: string): ConversationRow {
     const id = parseId(conversationId)
     const conversation = id === undefined ? undefined : store.find(id)
     if (!conversation) throw new AppError('not_found')
     if (conversation.userA !== userId && conversation.userB !== userId) {
-      throw new AppError('forbidden')
+      throw new AppError('not_participant')
     }
     return conversation
   }
 
-  /** @throws forbidden: no active call. Admins need none. */
+  /** @throws no_active_call. Admins need none. */
   function mustBeInCall(senderId: string, { userA, userB }: ConversationRow) {
     if (!areInCall || areInCall(userA, userB) || store.isAdmin(senderId)) return
-    throw new AppError('forbidden')
+    throw new AppError('no_active_call')
   }
 
   function sendOnce(senderId: string, conversation: ConversationRow, draft: Draft): SentMessage {
@@ -91,7 +91,7 @@ export function createChatService(core: Core, parts: Parts) {
     const first =
       draft.clientId === null ? undefined : store.findByClientId(senderId, draft.clientId)
     if (first) {
-      if (!saysTheSame(content, first)) throw new AppError('conflict')
+      if (!saysTheSame(content, first)) throw new AppError('idempotency_mismatch')
       // Choice: what was sent before is answered, not delivered again.
       return { message: first, replayed: true }
     }
@@ -124,7 +124,7 @@ export function createChatService(core: Core, parts: Parts) {
       }),
 
     /** Messages of a conversation, newest first.
-     *  @throws not_found · forbidden (not a participant) */
+     *  @throws not_found · not_participant */
     listMessages(userId: string, conversationId: string, range: ListRange): Listing<MessageRow> {
       const { id, lastSeq } = participate(userId, conversationId)
       if (range.form === 'page') {
@@ -140,15 +140,15 @@ export function createChatService(core: Core, parts: Parts) {
 
     /** Sends a message and delivers it to both users' sockets, once it is safe on the disk. The same `clientId` with
      *  the same content gives the first message again, and delivers nothing.
-     *  @throws not_found · forbidden (not a participant, no active call) · conflict (`clientId` was used for something
-     *  else) */
+     *  @throws not_found · not_participant · no_active_call · recipient_gone · idempotency_mismatch (`clientId` was used for
+     *  something else) */
     async send(senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> {
       const conversation = participate(senderId, conversationId)
       return write(() => sendOnce(senderId, conversation, draft))
     },
 
     /** Marks everything in a conversation as read; tells the other user, and the reader's other sockets than `from`.
-     *  @throws not_found · forbidden (not a participant) */
+     *  @throws not_found · not_participant */
     async markRead(userId: string, conversationId: string, from?: Peer): Promise<void> {
       const conversation = participate(userId, conversationId)
       const { id } = conversation
@@ -166,7 +166,7 @@ export function createChatService(core: Core, parts: Parts) {
     },
 
     /** Tells the other user now and then that this one is typing.
-     *  @throws not_found · forbidden (not a participant) */
+     *  @throws not_found · not_participant */
     typing(userId: string, conversationId: string): void {
       const conversation = participate(userId, conversationId)
       const { id } = conversation

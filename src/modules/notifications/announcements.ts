@@ -49,7 +49,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     const content = { ...draft, ...audienceOf(draft) }
     const { clientId } = draft
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
-    if (first && essenceOf(content) !== essenceOf(first)) throw new AppError('conflict')
+    if (first && essenceOf(content) !== essenceOf(first)) throw new AppError('idempotency_mismatch')
     if (first) return { announcement: first, replayed: true }
     const row = store.insert({ ...content, id: newId(), senderId, createdAt: clock.now() })
     const { row: announcement, isComplete } = fanOut.begin(row)
@@ -64,7 +64,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     job,
 
     /** Tells everybody in an audience; the same `clientId` with the same content gives the same announcement again.
-     *  @throws validation_error (`user_ids`: somebody who is none) · conflict (`clientId` was used for something else) */
+     *  @throws validation_error (`user_ids`: somebody who is none) · idempotency_mismatch */
     send: (senderId: string, draft: AnnouncementDraft) => write(() => begin(senderId, draft)),
 
     /** @throws not_found */

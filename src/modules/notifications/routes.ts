@@ -174,7 +174,7 @@ export function notificationRoutes(parts: Parts) {
         ...admin(
           'Notify everybody, everybody with a role, or single users',
           { 201: Announcement },
-          { errors: ['conflict'], ...idempotent },
+          { errors: ['idempotency_mismatch'], ...idempotent },
         ),
       },
     )

@@ -63,7 +63,7 @@ export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
   function advance(id: string, { hostId, guestId }: Parties, state: CallState): CallRow {
     const before = store.findCall(id)
     if (before && (before.hostId !== hostId || before.guestId !== guestId)) {
-      throw new AppError('conflict')
+      throw new AppError('idempotency_mismatch')
     }
     if (before && !mayFollow(before.state, state)) return before
     const now = clock.now()
@@ -77,7 +77,7 @@ export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
   return {
     /** Takes a report of a call's state and notifies the host of one that rings or was missed.
      *  @returns the call as it stands
-     *  @throws not_found (no possible call id) · validation_error (unknown users) · conflict (other users than before) */
+     *  @throws not_found (no possible call id) · validation_error (unknown users) · idempotency_mismatch (other users than before) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report)

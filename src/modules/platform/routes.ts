@@ -109,7 +109,7 @@ export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
           { 200: Call },
           {
             description: 'A call only moves on: late and repeated reports change nothing.',
-            errors: ['conflict'],
+            errors: ['idempotency_mismatch'],
           },
         ),
       },

@@ -98,7 +98,7 @@ export function deskRoutes(desk: DeskService) {
         ...admin(
           'Answer a ticket; its owner is notified',
           { 201: TicketMessage },
-          { errors: ['conflict'], ...idempotent },
+          { errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'], ...idempotent },
         ),
       },
     )

@@ -107,7 +107,7 @@ export function createDeskService(core: Core, parts: Parts) {
     const id = parseId(messageId)
     const seen = id === undefined ? undefined : store.findMessage(ticket.id, id)
     if (!seen) throw invalidField('last_message_id', 'id')
-    if (seen.seq < ticket.messageCount) throw new AppError('conflict')
+    if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }
 
   function notifyOwner({ user, id, subject }: DeskItem, message: TicketMessageRow) {
@@ -148,8 +148,8 @@ export function createDeskService(core: Core, parts: Parts) {
       }),
 
     /** Answers the owner, who is notified; a closed ticket stays closed unless a status is given.
-     *  @throws not_found · validation_error (`lastMessageId`) · conflict (somebody wrote meanwhile; the ticket is full;
-     *  `clientId` was used for something else) */
+     *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (somebody wrote meanwhile) · ticket_full ·
+     *  idempotency_mismatch (`clientId` was used for something else) */
     reply(adminId: string, id: string, answer: Answer): Promise<Replayable<TicketMessageRow>> {
       const { body, clientId, status, lastMessageId } = answer
       const draft = { authorId: adminId, isAdmin: true, body, clientId }

@@ -37,7 +37,11 @@ export function supportRoutes(tickets: TicketService) {
       },
       {
         body: NewTicket,
-        ...user('Open a ticket', { 201: Ticket }, { errors: ['conflict'], ...idempotent }),
+        ...user(
+          'Open a ticket',
+          { 201: Ticket },
+          { errors: ['quota_exceeded', 'idempotency_mismatch'], ...idempotent },
+        ),
       },
     )
     .get(
@@ -59,7 +63,7 @@ export function supportRoutes(tickets: TicketService) {
       user(
         'Show an own ticket with its messages',
         { 200: Ticket },
-        { errors: ['forbidden', 'not_found'] },
+        { errors: ['not_found', 'not_owner'] },
       ),
     )
     .post(
@@ -77,7 +81,16 @@ export function supportRoutes(tickets: TicketService) {
         ...user(
           'Write into an own ticket, which opens it again when it was settled',
           { 201: TicketMessage },
-          { errors: ['forbidden', 'not_found', 'conflict'], ...idempotent },
+          {
+            errors: [
+              'not_found',
+              'not_owner',
+              'ticket_closed',
+              'ticket_full',
+              'idempotency_mismatch',
+            ],
+            ...idempotent,
+          },
         ),
       },
     )
@@ -85,6 +98,6 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets/:id/close',
       async ({ params, context }) =>
         ticketView(await tickets.close(context.user.userId, params.id)),
-      user('Close an own ticket', { 200: Ticket }, { errors: ['forbidden', 'not_found'] }),
+      user('Close an own ticket', { 200: Ticket }, { errors: ['not_found', 'not_owner'] }),
     )
 }

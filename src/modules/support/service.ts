@@ -25,12 +25,12 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
   const { write, newId, clock, outbox } = core
   const { inbox, reopenDays } = core.config.support
 
-  /** @throws not_found · forbidden (somebody else's, whoever asks) */
+  /** @throws not_found · not_owner (whoever asks) */
   function own(userId: string, idText: string): TicketRow {
     const id = parseId(idText)
     const ticket = id === undefined ? undefined : store.find(id)
     if (!ticket) throw new AppError('not_found')
-    if (ticket.userId !== userId) throw new AppError('forbidden')
+    if (ticket.userId !== userId) throw new AppError('not_owner')
     return ticket
   }
 
@@ -44,11 +44,11 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
     const first = clientId === null ? undefined : store.findMessageByClientId(userId, clientId)
     if (!first) return undefined
     const ticket = store.find(first.ticketId)
-    if (first.seq > 1 || !ticket) throw new AppError('conflict')
+    if (first.seq > 1 || !ticket) throw new AppError('idempotency_mismatch')
     const before = store.findFirstPriorityChange(ticket.id)?.from ?? ticket.priority
     const isSame = ticket.subject === subject && first.body === body
     if (!isSame || ticket.category !== category || before !== priority) {
-      throw new AppError('conflict')
+      throw new AppError('idempotency_mismatch')
     }
     const updatedAt = first.createdAt
     const opened = { ...ticket, priority, status: 'open', updatedAt } as const
@@ -67,13 +67,13 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
     if (status === 'open' || status === 'in_progress') return {}
     const until = (settledAt ?? 0) + reopenDays * day
     const isOver = reopenDays === 0 || clock.now() > until
-    if (status === 'closed' && isOver) throw new AppError('conflict')
+    if (status === 'closed' && isOver) throw new AppError('ticket_closed')
     return { status: 'open' }
   }
 
   return {
     /** Opens a ticket. The same `clientId` with the same content gives the first answer again.
-     *  @throws conflict (`clientId` was used for something else) */
+     *  @throws idempotency_mismatch (`clientId` was used for something else) */
     open: (userId: string, request: TicketRequest): Promise<Replayable<TicketDetail>> =>
       write(() => {
         const earlier = findOpened(userId, request)
@@ -94,12 +94,12 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
       return cutAtLimit(rows, limit, (row) => [row.userSeq])
     },
 
-    /** @throws not_found · forbidden (somebody else's) */
+    /** @throws not_found · not_owner */
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),
 
     /** Writes into a ticket, which opens it again when it was settled. The same `clientId` with the same content gives
      *  the first message again.
-     *  @throws not_found · forbidden (somebody else's) · conflict (closed too long ago; the ticket is full; `clientId`
+     *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (`clientId`
      *  was used for something else) */
     reply(
       userId: string,
@@ -116,7 +116,7 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
     },
 
     /** Closes a ticket; one that is closed stays as it is.
-     *  @throws not_found · forbidden (somebody else's) */
+     *  @throws not_found · not_owner */
     close: (userId: string, id: string): Promise<TicketDetail> =>
       write(() => detailOf(changes.change(own(userId, id), { status: 'closed' }, userId))),
 

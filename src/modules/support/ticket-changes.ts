@@ -48,7 +48,7 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
   const { newId, clock, hub, afterCommit } = core
 
   function append(ticket: TicketRow, draft: TicketDraft, createdAt = clock.now()) {
-    if (ticket.messageCount >= maxMessages) throw new AppError('conflict')
+    if (ticket.messageCount >= maxMessages) throw new AppError('ticket_full')
     const seq = ticket.messageCount + 1
     const message: TicketMessageRow = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt }
     store.insertMessage(message)
@@ -109,7 +109,7 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
     },
 
     /** Appends a message, with what its author wants of the ticket besides.
-     *  @throws conflict: the ticket is full */
+     *  @throws ticket_full */
     reply(ticket: TicketRow, draft: TicketDraft, wanted: Wanted): TicketMessageRow {
       const message = append(ticket, draft)
       update(ticket, { actorId: draft.authorId, wanted, message })
@@ -127,7 +127,7 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
     },
 
     /** What the author wrote before under the same key.
-     *  @throws conflict: the key was used for something else */
+     *  @throws idempotency_mismatch: the key was used for something else */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
       const { authorId, clientId, body, isAdmin } = draft
       if (clientId === null) return undefined
@@ -135,7 +135,7 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
       if (!first) return undefined
       const isSame = first.ticketId === ticketId && first.seq > 1
       if (isSame && first.body === body && first.isAdmin === isAdmin) return first
-      throw new AppError('conflict')
+      throw new AppError('idempotency_mismatch')
     },
   }
 }
