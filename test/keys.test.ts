@@ -6,6 +6,9 @@ import { waitFor } from './support/wait.ts'
 
 const rotate = (service: TestService, ...args: string[]) =>
   hostline(['keys', 'rotate', ...args], service.directory)
+/** As if the keys had been made two hours ago. */
+const age = (service: TestService) =>
+  service.sqlite.run('UPDATE signing_keys SET created_at = created_at - 7200000')
 const kidOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
 const published = async (service: TestService): Promise<string[]> =>
@@ -36,7 +39,8 @@ test('a running server goes over to the next key, and nobody is logged out', asy
   const ada = await service.register()
   const [before] = [await published(service)]
   const next = before.find((kid) => kid !== kidOf(ada.token))
-  expect((await rotate(service, '--now')).exitCode).toBe(0)
+  age(service)
+  expect((await rotate(service)).exitCode).toBe(0)
   await threePublished(service, clock)
   expect((await service.call('GET', '/v1/users/me', { token: ada.token })).status).toBe(200)
   const body = { refresh_token: ada.refreshToken }
@@ -49,7 +53,8 @@ test('a retired key stays published for 75 minutes and is then worth nothing', a
   const clock = createTestClock()
   await using service = await startService({ clock })
   const ada = await service.register()
-  await rotate(service, '--now')
+  age(service)
+  await rotate(service)
   await threePublished(service, clock)
   expect(await published(service)).toContain(kidOf(ada.token))
   clock.advance(76 * 60_000)
@@ -61,4 +66,42 @@ test('the rotation is in the audit log', async () => {
   await rotate(service, '--now')
   const rows = service.sqlite.query('SELECT action, actor_type, target_type FROM audit_log').all()
   expect(rows).toEqual([{ action: 'keys_rotated', actor_type: 'command_line', target_type: 'key' }])
+})
+
+test('after a leak the old keys are withdrawn at once, and with them every token that they sign', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock, listen: true })
+  const ada = await service.register()
+  const socket = await service.connect(ada)
+  const me = (token: string) => service.call('GET', '/v1/users/me', { token })
+  age(service)
+  await rotate(service)
+  await threePublished(service, clock)
+  expect((await me(ada.token)).status).toBe(200)
+
+  expect((await rotate(service, '--now')).exitCode).toBe(0)
+  await waitFor(async () => {
+    clock.advance(1_000)
+    return (await me(ada.token)).status === 401
+  }, 'the end of the token')
+  expect(await published(service)).toHaveLength(2)
+  expect(await published(service)).not.toContain(kidOf(ada.token))
+  expect(await socket.closed).toBe(4401)
+  const body = { refresh_token: ada.refreshToken }
+  const renewed = await service.call('POST', '/v1/auth/refresh', { body })
+  expect((await me(renewed.body.access_token)).status).toBe(200)
+})
+
+test('a remembered token is refused as soon as its key is no longer published', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock })
+  const ada = await service.register()
+  const me = async () => (await service.call('GET', '/v1/users/me', { token: ada.token })).status
+  expect(await me()).toBe(200)
+  service.sqlite.run("UPDATE signing_keys SET kid = 'another' WHERE kid = ?", [kidOf(ada.token)])
+  await hostline(['user', 'verify', ada.email], service.directory) // something to notice
+  await waitFor(async () => {
+    clock.advance(1_000)
+    return (await me()) === 401
+  }, 'the end of the token')
 })

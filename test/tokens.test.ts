@@ -119,7 +119,27 @@ const forgeries: [string, Attack][] = [
   ],
   [
     'another typ',
-    (header, payload, service) => signed({ ...header, typ: 'at+jwt' }, payload, ownKey(service)),
+    (header, payload, service) => signed({ ...header, typ: 'JWT' }, payload, ownKey(service)),
+  ],
+  [
+    'another audience',
+    (header, payload, service) =>
+      signed(header, { ...payload, aud: 'https://other.example' }, ownKey(service)),
+  ],
+  [
+    'no audience',
+    (header, { aud: _, ...payload }, service) => signed(header, payload, ownKey(service)),
+  ],
+  ['no iat', (header, { iat: _, ...payload }, service) => signed(header, payload, ownKey(service))],
+  [
+    'an iat of a quarter of an hour ago',
+    (header, payload, service) =>
+      signed(header, { ...payload, iat: Number(payload['iat']) - 906 }, ownKey(service)),
+  ],
+  [
+    'an iat in the future',
+    (header, payload, service) =>
+      signed(header, { ...payload, iat: Number(payload['iat']) + 3_600 }, ownKey(service)),
   ],
   ['no exp', (header, { exp: _, ...payload }, service) => signed(header, payload, ownKey(service))],
   [
@@ -179,6 +199,29 @@ test.each(forgeries)('a token with %s is refused', async (_, forge) => {
   const [header, payload] = read(person.token)
   expect(await statusOf(service, signed(header, payload, ownKey(service)))).toBe(200)
   expect(await statusOf(service, forge(header, payload, service, person))).toBe(401)
+})
+
+test('a token says that it is an access token, and for whom', async () => {
+  const publicUrl = 'https://chat.example.com'
+  await using service = await startService({ environment: { PUBLIC_URL: publicUrl } })
+  const [header, payload] = read((await service.register()).token)
+  expect(header).toEqual({ alg: 'RS256', typ: 'at+jwt', kid: expect.any(String) })
+  expect(payload).toMatchObject({ iss: 'chat.example.com', aud: publicUrl })
+  expect(Number(payload['exp']) - Number(payload['iat'])).toBe(900)
+})
+
+test('an expiry in ten years, written by somebody with the key, is worth no more than a quarter of an hour', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock, listen: true })
+  const [header, payload] = read((await service.register()).token)
+  const exp = Number(payload['exp']) + 10 * 365 * 86_400
+  const forged = signed(header, { ...payload, exp }, ownKey(service))
+  expect(await statusOf(service, forged)).toBe(200)
+  const socket = await service.connect({ token: forged })
+  clock.advance(906_000)
+  expect(await statusOf(service, forged)).toBe(401)
+  clock.advance(30_000)
+  expect(await socket.closed).toBe(4401)
 })
 
 test("another person's session under one's own name is refused", async () => {

@@ -1,6 +1,7 @@
 import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { Mailer } from '../../mail/mailer.ts'
+import { closeCodes } from '../../realtime/hub.ts'
 import { openKeyring } from './keys.ts'
 import { type Argon2Cost, createLoginThrottle } from './passwords.ts'
 import { createMailJobs, createRecovery } from './recovery.ts'
@@ -49,7 +50,8 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     jobs: createMailJobs(core, mailer, base),
     async onForeignCommit() {
       access.handleForeign()
-      await keyring.reload()
+      // Sockets came with access tokens: their clients renew them and come back.
+      if (await keyring.reload()) core.hub.closeAll(closeCodes.tokenExpired)
     },
     offerSetUp: accounts.offerSetUp,
     authenticate: sessions.authenticate,

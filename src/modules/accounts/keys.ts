@@ -54,9 +54,14 @@ export async function openKeyring({ orm, write, clock }: Core) {
       const published = [...keys.verification.values()].filter((key) => key.publishedUntil > now)
       return { keys: published.map(({ jwk }) => jwk) }
     },
-    /** Reads the keys again, after a rotation beside this process. */
-    async reload(): Promise<void> {
+    /** Reads the keys again, after a rotation beside this process.
+     *  @returns whether one was withdrawn before its time */
+    async reload(): Promise<boolean> {
+      const before = keys
       keys = await read()
+      return [...before.verification].some(
+        ([kid, { publishedUntil }]) => publishedUntil > clock.now() && !keys.verification.has(kid),
+      )
     },
   }
 }
@@ -68,7 +73,8 @@ export function createKeyAdmin({ orm, write, clock, audit }: Core) {
   return {
     list: store.list,
 
-    /** Next becomes active, active is retired, a new next is made. Nobody is logged out.
+    /** Next becomes active, active is retired, a new next is made. Nobody is logged out. When it is urgent, as after a
+     *  leak, the keys of before are withdrawn, and with them the access tokens that they signed.
      *  @returns undefined when done, else when the next key will have been published for an hour (ms since the epoch) */
     async rotate({ isUrgent, actor }: { isUrgent: boolean; actor: Actor }) {
       const made = await makeKey('next', clock.now())
@@ -79,9 +85,9 @@ export function createKeyAdmin({ orm, write, clock, audit }: Core) {
         if (!next || !active) throw new Error('the database holds no pair of signing keys')
         const readyAt = next.createdAt + leastPublishedMilliseconds
         if (!isUrgent && readyAt > now) return readyAt
-        store.deleteRetiredBefore(now - retiredPublishedMilliseconds)
         // Only the public half is of use from here on.
         store.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
+        store.deleteRetired(isUrgent ? now : now - retiredPublishedMilliseconds)
         store.update(next.kid, { state: 'active', activatedAt: now })
         store.insert([made])
         audit.record({ action: 'keys_rotated', actor, target: { type: 'key', id: next.kid } })

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, gte, isNull, lt, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, gte, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { signingKeys, users } from '../../db/schema.ts'
@@ -113,8 +113,9 @@ export function createKeyStore(orm: Orm) {
     update(kid: string, changes: Partial<SigningKeyRow>) {
       orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
     },
-    deleteRetiredBefore(time: number) {
-      orm.delete(signingKeys).where(lt(signingKeys.retiredAt, time)).run()
+    /** Those that were retired at `time` or before. */
+    deleteRetired(time: number) {
+      orm.delete(signingKeys).where(lte(signingKeys.retiredAt, time)).run()
     },
   }
 }

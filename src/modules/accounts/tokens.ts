@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import type { Core } from '../../core.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { AccessClaims } from '../../lib/principal.ts'
 import type { Keyring } from './keys.ts'
@@ -13,50 +14,64 @@ export const accessTokenSeconds = 900
 const clockToleranceSeconds = 5
 const rememberedTokens = 20_000
 
-const Payload = Type.Object({ sub: Type.String(), sid: Type.String(), exp: Type.Integer() })
+const typ = 'at+jwt'
+
+const Payload = Type.Object({
+  sub: Type.String(),
+  sid: Type.String(),
+  iat: Type.Integer(),
+  exp: Type.Integer(),
+})
+type Checked = { claims: AccessClaims; keyId: string; issuedAt: number }
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>
 
-/** Access tokens: JWTs (RFC 7519) signed with RS256. */
+/** Access tokens: JWTs signed with RS256 (RFC 7519, RFC 9068). */
 export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyring) {
-  const { issuer } = config
+  const { issuer, publicUrl: audience } = config
   // Checking a signature costs more than most requests: a token is checked once.
-  const remembered = createLru<AccessClaims>(rememberedTokens)
+  const remembered = createLru<Checked>(rememberedTokens)
   let signer: { kid: string; sign: ReturnType<typeof createSigner> } | undefined
 
   // The plugin binds one key: a new signer for each key that becomes active.
   function activeSigner() {
     const { kid, privateKey } = keyring.active()
-    if (signer?.kid !== kid) signer = { kid, sign: createSigner(kid, privateKey, issuer) }
+    if (signer?.kid !== kid) {
+      signer = { kid, sign: createSigner({ kid, secret: privateKey, iss: issuer, aud: audience }) }
+    }
     return signer
   }
 
   async function check(token: string): Promise<AccessClaims | undefined> {
-    const key = publicKeyOf(token)
-    if (!key) return undefined
+    const keyId = keyIdOf(token)
+    const key = keyId === undefined ? undefined : keyring.find(keyId)
+    if (keyId === undefined || !key) return undefined
     try {
       const { payload } = await jwtVerify(token, key, {
         algorithms: ['RS256'],
-        typ: 'JWT',
+        typ,
         issuer,
+        audience,
         clockTolerance: clockToleranceSeconds,
         currentDate: new Date(clock.now()),
       })
       if (!Value.Check(Payload, payload)) return undefined
-      const { sub: userId, sid: sessionId, exp } = payload
-      const claims = { userId, sessionId, expiresAt: exp * 1_000 }
-      remembered.set(token, claims)
-      return claims
+      const { sub: userId, sid: sessionId, iat: issuedAt, exp } = payload
+      const expiresAt = Math.min(exp, Math.floor(clock.now() / 1_000) + accessTokenSeconds) * 1_000
+      const checked = { claims: { userId, sessionId, expiresAt }, keyId, issuedAt }
+      if (!isFresh(checked)) return undefined
+      remembered.set(token, checked)
+      return checked.claims
     } catch {
       return undefined // whatever is wrong with it: it is no token of ours
     }
   }
 
   // Before any cryptography: a key id of ours, the one algorithm, or nothing.
-  function publicKeyOf(token: string) {
+  function keyIdOf(token: string): string | undefined {
     try {
       const { alg, kid } = decodeProtectedHeader(token)
-      return alg === 'RS256' && typeof kid === 'string' ? keyring.find(kid) : undefined
+      return alg === 'RS256' && typeof kid === 'string' ? kid : undefined
     } catch {
       return undefined
     }
@@ -79,12 +94,22 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
     verify(token: string): AccessClaims | undefined | Promise<AccessClaims | undefined> {
       const known = remembered.get(token)
       if (!known) return check(token)
-      const isOver = known.expiresAt + clockToleranceSeconds * 1_000 <= clock.now()
-      return isOver ? undefined : known
+      const { claims, keyId } = known
+      const isOver = claims.expiresAt + clockToleranceSeconds * 1_000 <= clock.now()
+      // A remembered token is worth no more than its key, which may have been withdrawn meanwhile.
+      return isOver || !isFresh(known) || !keyring.find(keyId) ? undefined : claims
     },
   }
 }
 
-function createSigner(kid: string, secret: CryptoKey, iss: string) {
-  return jwt({ name: 'accessToken', alg: 'RS256', secret, kid, iss }).decorator.accessToken.sign
+// By the system's clock, with which the plugin stamps a token. Whoever got hold of a key could write any expiry.
+function isFresh({ issuedAt }: Checked) {
+  const age = systemClock.now() / 1_000 - issuedAt
+  return age >= -clockToleranceSeconds && age <= accessTokenSeconds + clockToleranceSeconds
+}
+
+type SignerOptions = { kid: string; secret: CryptoKey; iss: string; aud: string }
+
+function createSigner(options: SignerOptions) {
+  return jwt({ name: 'accessToken', alg: 'RS256', typ, ...options }).decorator.accessToken.sign
 }
