@@ -38,6 +38,7 @@ CREATE TABLE `audit_log` (
 );
 --> statement-breakpoint
 CREATE INDEX `audit_log_target` ON `audit_log` (`target_id`,`action`,`at`);--> statement-breakpoint
+CREATE INDEX `audit_log_actor` ON `audit_log` (`actor_id`,`id`);--> statement-breakpoint
 CREATE TABLE `broadcasts` (
 	`id` text PRIMARY KEY NOT NULL,
 	`sender_id` text NOT NULL,
@@ -232,6 +233,20 @@ CREATE TABLE `refresh_tokens` (
 CREATE UNIQUE INDEX `refresh_tokens_live` ON `refresh_tokens` (`session_id`) WHERE consumed_at IS NULL;--> statement-breakpoint
 CREATE INDEX `refresh_tokens_session` ON `refresh_tokens` (`session_id`);--> statement-breakpoint
 CREATE INDEX `refresh_tokens_expiry` ON `refresh_tokens` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `secrets` (
+	`name` text PRIMARY KEY NOT NULL,
+	`value` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `sent_mails` (
+	`address_hash` text NOT NULL,
+	`kind` text NOT NULL,
+	`at` integer NOT NULL,
+	CONSTRAINT "sent_mails_kind" CHECK(kind IN ('verify_email', 'reset_password', 'password_changed'))
+);
+--> statement-breakpoint
+CREATE INDEX `sent_mails_address` ON `sent_mails` (`address_hash`,`kind`,`at`);--> statement-breakpoint
+CREATE INDEX `sent_mails_at` ON `sent_mails` (`at`);--> statement-breakpoint
 CREATE TABLE `service_keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,

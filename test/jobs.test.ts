@@ -62,7 +62,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     outcomes,
     write,
     sqlite: connection.sqlite,
-    add: () => write(() => outbox.add('verification_mail', { user_id: 'u', email: 'a@b.co' })),
+    add: () => write(() => outbox.add('verification_mail', { user_id: 'u', address_hash: 'h' })),
     restart() {
       runner = start()
     },
@@ -185,7 +185,7 @@ describe('a job', () => {
   test('of a transaction that rolled back never was', async () => {
     await using jobs = startJobs(async () => {})
     const failing = jobs.write(() => {
-      jobs.outbox.add('verification_mail', { user_id: 'u', email: 'a@b.co' })
+      jobs.outbox.add('verification_mail', { user_id: 'u', address_hash: 'h' })
       throw new Error('no')
     })
     expect(failing).rejects.toThrow('no')

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { clientIp, ipGroup, parseNetwork } from '../src/http/client-ip.ts'
+import { clientIp, parseNetwork } from '../src/http/client-ip.ts'
 import { createRateLimiter } from '../src/http/rate-limit.ts'
+import { ipGroup } from '../src/lib/ip-network.ts'
 import { SlidingWindow } from '../src/lib/limits.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'

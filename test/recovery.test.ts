@@ -289,7 +289,6 @@ test('a reset closes every socket, a change those of the other sessions', async 
   await service.call('POST', '/v1/auth/password/change', { token: laptop.token, body })
   expect(await onPhone.closed).toBe(4403)
   await onLaptop.settled()
-  await started.mail.next()
   const token = await forgot(started, laptop)
   const reset = { token, password: 'yet another horse' }
   await service.call('POST', '/v1/auth/password/reset', { body: reset })
@@ -297,8 +296,14 @@ test('a reset closes every socket, a change those of the other sessions', async 
 })
 
 describe('guessing', () => {
+  const environment = { RATE_LIMIT_LOGIN: '1000/15m', TRUSTED_PROXIES: '127.0.0.1' }
+  const login = (service: Started['service'], from: string, email: string, password: string) =>
+    service.call('POST', '/v1/auth/login', {
+      headers: { 'x-forwarded-for': from },
+      body: { email, password },
+    })
   const guess = (service: Started['service'], email: string, password = 'wrong horse') =>
-    service.call('POST', '/v1/auth/login', { body: { email, password } })
+    login(service, '203.0.113.9', email, password)
 
   test.each(['ada@example.com', 'nobody@example.com'])(
     'at %s is slowed down after 20 failures to one try a minute, never stopped',
@@ -306,7 +311,8 @@ describe('guessing', () => {
       const clock = createTestClock()
       await using service = await startService({
         clock,
-        environment: { RATE_LIMIT_LOGIN: '1000/15m' },
+        environment,
+        listen: true,
       })
       await service.register('ada')
       for (let n = 0; n < 20; n++) expect((await guess(service, email)).status).toBe(401)
@@ -320,6 +326,42 @@ describe('guessing', () => {
       expect(right.status).toBe(email.startsWith('ada') ? 200 : 401)
     },
   )
+
+  test('holds up nobody where they usually log in, not even a neighbour in the same /64', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment, listen: true })
+    const { email } = await service.register('ada')
+    expect((await login(service, '2001:db8:1::5', email, 'correct horse')).status).toBe(200)
+    for (let n = 0; n < 20; n++) await guess(service, email)
+    const from = async (ip: string) => (await login(service, ip, email, 'correct horse')).status
+    expect(await from('198.51.100.7')).toBe(429)
+    expect(await from('2001:db8:1:1::5')).toBe(429)
+    expect(await from('2001:db8:1::77')).toBe(200)
+  })
+
+  test('is forgotten as a place to log in from after 30 days', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment, listen: true })
+    const { email } = await service.register('ada')
+    clock.advance(31 * 86_400_000)
+    for (let n = 0; n < 20; n++) await guess(service, email)
+    expect((await login(service, '127.0.0.1', email, 'correct horse')).status).toBe(429)
+  })
+
+  test('does not hold up who confirms the password in a session; a thief of one is held up in that one', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment, listen: true })
+    const ada = await service.register('ada')
+    const other = await service.login(ada.email)
+    for (let n = 0; n < 21; n++) await guess(service, ada.email)
+    const confirm = (token: string, password: string) =>
+      service.call('DELETE', '/v1/users/me', { token, body: { password } })
+    for (let n = 0; n < 20; n++)
+      expect((await confirm(other.token, 'wrong horse')).status).toBe(401)
+    const thief = await confirm(other.token, 'correct horse')
+    expect([thief.status, thief.headers.get('x-error-reason')]).toEqual([429, 'login_throttled'])
+    expect((await confirm(ada.token, 'correct horse')).status).toBe(204)
+  })
 
   test('is not slowed down when login limits are off', async () => {
     await using service = await startService()
@@ -344,4 +386,155 @@ test('three logins at once all get in while the hash is being renewed', async ()
     service.login(email),
   ])
   expect(new Set(people.map(({ token }) => token)).size).toBe(3)
+})
+
+describe('mails', () => {
+  const kinds = (service: Started['service']) =>
+    service.sqlite
+      .query<{ kind: string; n: number }, []>(
+        'SELECT kind, count(*) AS n FROM sent_mails GROUP BY kind ORDER BY kind',
+      )
+      .all()
+  const change = (service: Started['service'], token: string, from: string, to: string) =>
+    service.call('POST', '/v1/auth/password/change', {
+      token,
+      body: { current_password: from, new_password: to },
+    })
+
+  test('about a change go to verified addresses alone, once an hour; a sixth change in an hour is refused', async () => {
+    const clock = createTestClock()
+    await using started = await startWithMail({ clock })
+    const { service, mail } = started
+    const ada = await service.register('ada')
+    await mail.next()
+    let password = 'correct horse'
+    const changeTo = async (next: string) => {
+      const answer = await change(service, ada.token, password, next)
+      if (answer.status === 204) password = next
+      return answer
+    }
+    expect((await changeTo('second horse')).status).toBe(204)
+    expect(kinds(service)).toEqual([{ kind: 'verify_email', n: 1 }])
+    service.sqlite.run('UPDATE users SET email_verified = 1')
+    for (const next of ['third horse', 'fourth horse', 'fifth horse', 'sixth horse']) {
+      expect((await changeTo(next)).status).toBe(204)
+    }
+    const refused = await changeTo('seventh horse')
+    expect([refused.status, refused.headers.get('x-error-reason')]).toEqual([429, 'quota_exceeded'])
+    expect(kinds(service)).toContainEqual({ kind: 'password_changed', n: 1 })
+    expect((await mail.next()).raw).toContain('Subject: Your password was changed')
+    expect(mail.mails).toEqual([])
+  })
+
+  test('are counted by the address: who removes the account and registers again does not start anew', async () => {
+    const clock = createTestClock()
+    await using started = await startWithMail({ clock })
+    const { service, mail } = started
+    for (let n = 0; n < 7; n++) {
+      const ada = await service.register('ada')
+      clock.advance(61_000)
+      await service.call('DELETE', '/v1/users/me', {
+        token: ada.token,
+        body: { password: 'correct horse' },
+      })
+    }
+    const ada = await service.register('ada')
+    const resend = await service.call('POST', '/v1/auth/verify-email/resend', { token: ada.token })
+    expect([resend.status, resend.headers.get('x-error-reason')]).toEqual([429, 'mail_throttled'])
+    expect(kinds(service)).toEqual([{ kind: 'verify_email', n: 5 }])
+    expect(mail.mails.length).toBeLessThanOrEqual(5)
+  })
+
+  test('with reset links pause ever longer, never longer than the link works', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { email } = await service.register('ada')
+    const asked: number[] = []
+    for (let minutes = 0; minutes < 120; minutes++) {
+      await service.call('POST', '/v1/auth/password/forgot', { body: { email } })
+      const [row] = kinds(service).filter(({ kind }) => kind === 'reset_password')
+      if (row && row.n > asked.length) asked.push(minutes)
+      clock.advance(60_000)
+    }
+    expect(asked).toEqual([0, 1, 5, 21, 51, 81, 111])
+  })
+
+  test('a known and an unknown address make the same rows, so that an answer takes the same time', async () => {
+    await using service = await startService({ environment: { SMTP_URL: 'smtp://127.0.0.1:1' } })
+    await service.register('ada')
+    const written = async (email: string) => {
+      const count = () =>
+        ['sent_mails', 'outbox', 'audit_log'].map(
+          (table) =>
+            service.sqlite.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()
+              ?.n ?? 0,
+        )
+      const before = count()
+      const { status } = await service.call('POST', '/v1/auth/password/forgot', { body: { email } })
+      return [status, ...count().map((n, index) => n - (before[index] ?? 0))]
+    }
+    expect(await written('ada@example.com')).toEqual([204, 1, 1, 1])
+    expect(await written('nobody@example.com')).toEqual([204, 1, 1, 1])
+  })
+})
+
+test('a reset verifies the address, which the mail has reached', async () => {
+  await using started = await startWithMail()
+  const { service } = started
+  const ada = await service.register('ada')
+  await started.mail.next()
+  const token = await forgot(started, ada)
+  const body = { token, password: 'brand new horse' }
+  expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
+  const login = { email: ada.email, password: 'brand new horse' }
+  const { body: session } = await service.call('POST', '/v1/auth/login', { body: login })
+  expect(session.user).toMatchObject({ email_verified: true, role: 'verified_user' })
+})
+
+test('a session ends 180 days after the login, however often it was refreshed', async () => {
+  const clock = createTestClock()
+  await using service = await startService({ clock })
+  const ada = await service.register()
+  let token = ada.refreshToken
+  const refresh = () => service.call('POST', '/v1/auth/refresh', { body: { refresh_token: token } })
+  for (let days = 20; days < 180; days += 20) {
+    clock.advance(20 * 86_400_000)
+    const answer = await refresh()
+    expect(answer.status).toBe(200)
+    token = answer.body.refresh_token
+  }
+  clock.advance(19 * 86_400_000)
+  const last = await refresh()
+  token = last.body.refresh_token
+  const list = () => service.call('GET', '/v1/auth/sessions', { token: last.body.access_token })
+  expect((await list()).body.data).toHaveLength(1)
+  clock.advance(86_400_000 + 1)
+  expect((await refresh()).body.error.code).toBe('invalid_token')
+})
+
+test('the list of devices shows the last address and agent; a change of both is in the audit log', async () => {
+  await using service = await startService({
+    listen: true,
+    environment: { TRUSTED_PROXIES: '127.0.0.1' },
+  })
+  const ada = await service.register()
+  let token = ada.refreshToken
+  const useFrom = async (ip: string, agent: string) => {
+    const headers = { 'x-forwarded-for': ip, 'user-agent': agent }
+    const body = { refresh_token: token }
+    const answer = await service.call('POST', '/v1/auth/refresh', { headers, body })
+    token = answer.body.refresh_token
+    const list = await service.call('GET', '/v1/auth/sessions', { token: ada.token })
+    const [{ ip: shown, user_agent }] = list.body.data
+    return [shown, user_agent]
+  }
+  const moves = () =>
+    service.sqlite.query("SELECT ip FROM audit_log WHERE action = 'session_moved'").all().length
+  expect(await useFrom('198.51.100.1', 'one')).toEqual(['198.51.100.1', 'one'])
+  const before = moves()
+  expect(await useFrom('198.51.100.2', 'one')).toEqual(['198.51.100.2', 'one'])
+  expect(await useFrom('198.51.100.2', 'two')).toEqual(['198.51.100.2', 'two'])
+  expect(moves()).toBe(before)
+  expect(await useFrom('198.51.100.3', 'three')).toEqual(['198.51.100.3', 'three'])
+  expect(moves()).toBe(before + 1)
 })

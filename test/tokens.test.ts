@@ -202,11 +202,11 @@ test.each(forgeries)('a token with %s is refused', async (_, forge) => {
 })
 
 test('a token says that it is an access token, and for whom', async () => {
-  const publicUrl = 'https://chat.example.com'
-  await using service = await startService({ environment: { PUBLIC_URL: publicUrl } })
+  const environment = { PUBLIC_URL: 'https://chat.example.com' }
+  await using service = await startService({ environment })
   const [header, payload] = read((await service.register()).token)
   expect(header).toEqual({ alg: 'RS256', typ: 'at+jwt', kid: expect.any(String) })
-  expect(payload).toMatchObject({ iss: 'chat.example.com', aud: publicUrl })
+  expect(payload).toMatchObject({ iss: 'chat.example.com', aud: 'chat.example.com' })
   expect(Number(payload['exp']) - Number(payload['iat'])).toBe(900)
 })
 

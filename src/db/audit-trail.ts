@@ -1,4 +1,4 @@
-import { and, count, desc, eq, gte, lt, max, sql } from 'drizzle-orm'
+import { and, count, desc, eq, gte, inArray, lt, max, sql } from 'drizzle-orm'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
@@ -17,6 +17,8 @@ type AuditAction =
   | 'session_ended'
   | 'refresh_token_reused'
   | 'verification_mail_requested'
+  | 'session_moved'
+  | 'data_exported'
   | 'email_verified'
   | 'email_unverified'
   | 'password_reset_requested'
@@ -84,6 +86,14 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         .where(and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since))
         .get()
       return { times: found?.times ?? 0, lastAt: found?.lastAt ?? 0 }
+    },
+    /** The client addresses of what happened to a user in the last `milliseconds`. */
+    listAddresses(userId: string, actions: readonly AuditAction[], milliseconds: number): string[] {
+      const { ip } = auditLog
+      const since = gte(auditLog.at, clock.now() - milliseconds)
+      const which = and(eq(auditLog.targetId, userId), inArray(auditLog.action, actions), since)
+      const found = orm.selectDistinct({ ip }).from(auditLog).where(which).all()
+      return found.flatMap((row) => row.ip ?? [])
     },
     /** Newest first, from an id on or from the start. */
     list({ limit, offset, before }: RowRange): AuditRow[] {

@@ -14,6 +14,7 @@ import {
   actorTypes,
   audienceKinds,
   callStates,
+  countedMails,
   keyStates,
   messageTypes,
   notificationTypes,
@@ -148,6 +149,27 @@ export const oneTimeTokens = sqliteTable(
   ],
 )
 
+/** What this server alone knows. */
+export const secrets = sqliteTable('secrets', {
+  name: text('name').primaryKey(),
+  value: text('value').notNull(),
+})
+
+/** Mails that an address got lately, by its hash: who removes the account and registers again is counted on. */
+export const sentMails = sqliteTable(
+  'sent_mails',
+  {
+    addressHash: text('address_hash').notNull(),
+    kind: text('kind', { enum: countedMails }).notNull(),
+    at: time('at').notNull(),
+  },
+  (table) => [
+    index('sent_mails_address').on(table.addressHash, table.kind, table.at),
+    index('sent_mails_at').on(table.at),
+    check('sent_mails_kind', oneOf('kind', countedMails)),
+  ],
+)
+
 /** Who did what: append-only, no secrets. */
 export const auditLog = sqliteTable(
   'audit_log',
@@ -166,6 +188,7 @@ export const auditLog = sqliteTable(
   (table) => [
     check('audit_log_actor_type', oneOf('actor_type', actorTypes)),
     index('audit_log_target').on(table.targetId, table.action, table.at),
+    index('audit_log_actor').on(table.actorId, table.id),
   ],
 )
 

@@ -22,16 +22,6 @@ export function clientIp(
   return address.toString()
 }
 
-/** What shares one limit: an IPv4 address, or the /64 that an IPv6 customer has at least. */
-export function ipGroup(ip: string): string {
-  if (!ipaddr.IPv6.isValid(ip)) return ip
-  const { parts } = ipaddr.IPv6.parse(ip)
-  return `${parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':')}::/64`
-}
-
 /** A CIDR block or a single address.
  *  @throws Error when the text is neither */
 export function parseNetwork(text: string): Network {

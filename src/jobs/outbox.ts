@@ -21,11 +21,14 @@ import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { NotificationType } from '../lib/vocabulary.ts'
 
+/** Somebody, unless they have another address by then; null where nobody has the one that was given. */
+export type AccountMail = { user_id: string | null; address_hash: string }
+
 /** What can be due later, by kind. Payloads name things and hold no secrets: tokens are made when a job runs. */
 export type OutboxJobs = {
-  verification_mail: { user_id: string; email: string }
-  password_reset_mail: { user_id: string; email: string }
-  password_changed_mail: { user_id: string; email: string }
+  verification_mail: AccountMail
+  password_reset_mail: AccountMail
+  password_changed_mail: AccountMail
   broadcast: { broadcast_id: string }
   support_inbox_mail: { ticket_id: string }
   announcement: { announcement_id: string }

@@ -7,6 +7,7 @@ import {
   oneTimeTokens,
   outbox,
   refreshTokens,
+  sentMails,
   sessions,
 } from '../db/schema.ts'
 
@@ -30,6 +31,7 @@ const rules: readonly Rule[] = [
     which: 'read_at IS NOT NULL',
   },
   { key: [notifications.userId, notifications.id], time: notifications.createdAt, days: 180 },
+  { key: [sentMails.addressHash, sentMails.kind, sentMails.at], time: sentMails.at, days: 1 },
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
   // Longer than any report about a call can be late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },

@@ -74,6 +74,12 @@ export class AppError extends Error {
   }
 }
 
+/** A 429 of a rule that allows so much in a while. */
+export function quotaExceeded(waitMilliseconds: number) {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMilliseconds / 1_000))
+  return new AppError('quota_exceeded', { retryAfterSeconds })
+}
+
 /** A 400 that blames one field. */
 export function invalidField(field: string, key: FieldProblemKey, value?: number | string) {
   return new AppError('validation_error', { details: { [field]: problem(key, value) } })

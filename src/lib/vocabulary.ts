@@ -14,6 +14,9 @@ export type ActorType = (typeof actorTypes)[number]
 export const tokenPurposes = ['verify_email', 'reset_password', 'set_up'] as const
 export type TokenPurpose = (typeof tokenPurposes)[number]
 
+export const countedMails = ['verify_email', 'reset_password', 'password_changed'] as const
+export type CountedMail = (typeof countedMails)[number]
+
 export const serviceScopes = ['notifications', 'follows', 'calls', 'users'] as const
 export type ServiceScope = (typeof serviceScopes)[number]
 

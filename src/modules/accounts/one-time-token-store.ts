@@ -6,7 +6,7 @@ import { invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import type { TokenPurpose } from '../../lib/vocabulary.ts'
 
-const lifetimeMilliseconds: Record<TokenPurpose, number> = {
+export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
   verify_email: 24 * 3_600_000,
   reset_password: 30 * 60_000,
   set_up: 30 * 60_000,

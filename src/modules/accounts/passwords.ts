@@ -42,35 +42,37 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
 
 const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }
 const pauseMilliseconds = 60_000
-const rememberedAddresses = 50_000
+const rememberedNames = 50_000
 
 export type LoginThrottle = ReturnType<typeof createLoginThrottle>
 
 type Tries = { window: SlidingWindow; lastTryAt: number }
 
-/** Slows guessing at one address, known or not, down to one try a minute; nobody is locked out. */
+/** Slows guessing under one name (an address, known or not, or a session) down to one try a minute. */
 export function createLoginThrottle({ clock, config }: Core) {
-  const records = createLru<Tries>(rememberedAddresses)
+  const records = createLru<Tries>(rememberedNames)
   const isOn = config.limits.login !== 'off'
 
   return {
-    /** Counts a try before it is known how it ends: many at once must not slip through.
+    /** Counts a try before it is known how it ends: many at once must not slip through. Asked only when the try would be
+     *  refused, `isKnown` lets it pass: strangers hold up nobody where they usually log in.
      *  @throws login_throttled, for at most 60 s, after 20 failures in 15 minutes */
-    admit(address: string): void {
+    admit(name: string, isKnown = () => false): void {
       if (!isOn) return
       const now = clock.now()
-      const tries = records.get(address) ?? { window: new SlidingWindow(), lastTryAt: 0 }
+      const tries = records.get(name) ?? { window: new SlidingWindow(), lastTryAt: 0 }
       const wait = tries.lastTryAt + pauseMilliseconds - now
       if (tries.window.isFull(failures, now) && wait > 0) {
+        if (isKnown()) return
         throw new AppError('login_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
       }
       tries.window.take(failures, now)
       tries.lastTryAt = now
-      records.set(address, tries)
+      records.set(name, tries)
     },
-    /** Forgets the tries at an address: the last one was right. */
-    succeeded(address: string): void {
-      records.delete(address)
+    /** Forgets the tries under a name: the last one was right. */
+    succeeded(name: string): void {
+      records.delete(name)
     },
   }
 }

@@ -1,7 +1,8 @@
 import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
+import type { AccountMail } from '../../jobs/outbox.ts'
 import type { JobHandlers } from '../../jobs/runner.ts'
-import { AppError, invalidField } from '../../lib/errors.ts'
+import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
 import type { Mailer } from '../../mail/mailer.ts'
@@ -11,10 +12,8 @@ import type { LoginThrottle } from './passwords.ts'
 import type { UserRow } from './store.ts'
 import type { AccountParts } from './user-admin.ts'
 
-const minute = 60_000
-const hour = 60 * minute
-const day = 24 * hour
-const mailsPerDay = 5
+const hour = 3_600_000
+const changesPerHour = 5
 
 export type Recovery = ReturnType<typeof createRecovery>
 
@@ -24,6 +23,7 @@ type Parts = AccountParts & { throttle: LoginThrottle }
 export function createRecovery(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, throttle, access } = parts
+  const { sentMails, hashAddress } = parts
 
   /** Uses up a token; its holder must still have the address that it was mailed to. */
   function redeem(purpose: 'verify_email' | 'reset_password', token: string): UserRow {
@@ -33,25 +33,42 @@ export function createRecovery(core: Core, parts: Parts) {
     return user
   }
 
+  /** The mail has reached its address: a user becomes a verified_user. */
+  function markVerified(user: UserRow, ip: string) {
+    if (user.emailVerified) return
+    oneTimeTokens.revoke('verify_email', user.id)
+    store.update(user.id, { emailVerified: true })
+    if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
+    audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
+  }
+
+  const mailTo = ({ id, email }: UserRow) => ({ user_id: id, address_hash: hashAddress(email) })
+
   /** @returns the sessions that ended */
-  function setPassword({ id, email }: UserRow, passwordHash: string, keptSession?: string) {
+  function setPassword(user: UserRow, passwordHash: string, keptSession?: string) {
+    const { id, email } = user
     store.update(id, { passwordHash })
     oneTimeTokens.revoke('reset_password', id)
-    outbox.add('password_changed_mail', { user_id: id, email })
+    // Nobody else's address is mailed to, however often somebody with a wrong one changes the password.
+    const isTold = store.find(id)?.emailVerified && sentMails.take('password_changed', email) === 0
+    if (isTold) outbox.add('password_changed_mail', mailTo(user))
     return sessionStore.revokeAll(id, clock.now(), keptSession)
   }
 
   /** The user, when the password is theirs.
    *  @throws invalid_credentials · login_throttled */
-  async function confirm(userId: string, password: string, ip: string): Promise<UserRow> {
+  async function confirm(principal: UserPrincipal, password: string, ip: string) {
+    const { userId, sessionId } = principal
     const user = store.find(userId)
     if (!user) throw new AppError('unauthorized')
-    throttle.admit(user.email)
+    // Counted for this session alone: what strangers try at the address holds up nobody who is logged in.
+    const name = `session:${sessionId}`
+    throttle.admit(name)
     if (!(await passwords.matches(password, user.passwordHash))) {
       await write(() => audit.record({ action: 'password_refused', ...onOneself(userId, ip) }))
       throw new AppError('invalid_credentials')
     }
-    throttle.succeeded(user.email)
+    throttle.succeeded(name)
     return user
   }
 
@@ -73,10 +90,7 @@ export function createRecovery(core: Core, parts: Parts) {
     verifyEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const user = redeem('verify_email', token)
-        oneTimeTokens.revoke('verify_email', user.id)
-        store.update(user.id, { emailVerified: true })
-        if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
-        audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
+        markVerified(user, ip)
         return store.find(user.id) ?? user
       }),
 
@@ -86,32 +100,30 @@ export function createRecovery(core: Core, parts: Parts) {
       await write(() => {
         const user = store.find(userId)
         if (!user || user.emailVerified) return
-        const { times, lastAt } = audit.recent(userId, 'verification_mail_requested', day)
-        const wait = times >= mailsPerDay ? hour : lastAt + minute - clock.now()
-        if (times > 0 && wait > 0) {
+        const wait = sentMails.take('verify_email', user.email)
+        if (wait > 0) {
           throw new AppError('mail_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
         }
-        outbox.add('verification_mail', { user_id: userId, email: user.email })
+        outbox.add('verification_mail', mailTo(user))
         audit.record({ action: 'verification_mail_requested', ...onOneself(userId, ip) })
       })
     },
 
-    /** Mails a reset link if the address is known. The answer says nothing about that, nor about mails that are left out:
-     *  the pause between two grows from a minute to an hour. */
+    /** Mails a reset link if the address is known. Neither the answer nor the time that it takes says so: an unknown
+     *  address makes the same rows, whose job finds nobody. */
     async forgotPassword(email: string, ip: string): Promise<void> {
       const address = normalizeEmail(email)
+      if (address === undefined) return
       await write(() => {
-        const user = address === undefined ? undefined : store.findByEmail(address)
-        if (!user || user.disabledAt !== null) return
-        const { times, lastAt } = audit.recent(user.id, 'password_reset_requested', day)
-        const pause = Math.min(hour, minute * 4 ** (times - 1))
-        if (times > 0 && lastAt + pause > clock.now()) return
-        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, ip) })
-        outbox.add('password_reset_mail', { user_id: user.id, email: user.email })
+        if (sentMails.take('reset_password', address) > 0) return
+        const userId = store.findByEmail(address)?.id
+        const address_hash = hashAddress(address)
+        audit.record({ action: 'password_reset_requested', ...onOneself(userId, ip) })
+        outbox.add('password_reset_mail', { user_id: userId ?? null, address_hash })
       })
     },
 
-    /** Sets a new password and ends every session.
+    /** Sets a new password, verifies the address, which the mail has reached, and ends every session.
      *  @throws validation_error (`token`: wrong, used or expired) */
     async resetPassword({ token, password }: PasswordReset, ip: string): Promise<void> {
       oneTimeTokens.check('reset_password', token)
@@ -119,20 +131,26 @@ export function createRecovery(core: Core, parts: Parts) {
       await write(() => {
         const user = redeem('reset_password', token)
         if (user.disabledAt !== null) throw invalidField('token', 'token')
+        markVerified(user, ip)
         setPassword(user, passwordHash)
         audit.record({ action: 'password_reset', ...onOneself(user.id, ip) })
-        afterCommit(() => hub.closeUser(user.id))
+        afterCommit(() => {
+          throttle.succeeded(user.email)
+          hub.closeUser(user.id)
+        })
       })
     },
 
     /** Sets a new password and ends the other sessions.
-     *  @throws invalid_credentials (the current password is wrong) · login_throttled */
+     *  @throws invalid_credentials (the current password is wrong) · login_throttled · quota_exceeded (5 an hour) */
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
-      const user = await confirm(userId, change.current_password, ip)
+      const user = await confirm(principal, change.current_password, ip)
       const passwordHash = await passwords.hash(change.new_password)
       await write(() => {
         mustStillBeConfirmed(user, principal)
+        const { times, lastAt } = audit.recent(userId, 'password_changed', hour)
+        if (times >= changesPerHour) throw quotaExceeded(lastAt + hour - clock.now())
         audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
         const ended = setPassword(user, passwordHash, sessionId)
         afterCommit(() => {
@@ -151,7 +169,7 @@ export function createMailJobs(
   parts: AccountParts,
 ): Partial<JobHandlers> {
   const { write, config } = core
-  const { store, oneTimeTokens } = parts
+  const { store, oneTimeTokens, hashAddress } = parts
   const { publicUrl } = config
 
   async function deliver(user: UserRow, jobId: string, mail: ReturnType<typeof renderMail>) {
@@ -167,9 +185,9 @@ export function createMailJobs(
   }
 
   /** The user, unless they are gone or have another address now. */
-  function recipient({ user_id, email }: { user_id: string; email: string }): UserRow | undefined {
-    const user = store.find(user_id)
-    return user?.email === email ? user : undefined
+  function recipient({ user_id, address_hash }: AccountMail): UserRow | undefined {
+    const user = user_id === null ? undefined : store.find(user_id)
+    return user && hashAddress(user.email) === address_hash ? user : undefined
   }
 
   return {

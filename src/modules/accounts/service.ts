@@ -2,6 +2,7 @@ import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
+import { ipGroup } from '../../lib/ip-network.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
 import {
@@ -17,6 +18,9 @@ import type { Client, Sessions } from './sessions.ts'
 import { erased, type UserChanges, type UserRow } from './store.ts'
 import type { AccountParts } from './user-admin.ts'
 
+/** How long the client addresses of logins are remembered, in milliseconds. */
+const knownFor = 30 * 86_400_000
+
 export type AccountService = ReturnType<typeof createAccountService>
 
 type Parts = AccountParts & {
@@ -31,7 +35,7 @@ type Parts = AccountParts & {
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit, outbox, newId, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, access } = parts
-  const { throttle, sessions, recovery, forget } = parts
+  const { throttle, sessions, recovery, forget, sentMails, hashAddress } = parts
 
   function newUser({ email, display_name }: Registration, locale: Locale) {
     const address = email.toLowerCase()
@@ -60,9 +64,18 @@ export function createAccountService(core: Core, parts: Parts) {
     })
   }
 
+  /** Whether the account logged in from there lately. */
+  function isKnownThere(address: string | undefined, ip: string): boolean {
+    const user = address === undefined ? undefined : store.findByEmail(address)
+    if (!user) return false
+    const known = audit.listAddresses(user.id, ['login_succeeded', 'user_registered'], knownFor)
+    return known.some((other) => ipGroup(other) === ipGroup(ip))
+  }
+
   // What was typed where no address was expected may be a password: it is not kept.
   function recordFailure(address: string | undefined, found: UserRow | undefined, { ip }: Client) {
-    const details = address !== undefined && !found ? { details: { email: address } } : {}
+    const details =
+      address !== undefined && !found ? { details: { address_hash: hashAddress(address) } } : {}
     audit.record({ action: 'login_failed', ...onOneself(found?.id, ip), ...details })
   }
 
@@ -79,9 +92,11 @@ export function createAccountService(core: Core, parts: Parts) {
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
         const user = store.insert({ ...newUser(form, locale), role: 'user', passwordHash })
-        outbox.add('verification_mail', { user_id: user.id, email: user.email })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
-        audit.record({ action: 'verification_mail_requested', ...onOneself(user.id, client.ip) })
+        if (sentMails.take('verify_email', user.email) === 0) {
+          const address_hash = hashAddress(user.email)
+          outbox.add('verification_mail', { user_id: user.id, address_hash })
+        }
         return sessions.begin(user, client)
       })
       return sessions.authenticated(session)
@@ -111,11 +126,11 @@ export function createAccountService(core: Core, parts: Parts) {
     },
 
     /** Begins a session. Whatever is wrong, the answer and the work are the same.
-     *  @throws invalid_credentials · rate_limited (too many failures at this address) */
+     *  @throws invalid_credentials · login_throttled (too many failures at this address) */
     async login({ email, password }: Credentials, client: Client) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
-      throttle.admit(name)
+      throttle.admit(name, () => isKnownThere(address, client.ip))
       let session = await tryLogin(address, password, client)
       // Somebody changed the hash while it was being compared, such as a login of the same person beside this one.
       if (session === 'changed') session = await tryLogin(address, password, client)
@@ -139,7 +154,7 @@ export function createAccountService(core: Core, parts: Parts) {
      *  @throws invalid_credentials (the password is wrong) · last_admin */
     async remove(principal: UserPrincipal, password: string, ip: string): Promise<void> {
       const { userId } = principal
-      const confirmed = await recovery.confirm(userId, password, ip)
+      const confirmed = await recovery.confirm(principal, password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(confirmed, principal)
         if (own(userId).role === 'admin' && store.isOnlyAdmin(userId)) {

@@ -1,10 +1,15 @@
 import { and, count, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { refreshTokens, sessions } from '../../db/schema.ts'
-import { prepareInsert } from '../../db/statements.ts'
+import { prepareInsert, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
 import type { Role } from '../../lib/vocabulary.ts'
+
+const day = 24 * 60 * 60_000
+export const refreshTokenMilliseconds = 30 * day
+/** However often it is refreshed, a session ends so long after its login. */
+export const longestSessionMilliseconds = 180 * day
 
 export type SessionRow = typeof sessions.$inferSelect
 type RefreshToken = {
@@ -33,8 +38,11 @@ export function createSessionStore(orm: Orm) {
        WHERE s.id = refresh_tokens.session_id AND s.revoked_at IS NULL AND u.disabled_at IS NULL)
      RETURNING session_id AS sessionId`,
   )
-  const use = sqlite.prepare<{ userId: string }, [string, number]>(
-    'UPDATE sessions SET last_used_at = ?2 WHERE id = ?1 RETURNING user_id AS userId',
+  const session = sqlite.prepare<SessionRow, [string]>(
+    `SELECT ${selectList(sessions)} FROM sessions WHERE id = ?`,
+  )
+  const use = sqlite.prepare<unknown, [number, string, string | null, string]>(
+    'UPDATE sessions SET last_used_at = ?, ip = ?, user_agent = ? WHERE id = ?',
   )
   const token = sqlite.prepare<RefreshToken, [string]>(
     `SELECT t.session_id AS sessionId, s.user_id AS userId, t.consumed_at AS consumedAt, s.revoked_at AS revokedAt,
@@ -56,23 +64,29 @@ export function createSessionStore(orm: Orm) {
     /** Uses a token up, once: when it is live and its session and user are too.
      *  @returns the id of its session */
     consumeToken: (hash: string, now: number) => consume.get(hash, now)?.sessionId,
-    /** @returns whose session it is */
-    updateUsed: (id: string, now: number) => use.get(id, now)?.userId,
+    find: (id: string): SessionRow | undefined => session.get(id) ?? undefined,
+    updateUsed(
+      id: string,
+      now: number,
+      { ip, userAgent }: Pick<SessionRow, 'userAgent'> & { ip: string },
+    ) {
+      use.run(now, ip, userAgent, id)
+    },
     findToken: (hash: string) => token.get(hash) ?? undefined,
     /** A user's sessions that can still be used, the newest login first. */
-    list(userId: string, usedAfter: number, { limit, offset, before }: RowRange): SessionRow[] {
+    list(userId: string, now: number, { limit, offset, before }: RowRange): SessionRow[] {
       const older = before === undefined ? undefined : lt(sessions.id, before)
       return orm
         .select()
         .from(sessions)
-        .where(and(live(userId, usedAfter), older))
+        .where(and(live(userId, now), older))
         .orderBy(desc(sessions.id))
         .limit(limit)
         .offset(offset)
         .all()
     },
-    count(userId: string, usedAfter: number): number {
-      return orm.select({ n: count() }).from(sessions).where(live(userId, usedAfter)).get()?.n ?? 0
+    count(userId: string, now: number): number {
+      return orm.select({ n: count() }).from(sessions).where(live(userId, now)).get()?.n ?? 0
     },
     /** Ends one session of a user.
      *  @returns false when it is not theirs or had ended before */
@@ -95,10 +109,11 @@ export function createSessionStore(orm: Orm) {
   }
 }
 
-function live(userId: string, usedAfter: number) {
+function live(userId: string, now: number) {
   return and(
     eq(sessions.userId, userId),
     isNull(sessions.revokedAt),
-    gt(sessions.lastUsedAt, usedAfter),
+    gt(sessions.lastUsedAt, now - refreshTokenMilliseconds),
+    gt(sessions.createdAt, now - longestSessionMilliseconds),
   )
 }

@@ -7,11 +7,15 @@ import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { type Authenticated, type TokenSet, userView } from './model.ts'
-import type { SessionRow, SessionStore } from './session-store.ts'
+import {
+  longestSessionMilliseconds,
+  refreshTokenMilliseconds,
+  type SessionRow,
+  type SessionStore,
+} from './session-store.ts'
 import type { AccountStore, UserRow } from './store.ts'
 import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
-const refreshTokenMilliseconds = 30 * 24 * 60 * 60_000
 /** Two tabs may race for one refresh: the loser's token is this fresh. */
 const raceMilliseconds = 10_000
 const tokenPattern = /^rt_[\w-]{43}$/
@@ -29,11 +33,15 @@ type Parts = { store: AccountStore; sessionStore: SessionStore; accessTokens: Ac
 /** Sessions: each is a login on a device, and the family of the refresh tokens that descend from it. */
 export function createSessions(core: Core, { store, sessionStore, accessTokens }: Parts) {
   const { write, afterCommit, audit, hub, newId, clock } = core
-  const usedAfter = () => clock.now() - refreshTokenMilliseconds
 
-  function issueRefreshToken(sessionId: string, parentHash: string | null): string {
+  type Family = Pick<SessionRow, 'id' | 'createdAt'>
+
+  function issueRefreshToken({ id: sessionId, createdAt }: Family, parentHash: string | null) {
     const token = `rt_${randomBytes(32).toString('base64url')}`
-    const expiresAt = clock.now() + refreshTokenMilliseconds
+    const expiresAt = Math.min(
+      clock.now() + refreshTokenMilliseconds,
+      createdAt + longestSessionMilliseconds,
+    )
     const hash = sha256(token)
     sessionStore.insertToken({ hash, sessionId, parentHash, expiresAt, consumedAt: null })
     return token
@@ -46,9 +54,26 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       endIfReused(hash, client)
       return undefined
     }
-    const userId = sessionStore.updateUsed(sessionId, clock.now())
-    const user = userId === undefined ? undefined : store.find(userId)
-    return user && { user, sessionId, refreshToken: issueRefreshToken(sessionId, hash) }
+    const session = sessionStore.find(sessionId)
+    const user = session && store.find(session.userId)
+    if (!user) return undefined
+    noteUse(session, client)
+    return { user, sessionId, refreshToken: issueRefreshToken(session, hash) }
+  }
+
+  // The list of devices shows where a session was used last. Another address is usual, and so is another agent after an
+  // update; both at once may be a thief.
+  function noteUse(
+    { id, userId, ip: formerIp, userAgent: formerAgent }: SessionRow,
+    client: Client,
+  ) {
+    const { ip } = client
+    const userAgent = agentOf(client)
+    sessionStore.updateUsed(id, clock.now(), { ip, userAgent })
+    if (ip === formerIp || userAgent === formerAgent) return
+    const details = { from: `${formerIp} ${formerAgent}`, to: `${ip} ${userAgent}` }
+    const actor = { type: 'user', id: userId } as const
+    audit.record({ action: 'session_moved', actor, target: { type: 'session', id }, ip, details })
   }
 
   // A token that was used before betrays a thief: its family ends, unless two tabs merely raced.
@@ -84,12 +109,12 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
     }),
 
     /** Begins a session, inside a `write`. */
-    begin(user: UserRow, { ip, userAgent }: Client): OpenSession {
-      const [id, now] = [newId(), clock.now()]
-      const agent = userAgent?.slice(0, 256).toWellFormed() ?? null
-      const times = { createdAt: now, lastUsedAt: now }
-      sessionStore.insert({ id, userId: user.id, ip, userAgent: agent, ...times })
-      return { user, sessionId: id, refreshToken: issueRefreshToken(id, null) }
+    begin(user: UserRow, client: Client): OpenSession {
+      const [id, createdAt] = [newId(), clock.now()]
+      const { ip } = client
+      const session = { id, userId: user.id, ip, userAgent: agentOf(client), createdAt }
+      sessionStore.insert({ ...session, lastUsedAt: createdAt })
+      return { user, sessionId: id, refreshToken: issueRefreshToken(session, null) }
     },
 
     /** Trades a refresh token for a new token set, once.
@@ -115,8 +140,8 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
       listById(
         range,
-        (rows) => sessionStore.list(userId, usedAfter(), rows),
-        () => sessionStore.count(userId, usedAfter()),
+        (rows) => sessionStore.list(userId, clock.now(), rows),
+        () => sessionStore.count(userId, clock.now()),
       ),
 
     /** Logs one device of a user out.
@@ -144,4 +169,8 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       return claims && sessionStore.findPrincipal(claims)
     },
   }
+}
+
+function agentOf({ userAgent }: Client): string | null {
+  return userAgent?.slice(0, 256).toWellFormed() ?? null
 }

@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import { loadAddressHash } from '../../db/address-hash.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -8,6 +9,7 @@ import type { Role } from '../../lib/vocabulary.ts'
 import { localPart } from './model.ts'
 import { createOneTimeTokens } from './one-time-token-store.ts'
 import { type Argon2Cost, createPasswords } from './passwords.ts'
+import { createSentMails } from './sent-mail-store.ts'
 import { createSessionStore } from './session-store.ts'
 import { type AccountStore, createAccountStore, type UserChanges, type UserRow } from './store.ts'
 
@@ -22,8 +24,11 @@ export type AccountParts = ReturnType<typeof createAccountParts>
 /** What the services about accounts share. */
 export function createAccountParts(core: Core, passwordCost?: Argon2Cost) {
   const store = createAccountStore(core.orm)
+  const hashAddress = loadAddressHash(core.orm)
   return {
     store,
+    hashAddress,
+    sentMails: createSentMails(core, hashAddress),
     sessionStore: createSessionStore(core.orm),
     oneTimeTokens: createOneTimeTokens(core),
     passwords: createPasswords(passwordCost),

@@ -1,0 +1,18 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { eq } from 'drizzle-orm'
+import type { Orm } from './open.ts'
+import { secrets } from './schema.ts'
+
+const name = 'address_hash'
+
+export type AddressHash = ReturnType<typeof loadAddressHash>
+
+/** A keyed hash of addresses: tells whether two are the same, and nobody without this database which one it is. */
+export function loadAddressHash(orm: Orm) {
+  const known = orm.select().from(secrets).where(eq(secrets.name, name)).get()
+  const { value } = known ?? orm.insert(secrets).values(makeSecret()).returning().get()
+  return (address: string): string =>
+    createHmac('sha256', value).update(address).digest('base64url')
+}
+
+const makeSecret = () => ({ name, value: randomBytes(32).toString('base64url') })

@@ -1,0 +1,52 @@
+import { and, asc, eq, gt } from 'drizzle-orm'
+import type { Core } from '../../core.ts'
+import type { AddressHash } from '../../db/address-hash.ts'
+import { sentMails } from '../../db/schema.ts'
+import type { CountedMail } from '../../lib/vocabulary.ts'
+import { lifetimeMilliseconds } from './one-time-token-store.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+/** How long an address is left alone after so many mails within a day. */
+type Rule = { perDay: number; pauseAfter: (times: number) => number }
+
+const rules: Record<CountedMail, Rule> = {
+  verify_email: { perDay: 5, pauseAfter: () => minute },
+  // Growing, but never longer than the link of the last mail works.
+  reset_password: {
+    perDay: Number.POSITIVE_INFINITY,
+    pauseAfter: (times) => Math.min(lifetimeMilliseconds.reset_password, minute * 4 ** (times - 1)),
+  },
+  password_changed: { perDay: Number.POSITIVE_INFINITY, pauseAfter: () => hour },
+}
+
+export type SentMails = ReturnType<typeof createSentMails>
+
+/** Counts the mails that strangers can make this service send, by the address that gets them. */
+export function createSentMails({ orm, clock }: Core, hashAddress: AddressHash) {
+  return {
+    /** Counts a mail, inside a `write`.
+     *  @returns 0, or for one too many the milliseconds until the next one may be sent */
+    take(kind: CountedMail, address: string): number {
+      const { perDay, pauseAfter } = rules[kind]
+      const now = clock.now()
+      const addressHash = hashAddress(address)
+      const { addressHash: hash, at } = sentMails
+      const sent = orm
+        .select({ at })
+        .from(sentMails)
+        .where(and(eq(hash, addressHash), eq(sentMails.kind, kind), gt(at, now - day)))
+        .orderBy(asc(at))
+        .all()
+      const [first] = sent
+      const last = sent.at(-1)
+      if (first && sent.length >= perDay) return first.at + day - now
+      const wait = last ? last.at + pauseAfter(sent.length) - now : 0
+      if (wait > 0) return wait
+      orm.insert(sentMails).values({ addressHash, kind, at: now }).run()
+      return 0
+    },
+  }
+}
