@@ -250,10 +250,13 @@ describe('sending', () => {
     [{ body: 'a', type: 'video' }, { type: 'must be one of: text, file' }],
     [{ body: '', type: 'file' }, { file_url: 'is required' }],
     [{ type: 'file' }, { body: 'is required', file_url: 'is required' }],
-    [
-      { body: '', type: 'file', file_url: 'javascript:alert(1)' },
-      { file_url: 'must be an http or https address' },
-    ],
+    ...['javascript:alert(1)', 'https://files.example.com@evil.example/a'].map(
+      (file_url) =>
+        [
+          { body: '', type: 'file', file_url },
+          { file_url: 'must be an http or https address' },
+        ] as const,
+    ),
     [{ body: 'a', file_size: 1.5 }, { file_size: 'must be a whole number' }],
     [{ body: 'a', file_size: '5' }, { file_size: 'must be a whole number' }],
     [{ body: 'a', file_size: -1 }, { file_size: 'must be at least 0' }],

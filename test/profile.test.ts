@@ -61,7 +61,9 @@ describe('the own profile', () => {
   test.each([
     [{ locale: 'xx' }, { locale: 'must be one of: en, de, es, fr, pt' }],
     [{ display_name: ' ' }, { display_name: 'must not be empty' }],
-    [{ avatar_url: 'javascript:x' }, { avatar_url: 'must be an http or https address' }],
+    ...['javascript:x', 'https://ada:secret@pictures.example.com/', 'https://ada@evil.example'].map(
+      (avatar_url) => [{ avatar_url }, { avatar_url: 'must be an http or https address' }] as const,
+    ),
     [[], { body: 'must be an object' }],
   ])('refuses %j', async (body, details) => {
     await using service = await startService()

@@ -50,10 +50,11 @@ export function normalizeEmail(text: string): string | undefined {
   return emailPattern.test(text) ? text.toLowerCase() : undefined
 }
 
-/** An absolute http or https URL. */
+/** An absolute http or https URL without user information, which would show a host that it does not lead to. */
 export function isHttpUrl(text: string): boolean {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text)) return false
-  return text.isWellFormed() && URL.canParse(text)
+  const url = text.isWellFormed() ? URL.parse(text) : null
+  return url?.username === '' && url.password === ''
 }
 
 const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i
