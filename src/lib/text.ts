@@ -6,7 +6,7 @@ export type TextRule = {
   max: number
   /** Lengths and blankness are judged after trimming. */
   trimmed?: boolean
-  /** Only white space is refused. */
+  /** Needs something visible. */
   notBlank?: boolean
   noControlCharacters?: boolean
 }
@@ -19,9 +19,18 @@ export function textProblem(text: string, rule: TextRule): FieldProblem | undefi
   if (!text.isWellFormed() || text.includes('\0')) return problem('malformed_text')
   const judged = rule.trimmed ? text.trim() : text
   if (judged.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
-  if (rule.notBlank && judged.trim() === '') return problem('blank')
+  if (rule.notBlank && !isVisible(judged)) return problem('blank')
   if (rule.noControlCharacters && /\p{Cc}/u.test(judged)) return problem('control_characters')
   return lengthProblem(codePoints(judged), rule)
+}
+
+// Two signs count as symbols though nothing is drawn: the empty Braille pattern and the null notehead.
+const visibleCharacter =
+  /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{M}\u2800\u{1D159}]/u
+
+/** Whether a text shows something: not only spaces, fillers, control and format characters, or marks without a letter. */
+export function isVisible(text: string): boolean {
+  return visibleCharacter.test(text)
 }
 
 function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem | undefined {
