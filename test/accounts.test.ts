@@ -117,6 +117,8 @@ describe('register', () => {
     [{ ...credentials, display_name: '   ' }, ['display_name']],
     [{ ...credentials, display_name: 'n'.repeat(81) }, ['display_name']],
     [{ ...credentials, display_name: 'two\nlines' }, ['display_name']],
+    [{ ...credentials, display_name: '\u202eadmin' }, ['display_name']],
+    [{ ...credentials, display_name: '\u3164' }, ['display_name']],
     [{ email: 'x', password: 'y', display_name: 7 }, ['display_name', 'email', 'password']],
   ])('refuses %j and names each bad field', async (body, fields) => {
     await using service = await startService()

@@ -437,6 +437,7 @@ describe('accounts', () => {
     [{ role: 'king' }, 'role'],
     [{ email_verified: 'yes' }, 'email_verified'],
     [{ display_name: '' }, 'display_name'],
+    [{ display_name: 'ad\u200bmin' }, 'display_name'],
     [{ avatar_url: 'ftp://example.com' }, 'avatar_url'],
     [{ disabled: 1 }, 'disabled'],
   ])('refuse %j', async (changes, field) => {

@@ -71,6 +71,47 @@ describe('the own profile', () => {
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
 
+  test.each([
+    '👨‍👩‍👧 Smith',
+    '🏴‍☠️',
+    '🏳️‍🌈',
+    '👩🏽‍🚀',
+    '🏃🏽‍♀️‍➡️',
+    '👩‍❤️‍💋‍👨',
+    '\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}',
+    'Zoë O’Hara-李',
+    'e\u0301',
+  ])('takes %j as a name', async (display_name) => {
+    await using service = await startService()
+    const { status, body } = await patch(service, await service.register(), { display_name })
+    expect([status, body.display_name]).toEqual([200, display_name])
+  })
+
+  test.each([
+    ['a new line', 'two\nlines'],
+    ['a change of direction', 'gpj.\u202eexe'],
+    ['a space without width', 'ad\u200bmin'],
+    ['a joiner between letters', 'ad\u200dmin'],
+    ['a joiner after an emoji', '🙂\u200d'],
+    ['a soft hyphen', 'ad\u00admin'],
+    ['tags that hide a text', '\u{1f3f4}\u{e0061}\u{e0062}\u{e007f}'],
+  ])('refuses a name with %s', async (_, display_name) => {
+    await using service = await startService()
+    const answer = await patch(service, await service.register(), { display_name })
+    const details = { display_name: 'must not contain control or format characters' }
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test.each(['\u3164', '\u2800\u2800', '\u0301', '\u200d'])(
+    'refuses the name %j, which shows nothing',
+    async (display_name) => {
+      await using service = await startService()
+      const answer = await patch(service, await service.register(), { display_name })
+      const details = { display_name: 'must not be empty' }
+      expect([answer.status, answer.body.error.details]).toEqual([400, details])
+    },
+  )
+
   test('pictures of one letter are shown for every name there is', async () => {
     await using service = await startService()
     for (const display_name of ['ǰane ﬃx', 'ß', '李 小龙', '🙂', "<b>'&"]) {
@@ -357,5 +398,12 @@ describe('the first admin', () => {
       const answer = await service.call('POST', '/v1/auth/set-up', { body: { ...form, token } })
       expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['token']])
     }
+  })
+
+  test('has a name like everybody', async () => {
+    await using service = await startService()
+    const body = { ...form, display_name: 'ops\u202e', token: await service.accounts.offerSetUp() }
+    const answer = await service.call('POST', '/v1/auth/set-up', { body })
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['display_name']])
   })
 })

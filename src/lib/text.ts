@@ -8,6 +8,7 @@ export type TextRule = {
   trimmed?: boolean
   /** Needs something visible. */
   notBlank?: boolean
+  /** Nor format characters, which hide or turn round what others read; those within emoji pass. */
   noControlCharacters?: boolean
 }
 
@@ -20,7 +21,7 @@ export function textProblem(text: string, rule: TextRule): FieldProblem | undefi
   const judged = rule.trimmed ? text.trim() : text
   if (judged.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
   if (rule.notBlank && !isVisible(judged)) return problem('blank')
-  if (rule.noControlCharacters && /\p{Cc}/u.test(judged)) return problem('control_characters')
+  if (rule.noControlCharacters && hasControlCharacters(judged)) return problem('control_characters')
   return lengthProblem(codePoints(judged), rule)
 }
 
@@ -31,6 +32,14 @@ const visibleCharacter =
 /** Whether a text shows something: not only spaces, fillers, control and format characters, or marks without a letter. */
 export function isVisible(text: string): boolean {
   return visibleCharacter.test(text)
+}
+
+// Choice: of the flags that are made of tags the standard ones pass; other tags could hide a whole text.
+const formatCharactersOfEmoji =
+  /(?<=\p{Extended_Pictographic}[\uFE0F\p{Emoji_Modifier}]?)\u200D(?=\p{Extended_Pictographic})|\p{RGI_Emoji_Tag_Sequence}/gv
+
+function hasControlCharacters(text: string) {
+  return /[\p{Cc}\p{Cf}]/u.test(text.replace(formatCharactersOfEmoji, ''))
 }
 
 function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem | undefined {
