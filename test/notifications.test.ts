@@ -355,11 +355,25 @@ describe('preferences', () => {
     expect((await fed.service.call('PUT', preferences, { token, body })).status).toBe(200)
   })
 
-  test.each([{ broadcast: true }, { broadcast: { push: 'no' } }])('%j is refused', async (body) => {
+  test('null leaves a type or a channel as it is', async () => {
+    await using fed = await startFed()
+    const { token } = fed.ada
+    const put = async (body: object) =>
+      (await fed.service.call('PUT', preferences, { token, body })).body
+    const changed = await put({ broadcast: { in_app: false, email: true } })
+    expect(await put({ broadcast: { in_app: null, email: null }, follow_new: null })).toEqual(
+      changed,
+    )
+  })
+
+  test.each([
+    [{ broadcast: true }, 'must be an object'],
+    [{ broadcast: { push: 'no' } }, 'must be true or false'],
+  ])('%j is refused', async (body, broadcast) => {
     await using fed = await startFed()
     const { token } = fed.ada
     const answer = await fed.service.call('PUT', preferences, { token, body })
-    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['broadcast']])
+    expect([answer.status, answer.body.error.details]).toEqual([400, { broadcast }])
   })
 })
 

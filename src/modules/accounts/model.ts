@@ -59,18 +59,18 @@ export const PasswordChange = Body('PasswordChange', {
 })
 export type PasswordChange = Static<typeof PasswordChange>
 
-const profile = { display_name: Type.Optional(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
-const access = { role: Type.Optional(RoleField), disabled: Type.Optional(Type.Boolean()) }
+const profile = { display_name: Maybe(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
+const access = { role: Maybe(RoleField), disabled: Maybe(Type.Boolean()) }
 
 export const ProfileUpdate = Body('ProfileUpdate', {
   ...profile,
-  locale: Type.Optional(LocaleField),
+  locale: Maybe(LocaleField),
 })
 export const AccessUpdate = Body('AccessUpdate', access)
 /** What the rest of the platform may change of a person. */
 export const PersonUpdate = Body('PersonUpdate', {
   ...access,
-  email_verified: Type.Optional(Type.Boolean()),
+  email_verified: Maybe(Type.Boolean()),
   ...profile,
 })
 
