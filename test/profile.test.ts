@@ -408,6 +408,18 @@ describe('the first admin', () => {
     }
   })
 
+  test('has a password that is not easily guessed', async () => {
+    await using service = await startService()
+    const token = await service.accounts.offerSetUp()
+    const setUp = (password: string) =>
+      service.call('POST', '/v1/auth/set-up', { body: { ...form, password, token } })
+    for (const password of ['12345678', 'OPS@example.com']) {
+      const answer = await setUp(password)
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['password']])
+    }
+    expect((await setUp(form.password)).status).toBe(201)
+  })
+
   test('has a name like everybody', async () => {
     await using service = await startService()
     const body = { ...form, display_name: 'ops\u202e', token: await service.accounts.offerSetUp() }
