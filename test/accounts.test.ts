@@ -118,6 +118,15 @@ describe('register', () => {
     [{ ...credentials, display_name: '   ' }, ['display_name']],
     [{ ...credentials, display_name: 'n'.repeat(81) }, ['display_name']],
     [{ ...credentials, display_name: 'two\nlines' }, ['display_name']],
+    [{ ...credentials, display_name: '\u202eadmin' }, ['display_name']],
+    [{ ...credentials, display_name: '\u3164' }, ['display_name']],
+    [{ ...credentials, password: 'qwertyuiop' }, ['password']],
+    [{ ...credentials, password: 'PassWord123' }, ['password']],
+    [{ ...credentials, password: 'ada@example.com' }, ['password']],
+    [{ email: 'Adalovelace@example.com', password: 'ADALOVELACE' }, ['password']],
+    [{ ...credentials, password: 'ada lovelace', display_name: ' Ada Lovelace' }, ['password']],
+    [{ email: 'x', password: 'iloveyou', display_name: '' }, ['display_name', 'email', 'password']],
+    [{ ...credentials, password: { toString: 1 } }, ['password']],
     [{ email: 'x', password: 'y', display_name: 7 }, ['display_name', 'email', 'password']],
   ])('refuses %j and names each bad field', async (body, fields) => {
     await using service = await startService()
@@ -126,6 +135,20 @@ describe('register', () => {
     expect(answer.body.error.code).toBe('validation_error')
     expect(Object.keys(answer.body.error.details).sort()).toEqual(fields)
     expect(JSON.stringify(answer.body)).not.toContain('correct horse')
+  })
+
+  test('says why a password is refused, in the language of the request', async () => {
+    await using service = await startService()
+    const body = { ...credentials, password: 'Princess1' }
+    const told = async (language: string) => {
+      const headers = { 'accept-language': language }
+      const answer = await service.call('POST', '/v1/auth/register', { body, headers })
+      return answer.body.error.details.password
+    }
+    expect(await told('en')).toBe(
+      'must not be one of the commonest passwords, nor your own address or name',
+    )
+    expect(await told('fr')).toContain('mots de passe les plus courants')
   })
 
   test('counts the length of names and passwords in code points', async () => {
@@ -423,7 +446,7 @@ test('SQL in every text is only text', async () => {
   await using service = await startService()
   const text = "'); DROP TABLE users; --"
   const { b, conversationId } = await service.pair()
-  const body = { email: "o'hara@example.com", password: text, display_name: text }
+  const body = { email: "o'hara@example.com", password: `${text} `, display_name: text }
   expect((await service.call('POST', '/v1/auth/register', { body })).body.user.display_name).toBe(
     text,
   )

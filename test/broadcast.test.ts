@@ -169,7 +169,7 @@ describe('a broadcast', () => {
     },
   )
 
-  test.each([{}, { body: '' }, { body: ' \n' }, { body: 'x'.repeat(5_001) }, { body: 5 }])(
+  test.each([{}, { body: '' }, { body: ' \u2060\n' }, { body: 'x'.repeat(5_001) }, { body: 5 }])(
     'with %j is refused',
     async (body) => {
       await using started = await startHost()

@@ -1,5 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
+import type { TSchema } from '@sinclair/typebox'
 import { describedRoutes } from '../src/http/route-table.ts'
+import { AppError, type FieldProblems } from '../src/lib/errors.ts'
 import { desk, openDesk } from './support/desk.ts'
 import { type Answer, startService } from './support/service.ts'
 
@@ -64,6 +66,42 @@ test.each(routes.filter(({ access }) => access === 'admin'))(
     expect([status, body.error.code]).toEqual([403, 'forbidden'])
   },
 )
+
+const takingBodies = service.app.routes.flatMap(({ method, path, hooks }) => {
+  const { body }: { body?: TSchema } = hooks
+  const guard = routes.find((route) => route.method === method && route.path === path)?.guardBody
+  return body && guard ? [{ method, path, body, guard }] : []
+})
+
+test.each(takingBodies)(
+  '$method $path takes null for what may be left out',
+  ({ method, path, body, guard }) => {
+    for (const value of nullBodies(body)) {
+      const at = `${method} ${path} ${JSON.stringify(value)}`
+      expect({ at, ...problemsOf(guard, {}) }).toMatchObject({ at, ...problemsOf(guard, value) })
+    }
+  },
+)
+
+function problemsOf(guard: (value: unknown) => void, body: object): FieldProblems {
+  try {
+    guard(body)
+    return {}
+  } catch (error) {
+    if (error instanceof AppError && error.details) return error.details
+    throw error
+  }
+}
+
+/** For each field that may be left out, at any depth, a body in which it is null. */
+function* nullBodies({ properties = {}, required = [] }: TSchema): Generator<object> {
+  for (const [name, field] of Object.entries<TSchema>(properties)) {
+    if (!required.includes(name)) yield { [name]: null }
+    for (const option of field['anyOf'] ?? [field]) {
+      for (const body of nullBodies(option)) yield { [name]: body }
+    }
+  }
+}
 
 // What ends the account or its session comes last.
 const endings = [

@@ -200,11 +200,11 @@ describe('sending', () => {
     })
   })
 
-  test('a file keeps its four fields, and its body may be empty', async () => {
+  test('a file keeps its four fields, and its body may show nothing', async () => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
-    const body = { body: '', type: 'file', ...picture }
+    const body = { body: '\u200b', type: 'file', ...picture }
     const answer = await service.call('POST', path, { token: a.token, body })
     expect([answer.status, answer.body]).toEqual([201, expect.objectContaining(body)])
   })
@@ -244,16 +244,20 @@ describe('sending', () => {
     [{}, { body: 'is required' }],
     [{ body: '' }, { body: 'must not be empty' }],
     [{ body: ' \n\t ' }, { body: 'must not be empty' }],
+    [{ body: '\u200b\u3164' }, { body: 'must not be empty' }],
     [{ body: 'x'.repeat(5_001) }, { body: 'must have at most 5000 characters' }],
     [{ body: 'a\0b' }, { body: 'must be well-formed Unicode without NUL' }],
     [{ body: 'a\udc00b' }, { body: 'must be well-formed Unicode without NUL' }],
     [{ body: 'a', type: 'video' }, { type: 'must be one of: text, file' }],
     [{ body: '', type: 'file' }, { file_url: 'is required' }],
     [{ type: 'file' }, { body: 'is required', file_url: 'is required' }],
-    [
-      { body: '', type: 'file', file_url: 'javascript:alert(1)' },
-      { file_url: 'must be an http or https address' },
-    ],
+    ...['javascript:alert(1)', 'https://files.example.com@evil.example/a'].map(
+      (file_url) =>
+        [
+          { body: '', type: 'file', file_url },
+          { file_url: 'must be an http or https address' },
+        ] as const,
+    ),
     [{ body: 'a', file_size: 1.5 }, { file_size: 'must be a whole number' }],
     [{ body: 'a', file_size: '5' }, { file_size: 'must be a whole number' }],
     [{ body: 'a', file_size: -1 }, { file_size: 'must be at least 0' }],

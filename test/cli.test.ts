@@ -123,6 +123,12 @@ describe('accounts', () => {
     expect([exitCode, err]).toEqual([1, 'hostline: the password must have 8 to 256 characters'])
   })
 
+  test.each(['Football', 'ada@example.com'])('the password %s is refused', async (stdin) => {
+    const { exitCode, err } = await hostline(created, empty.path, { stdin })
+    const reason = 'the password must not be one of the commonest, nor the address'
+    expect([exitCode, err]).toEqual([1, `hostline: ${reason}`])
+  })
+
   test('verify turns user into verified_user, and leaves a host a host', async () => {
     await using service = await startService()
     await service.register('ada')

@@ -40,6 +40,10 @@ test('two people register and talk over both transports, and all is there after 
     body: { body: 'by REST' },
   })
   expect(overRest.status).toBe(201)
+  const guessable = { email: 'c@example.com', password: 'password123' }
+  expect((await call(first.base, 'POST', '/v1/auth/register', { body: guessable })).status).toBe(
+    400,
+  )
   expect((await bob.next('new_message')).message).toEqual(overRest.body)
   bob.send({ type: 'message', conversation_id: conversationId, body: 'by frame' })
   await ada.next('new_message')

@@ -39,6 +39,14 @@ describe('service keys', () => {
     expect(JSON.stringify([stored, service.log()])).not.toContain(key)
   })
 
+  test('open the whole feed when their scopes are null', async () => {
+    await using service = await startService()
+    const { token } = await service.registerAs('admin')
+    const make = async (body: object) =>
+      (await service.call('POST', '/v1/admin/service-keys', { token, body })).body.scopes
+    expect(await make({ name: 'a', scopes: null })).toEqual(await make({ name: 'a' }))
+  })
+
   test.each([
     [{ name: '' }, 'name'],
     [{ name: 'x'.repeat(81) }, 'name'],
@@ -400,6 +408,16 @@ describe('accounts', () => {
     expect(changed.body).toEqual({ ...shown.body, ...changes, display_name: 'Ada L.' })
   })
 
+  test('stay as they are where a change is null', async () => {
+    await using started = await startWithKey()
+    const { id } = await started.service.register()
+    const changes = { role: 'host', email_verified: true, display_name: 'Ada', disabled: true }
+    const changed = await started.feed('PATCH', `/users/${id}`, changes)
+    const nulls = { role: null, email_verified: null, display_name: null, disabled: null }
+    const again = await started.feed('PATCH', `/users/${id}`, nulls)
+    expect([again.status, again.body]).toEqual([200, changed.body])
+  })
+
   test.each([
     [{ email_verified: true }, 'verified_user', true],
     [{ email_verified: true, role: 'host' }, 'host', true],
@@ -437,6 +455,7 @@ describe('accounts', () => {
     [{ role: 'king' }, 'role'],
     [{ email_verified: 'yes' }, 'email_verified'],
     [{ display_name: '' }, 'display_name'],
+    [{ display_name: 'ad\u200bmin' }, 'display_name'],
     [{ avatar_url: 'ftp://example.com' }, 'avatar_url'],
     [{ disabled: 1 }, 'disabled'],
   ])('refuse %j', async (changes, field) => {

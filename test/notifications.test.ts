@@ -169,9 +169,9 @@ describe('the feed', () => {
     [{ user_ids: [] }, 'user_ids'],
     [{ user_ids: Array(101).fill(unknownId) }, 'user_ids'],
     [{ type: 'newsletter' }, 'type'],
-    [{ title: ' ' }, 'title'],
+    [{ title: '\u200b' }, 'title'],
     [{ title: 'x'.repeat(201) }, 'title'],
-    [{ body: '' }, 'body'],
+    [{ body: '\u3164' }, 'body'],
     [{ dedupe_key: '' }, 'dedupe_key'],
     [{ data: 'text' }, 'data'],
     [{ data: ['a'] }, 'data'],
@@ -355,11 +355,25 @@ describe('preferences', () => {
     expect((await fed.service.call('PUT', preferences, { token, body })).status).toBe(200)
   })
 
-  test.each([{ broadcast: true }, { broadcast: { push: 'no' } }])('%j is refused', async (body) => {
+  test('null leaves a type or a channel as it is', async () => {
+    await using fed = await startFed()
+    const { token } = fed.ada
+    const put = async (body: object) =>
+      (await fed.service.call('PUT', preferences, { token, body })).body
+    const changed = await put({ broadcast: { in_app: false, email: true } })
+    expect(await put({ broadcast: { in_app: null, email: null }, follow_new: null })).toEqual(
+      changed,
+    )
+  })
+
+  test.each([
+    [{ broadcast: true }, 'must be an object'],
+    [{ broadcast: { push: 'no' } }, 'must be true or false'],
+  ])('%j is refused', async (body, broadcast) => {
     await using fed = await startFed()
     const { token } = fed.ada
     const answer = await fed.service.call('PUT', preferences, { token, body })
-    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['broadcast']])
+    expect([answer.status, answer.body.error.details]).toEqual([400, { broadcast }])
   })
 })
 
@@ -513,7 +527,8 @@ describe('an announcement of an admin', () => {
     [{ audience: 'role' }, 'role'],
     [{ audience: 'users' }, 'user_ids'],
     [{ audience: 'users', user_ids: [unknownId] }, 'user_ids'],
-    [{ title: '' }, 'title'],
+    [{ title: '\u2800' }, 'title'],
+    [{ body: '\ufeff\u200e' }, 'body'],
     [{ body: 'x'.repeat(2_001) }, 'body'],
     [{ data: { a: 1 } }, 'data'],
   ])('is refused with %j', async (wrong, field) => {

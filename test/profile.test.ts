@@ -55,19 +55,66 @@ describe('the own profile', () => {
       disabled: true,
     }
     expect((await patch(service, ada, refused)).body).toEqual(expected)
-    expect((await patch(service, ada, { avatar_url: null })).body.avatar_url).toEndWith('/AL.svg')
+    const nulls = { display_name: null, avatar_url: null, locale: null }
+    expect((await patch(service, ada, nulls)).body).toEqual({
+      ...expected,
+      avatar_url: expect.stringMatching(/\/AL\.svg$/),
+    })
   })
 
   test.each([
     [{ locale: 'xx' }, { locale: 'must be one of: en, de, es, fr, pt' }],
     [{ display_name: ' ' }, { display_name: 'must not be empty' }],
-    [{ avatar_url: 'javascript:x' }, { avatar_url: 'must be an http or https address' }],
+    ...['javascript:x', 'https://ada:secret@pictures.example.com/', 'https://ada@evil.example'].map(
+      (avatar_url) => [{ avatar_url }, { avatar_url: 'must be an http or https address' }] as const,
+    ),
     [[], { body: 'must be an object' }],
   ])('refuses %j', async (body, details) => {
     await using service = await startService()
     const answer = await patch(service, await service.register(), body)
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
+
+  test.each([
+    '👨‍👩‍👧 Smith',
+    '🏴‍☠️',
+    '🏳️‍🌈',
+    '👩🏽‍🚀',
+    '🏃🏽‍♀️‍➡️',
+    '👩‍❤️‍💋‍👨',
+    '\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}',
+    'Zoë O’Hara-李',
+    'e\u0301',
+  ])('takes %j as a name', async (display_name) => {
+    await using service = await startService()
+    const { status, body } = await patch(service, await service.register(), { display_name })
+    expect([status, body.display_name]).toEqual([200, display_name])
+  })
+
+  test.each([
+    ['a new line', 'two\nlines'],
+    ['a change of direction', 'gpj.\u202eexe'],
+    ['a space without width', 'ad\u200bmin'],
+    ['a joiner between letters', 'ad\u200dmin'],
+    ['a joiner after an emoji', '🙂\u200d'],
+    ['a soft hyphen', 'ad\u00admin'],
+    ['tags that hide a text', '\u{1f3f4}\u{e0061}\u{e0062}\u{e007f}'],
+  ])('refuses a name with %s', async (_, display_name) => {
+    await using service = await startService()
+    const answer = await patch(service, await service.register(), { display_name })
+    const details = { display_name: 'must not contain control or format characters' }
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
+  })
+
+  test.each(['\u3164', '\u2800\u2800', '\u0301', '\u200d'])(
+    'refuses the name %j, which shows nothing',
+    async (display_name) => {
+      await using service = await startService()
+      const answer = await patch(service, await service.register(), { display_name })
+      const details = { display_name: 'must not be empty' }
+      expect([answer.status, answer.body.error.details]).toEqual([400, details])
+    },
+  )
 
   test('pictures of one letter are shown for every name there is', async () => {
     await using service = await startService()
@@ -221,6 +268,10 @@ describe('administration', () => {
     expect((await change({ role: 'host' })).body).toMatchObject({ role: 'host', disabled: false })
     expect((await change({ disabled: true })).body.disabled).toBe(true)
     expect((await me(service, ada)).status).toBe(401)
+    expect((await change({ role: null, disabled: null })).body).toMatchObject({
+      role: 'host',
+      disabled: true,
+    })
     expect((await change({ disabled: false })).body.disabled).toBe(false)
     // Sessions of before the account was disabled stay ended.
     expect((await me(service, ada)).status).toBe(401)
@@ -355,5 +406,24 @@ describe('the first admin', () => {
       const answer = await service.call('POST', '/v1/auth/set-up', { body: { ...form, token } })
       expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['token']])
     }
+  })
+
+  test('has a password that is not easily guessed', async () => {
+    await using service = await startService()
+    const token = await service.accounts.offerSetUp()
+    const setUp = (password: string) =>
+      service.call('POST', '/v1/auth/set-up', { body: { ...form, password, token } })
+    for (const password of ['12345678', 'OPS@example.com']) {
+      const answer = await setUp(password)
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['password']])
+    }
+    expect((await setUp(form.password)).status).toBe(201)
+  })
+
+  test('has a name like everybody', async () => {
+    await using service = await startService()
+    const body = { ...form, display_name: 'ops\u202e', token: await service.accounts.offerSetUp() }
+    const answer = await service.call('POST', '/v1/auth/set-up', { body })
+    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['display_name']])
   })
 })

@@ -26,6 +26,7 @@ async function startWithMail(options: Parameters<typeof startService>[0] = {}) {
 type Started = Awaited<ReturnType<typeof startWithMail>>
 
 const tokenOf = (link: string) => new URL(link).hash.slice('#token='.length)
+const guessable = 'must not be one of the commonest passwords, nor your own address or name'
 const badToken = { token: 'is not valid, has expired or was already used' }
 
 async function isIn({ service }: Started, { token }: { token: string }) {
@@ -170,6 +171,19 @@ describe('a forgotten password', () => {
     expect(again.body.error.details).toEqual(badToken)
   })
 
+  test('is not reset to one that is easily guessed, and the token stays good', async () => {
+    await using started = await startWithMail()
+    const ada = await join(started, 'adalovelace')
+    const token = await forgot(started, ada)
+    const reset = (password: string) =>
+      started.service.call('POST', '/v1/auth/password/reset', { body: { token, password } })
+    for (const password of ['baseball', 'AdaLovelace', ada.email]) {
+      const answer = await reset(password)
+      expect([answer.status, answer.body.error.details]).toEqual([400, { password: guessable }])
+    }
+    expect((await reset('brand new horse')).status).toBe(204)
+  })
+
   test('looks the same for an unknown address, which gets no mail', async () => {
     await using started = await startWithMail()
     const { service, mail } = started
@@ -250,6 +264,22 @@ describe('changing the password', () => {
     expect((await stolen).status).toBe(401)
     const body = { email: ada.email, password: "the owner's new one" }
     expect((await service.call('POST', '/v1/auth/login', { body })).status).toBe(200)
+  })
+
+  test('to one that is easily guessed is refused', async () => {
+    await using started = await startWithMail()
+    const ada = await join(started, 'ada')
+    await started.service.call('PATCH', '/v1/users/me', {
+      token: ada.token,
+      body: { display_name: 'Ada Lovelace' },
+    })
+    for (const password of ['1Q2W3E4R', 'ada lovelace', ada.email]) {
+      const answer = await change(started, ada, 'correct horse', password)
+      const details = { new_password: guessable }
+      expect([answer.status, answer.body.error.details]).toEqual([400, details])
+    }
+    expect((await change(started, ada, 'wrong horse', 'baseball')).status).toBe(401)
+    expect(await isIn(started, ada)).toBe(true)
   })
 
   test('many guesses at once are slowed down like one after the other', async () => {

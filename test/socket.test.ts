@@ -271,7 +271,7 @@ describe('errors', () => {
     [{ type: 'message', body: 'x' }, { conversation_id: 'is required' }, { type: 'message' }],
     [{ type: 'typing' }, { conversation_id: 'is required' }, { type: 'typing' }],
     [
-      { type: 'message', conversation_id: 'c', body: ' ', client_id: 'k' },
+      { type: 'message', conversation_id: 'c', body: '\u2800', client_id: 'k' },
       { body: 'must not be empty' },
       { type: 'message', conversation_id: 'c', client_id: 'k' },
     ],

@@ -43,7 +43,7 @@ describe('opening a ticket', () => {
   test.each([
     [{}, { subject: 'is required', body: 'is required' }],
     [
-      { subject: ' ', body: '\n' },
+      { subject: '\u115f', body: '\n\u200b' },
       { subject: 'must not be empty', body: 'must not be empty' },
     ],
     [{ subject: 's'.repeat(201), body: 'b' }, { subject: 'must have at most 200 characters' }],
@@ -685,7 +685,7 @@ describe('answering', () => {
   })
 
   test.each([
-    [{ body: '' }, { body: 'must not be empty' }],
+    [{ body: '\u3164' }, { body: 'must not be empty' }],
     [{ body: 'b'.repeat(10_001) }, { body: 'must have at most 10000 characters' }],
     [{ client_id: 'c'.repeat(65) }, { client_id: 'must have at most 64 characters' }],
     [{ last_message_id: 5 }, { last_message_id: 'must be a text' }],
@@ -709,7 +709,7 @@ describe('notes', () => {
     expect(first.body).toEqual({ id: ulid, body: 'Careful.', author, created_at: timestamp })
     const second = await note('Twice.')
     expect(await d.show(id)).toEqual({ ...before, notes: [first.body, second.body] })
-    expect((await note(' ')).body.error.details).toEqual({ body: 'must not be empty' })
+    expect((await note('\u2800')).body.error.details).toEqual({ body: 'must not be empty' })
   })
 })
 
@@ -739,7 +739,8 @@ describe('canned replies', () => {
 
   test.each([
     ['POST', '', {}, { title: 'is required', body: 'is required' }],
-    ['POST', '', { title: ' ', body: 'b' }, { title: 'must not be empty' }],
+    ['POST', '', { title: '\u00ad', body: 'b' }, { title: 'must not be empty' }],
+    ['PATCH', `/${unknownId}`, { body: '\uffa0' }, { body: 'must not be empty' }],
     ['PATCH', `/${unknownId}`, {}, { body: 'must name something to change' }],
     ['PATCH', `/${unknownId}`, { title: null }, { body: 'must name something to change' }],
   ])('%s …/canned-replies%s with %j is refused', async (method, at, body, details) => {

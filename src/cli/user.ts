@@ -4,6 +4,7 @@ import { StartError } from '../lib/errors.ts'
 import { normalizeEmail, textProblem } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
 import { passwordRule } from '../modules/accounts/model.ts'
+import { isGuessable } from '../modules/accounts/passwords.ts'
 import { createUserAdmin, type UserAdmin } from '../modules/accounts/user-admin.ts'
 import { commandLine, withCore } from './open.ts'
 import {
@@ -52,6 +53,9 @@ async function create(args: string[], terminal: Terminal) {
   const given = values['password-stdin'] ? firstLine(await terminal.readStdin()) : undefined
   if (given !== undefined && textProblem(given, passwordRule)) {
     throw new StartError('the password must have 8 to 256 characters')
+  }
+  if (given !== undefined && isGuessable(given, { email })) {
+    throw new StartError('the password must not be one of the commonest, nor the address')
   }
   const password = given ?? randomBytes(18).toString('base64url')
   await withCore(terminal, async (core) => {

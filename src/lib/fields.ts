@@ -149,7 +149,7 @@ export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
   const found: FieldProblems = {}
   for (const error of Value.Errors(refined ? { ...schema, [Kind]: 'Object' } : schema, value)) {
     const field = error.path.split('/')[1] || 'body'
-    found[field] ??= problemOf(error)
+    found[field] ??= problemOf(innermost(error))
   }
   return refined ? { ...refined.problems(value as never), ...found } : found
 }
@@ -158,9 +158,15 @@ function refinementOf(schema: TSchema) {
   return (schema as TSchema & WithRefinement)[refinementKey]
 }
 
-function problemOf({ schema: union, value }: ValueError): FieldProblem {
-  const choices = choicesOf(union)
-  const schema = withoutNull(union)
+/** The error in what may be null, of which its own error only says that it is neither. */
+function innermost(error: ValueError): ValueError {
+  const schema = withoutNull(error.schema)
+  const inner = schema === error.schema ? undefined : Value.Errors(schema, error.value).First()
+  return inner ? innermost(inner) : error
+}
+
+function problemOf({ schema, value }: ValueError): FieldProblem {
+  const choices = choicesOf(schema)
   if (value === undefined) return problem('required')
   if (choices.length > 0) return problem('one_of', choices.join(', '))
   const judge = judges.get(schema[Kind])

@@ -6,8 +6,9 @@ export type TextRule = {
   max: number
   /** Lengths and blankness are judged after trimming. */
   trimmed?: boolean
-  /** Only white space is refused. */
+  /** Needs something visible. */
   notBlank?: boolean
+  /** Nor format characters, which hide or turn round what others read; those within emoji pass. */
   noControlCharacters?: boolean
 }
 
@@ -19,9 +20,26 @@ export function textProblem(text: string, rule: TextRule): FieldProblem | undefi
   if (!text.isWellFormed() || text.includes('\0')) return problem('malformed_text')
   const judged = rule.trimmed ? text.trim() : text
   if (judged.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
-  if (rule.notBlank && judged.trim() === '') return problem('blank')
-  if (rule.noControlCharacters && /\p{Cc}/u.test(judged)) return problem('control_characters')
+  if (rule.notBlank && !isVisible(judged)) return problem('blank')
+  if (rule.noControlCharacters && hasControlCharacters(judged)) return problem('control_characters')
   return lengthProblem(codePoints(judged), rule)
+}
+
+// Two signs count as symbols though nothing is drawn: the empty Braille pattern and the null notehead.
+const visibleCharacter =
+  /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{M}\u2800\u{1D159}]/u
+
+/** Whether a text shows something: not only spaces, fillers, control and format characters, or marks without a letter. */
+export function isVisible(text: string): boolean {
+  return visibleCharacter.test(text)
+}
+
+// Choice: of the flags that are made of tags the standard ones pass; other tags could hide a whole text.
+const formatCharactersOfEmoji =
+  /(?<=\p{Extended_Pictographic}[\uFE0F\p{Emoji_Modifier}]?)\u200D(?=\p{Extended_Pictographic})|\p{RGI_Emoji_Tag_Sequence}/gv
+
+function hasControlCharacters(text: string) {
+  return /[\p{Cc}\p{Cf}]/u.test(text.replace(formatCharactersOfEmoji, ''))
 }
 
 function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem | undefined {
@@ -50,10 +68,11 @@ export function normalizeEmail(text: string): string | undefined {
   return emailPattern.test(text) ? text.toLowerCase() : undefined
 }
 
-/** An absolute http or https URL. */
+/** An absolute http or https URL without user information, which would show a host that it does not lead to. */
 export function isHttpUrl(text: string): boolean {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text)) return false
-  return text.isWellFormed() && URL.canParse(text)
+  const url = text.isWellFormed() ? URL.parse(text) : null
+  return url?.username === '' && url.password === ''
 }
 
 const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i

@@ -1,15 +1,29 @@
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { Email, HttpUrl, Maybe, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
+import { type FieldProblems, problem } from '../../lib/errors.ts'
+import {
+  Email,
+  HttpUrl,
+  Maybe,
+  Nullable,
+  OneOf,
+  Refined,
+  Text,
+  Timestamp,
+} from '../../lib/fields.ts'
 import { locales } from '../../lib/i18n.ts'
 import { roles } from '../../lib/vocabulary.ts'
+import { isGuessable } from './passwords.ts'
 import type { SessionRow } from './session-store.ts'
 import type { UserRow } from './store.ts'
 
 export const passwordRule = { min: 8, max: 256 }
 
 const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
+const Password = Text(passwordRule, {
+  description: "None of the commonest, nor the account's own address or name.",
+})
 const RoleField = OneOf(roles)
 const LocaleField = OneOf(locales)
 
@@ -19,7 +33,7 @@ const Body = <T extends TProperties>(title: string, properties: T) =>
 
 const registration = {
   email: Email(),
-  password: Text(passwordRule),
+  password: Password,
   display_name: Maybe(
     Text(nameRule, {
       description: 'The public name; when absent, the local part of the e-mail address.',
@@ -32,11 +46,25 @@ export function localPart(email: string): string {
   return email.slice(0, email.indexOf('@'))
 }
 
-export const Registration = Body('Registration', registration)
+export const Registration = Refined(Body('Registration', registration), newcomerProblems)
 export type Registration = Static<typeof Registration>
 
-export const SetUp = Body('SetUp', { ...registration, token: Type.String() })
+export const SetUp = Refined(
+  Body('SetUp', { ...registration, token: Type.String() }),
+  newcomerProblems,
+)
 export type SetUp = Static<typeof SetUp>
+
+type Newcomer = { email?: unknown; password?: unknown; display_name?: unknown }
+
+function newcomerProblems({ email, password, display_name: name }: Newcomer): FieldProblems {
+  if (typeof password !== 'string') return {}
+  const owner = {
+    email: typeof email === 'string' ? email : '',
+    ...(typeof name === 'string' && { displayName: name.trim() }),
+  }
+  return isGuessable(password, owner) ? { password: problem('guessable_password') } : {}
+}
 
 // Nothing but the type: whatever else is wrong must look the same to a stranger.
 export const Credentials = Body('Credentials', { email: Type.String(), password: Type.String() })
@@ -49,28 +77,28 @@ export const PasswordBody = Body('PasswordBody', { password: Type.String() })
 
 export const PasswordReset = Body('PasswordReset', {
   token: Type.String(),
-  password: Text(passwordRule),
+  password: Password,
 })
 export type PasswordReset = Static<typeof PasswordReset>
 
 export const PasswordChange = Body('PasswordChange', {
   current_password: Type.String(),
-  new_password: Text(passwordRule),
+  new_password: Password,
 })
 export type PasswordChange = Static<typeof PasswordChange>
 
-const profile = { display_name: Type.Optional(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
-const access = { role: Type.Optional(RoleField), disabled: Type.Optional(Type.Boolean()) }
+const profile = { display_name: Maybe(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
+const access = { role: Maybe(RoleField), disabled: Maybe(Type.Boolean()) }
 
 export const ProfileUpdate = Body('ProfileUpdate', {
   ...profile,
-  locale: Type.Optional(LocaleField),
+  locale: Maybe(LocaleField),
 })
 export const AccessUpdate = Body('AccessUpdate', access)
 /** What the rest of the platform may change of a person. */
 export const PersonUpdate = Body('PersonUpdate', {
   ...access,
-  email_verified: Type.Optional(Type.Boolean()),
+  email_verified: Maybe(Type.Boolean()),
   ...profile,
 })
 

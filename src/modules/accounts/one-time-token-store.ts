@@ -32,10 +32,12 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       orm.insert(oneTimeTokens).values(row).run()
       return token
     },
-    /** @throws validation_error (`token`) for one that could not be redeemed; does not use it up */
-    check(purpose: TokenPurpose, token: string): void {
-      const found = orm.select().from(oneTimeTokens).where(live(purpose, token)).get()
-      if (!found) throw invalidField('token', 'token')
+    /** The row of a token, which is not used up.
+     *  @throws validation_error (`token`) when it could not be redeemed */
+    check(purpose: TokenPurpose, token: string) {
+      const row = orm.select().from(oneTimeTokens).where(live(purpose, token)).get()
+      if (!row) throw invalidField('token', 'token')
+      return row
     },
     /** Uses a token up.
      *  @throws validation_error (`token`) when it is wrong, used or expired */

@@ -4,6 +4,7 @@ import { createSemaphore } from '../../lib/concurrency.ts'
 import { AppError } from '../../lib/errors.ts'
 import { type Limit, SlidingWindow } from '../../lib/limits.ts'
 import { createLru } from '../../lib/lru.ts'
+import commonPasswords from './common-passwords.txt' with { type: 'text' }
 
 export type Argon2Cost = { memoryKibibytes: number; iterations: number }
 
@@ -38,6 +39,23 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
     /** Whether a hash was made with other parameters. */
     isOutdated: (hash: string): boolean => !hash.startsWith(parameters),
   }
+}
+
+// The first 3,000 of at least 8 printable ASCII characters in Django 5.2.17, django/contrib/auth/common-passwords.txt.gz
+// (BSD 3-Clause, Django Software Foundation and contributors; counted in breaches by Royce Williams), commonest first.
+let common: Set<string> | undefined
+
+/** Whether a password is among the first that are tried: one of the commonest, or the address of its owner, the local part
+ *  of that or their name, all of them in any case. */
+export function isGuessable(
+  password: string,
+  { email, displayName }: { email: string; displayName?: string },
+): boolean {
+  common ??= new Set(commonPasswords.split('\n'))
+  const guess = password.toLowerCase()
+  const address = email.toLowerCase()
+  if (common.has(guess) || displayName?.toLowerCase() === guess) return true
+  return address === guess || address.startsWith(`${guess}@`)
 }
 
 const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }

@@ -8,7 +8,7 @@ import { normalizeEmail } from '../../lib/text.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderMail } from '../../mail/templates.ts'
 import type { PasswordChange, PasswordReset } from './model.ts'
-import type { LoginThrottle } from './passwords.ts'
+import { isGuessable, type LoginThrottle } from './passwords.ts'
 import type { UserRow } from './store.ts'
 import type { AccountParts } from './user-admin.ts'
 
@@ -25,9 +25,8 @@ export function createRecovery(core: Core, parts: Parts) {
   const { store, sessionStore, oneTimeTokens, passwords, throttle, access } = parts
   const { sentMails, hashAddress } = parts
 
-  /** Uses up a token; its holder must still have the address that it was mailed to. */
-  function redeem(purpose: 'verify_email' | 'reset_password', token: string): UserRow {
-    const { userId, email } = oneTimeTokens.redeem(purpose, token)
+  /** The holder of a token, who must still have the address that it was mailed to. */
+  function holder({ userId, email }: ReturnType<typeof oneTimeTokens.redeem>): UserRow {
     const user = userId === null ? undefined : store.find(userId)
     if (user?.email !== email) throw invalidField('token', 'token')
     return user
@@ -89,7 +88,7 @@ export function createRecovery(core: Core, parts: Parts) {
      *  @throws validation_error (`token`: wrong, used, expired, or for a former address) */
     verifyEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
-        const user = redeem('verify_email', token)
+        const user = holder(oneTimeTokens.redeem('verify_email', token))
         markVerified(user, ip)
         return store.find(user.id) ?? user
       }),
@@ -124,12 +123,13 @@ export function createRecovery(core: Core, parts: Parts) {
     },
 
     /** Sets a new password, verifies the address, which the mail has reached, and ends every session.
-     *  @throws validation_error (`token`: wrong, used or expired) */
+     *  @throws validation_error (`token`: wrong, used or expired; `password`: easily guessed, which uses no token up) */
     async resetPassword({ token, password }: PasswordReset, ip: string): Promise<void> {
-      oneTimeTokens.check('reset_password', token)
+      const owner = holder(oneTimeTokens.check('reset_password', token))
+      if (isGuessable(password, owner)) throw invalidField('password', 'guessable_password')
       const passwordHash = await passwords.hash(password)
       await write(() => {
-        const user = redeem('reset_password', token)
+        const user = holder(oneTimeTokens.redeem('reset_password', token))
         if (user.disabledAt !== null) throw invalidField('token', 'token')
         markVerified(user, ip)
         setPassword(user, passwordHash)
@@ -142,11 +142,14 @@ export function createRecovery(core: Core, parts: Parts) {
     },
 
     /** Sets a new password and ends the other sessions.
-     *  @throws invalid_credentials (the current password is wrong) · login_throttled · quota_exceeded (5 an hour) */
+     *  @throws invalid_credentials (the current password is wrong) · login_throttled · validation_error (`new_password`:
+     *  easily guessed) · quota_exceeded (5 an hour) */
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
-      const user = await confirm(principal, change.current_password, ip)
-      const passwordHash = await passwords.hash(change.new_password)
+      const { current_password: current, new_password: password } = change
+      const user = await confirm(principal, current, ip)
+      if (isGuessable(password, user)) throw invalidField('new_password', 'guessable_password')
+      const passwordHash = await passwords.hash(password)
       await write(() => {
         mustStillBeConfirmed(user, principal)
         const { times, lastAt } = audit.recent(userId, 'password_changed', hour)

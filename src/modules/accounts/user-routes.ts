@@ -52,8 +52,11 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
     .patch(
       '/v1/users/me',
       async ({ body, context }) => {
-        const { avatar_url: avatarUrl, locale } = body
-        const changes = { displayName: body.display_name?.trim(), avatarUrl, locale }
+        const changes = {
+          displayName: body.display_name?.trim(),
+          avatarUrl: body.avatar_url,
+          locale: body.locale ?? undefined,
+        }
         return ownView(await accounts.update(context.user.userId, changes))
       },
       { body: ProfileUpdate, ...user('Change your own profile', { 200: Profile }) },
@@ -136,10 +139,8 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
     .patch(
       '/v1/admin/users/:id',
       async ({ params, body, context }) => {
-        const { role, disabled } = body
-        return managedView(
-          await userAdmin.update(userAdmin.byId(params.id), { role, disabled }, context.by),
-        )
+        const changes = { role: body.role ?? undefined, disabled: body.disabled ?? undefined }
+        return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
       },
       {
         body: AccessUpdate,
@@ -164,9 +165,9 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
       '/v1/service/users/:id',
       async ({ params, body, context }) => {
         const changes = {
-          role: body.role,
-          disabled: body.disabled,
-          emailVerified: body.email_verified,
+          role: body.role ?? undefined,
+          disabled: body.disabled ?? undefined,
+          emailVerified: body.email_verified ?? undefined,
           displayName: body.display_name?.trim(),
           avatarUrl: body.avatar_url,
         }

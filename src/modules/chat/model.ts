@@ -14,6 +14,7 @@ import {
   Text,
   Timestamp,
 } from '../../lib/fields.ts'
+import { isVisible } from '../../lib/text.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
 import type { BroadcastRow } from './broadcast-store.ts'
 import type { InboxRow } from './inbox-store.ts'
@@ -66,14 +67,14 @@ export const NewMessage = Refined(
 )
 export type NewMessage = Static<typeof NewMessage>
 
-/** What the kind of a message asks of its fields: a text needs characters, a file an address. */
+/** What the kind of a message asks of its fields: a text shows something, a file has an address. */
 export function messageProblems(
   { body, file_url }: { body?: unknown; file_url?: unknown },
   type: MessageType | null | undefined,
 ): FieldProblems {
   const isMissing = file_url === undefined || file_url === null
   if (type === 'file') return isMissing ? { file_url: problem('required') } : {}
-  return typeof body === 'string' && body.trim() === '' ? { body: problem('blank') } : {}
+  return typeof body === 'string' && !isVisible(body) ? { body: problem('blank') } : {}
 }
 
 export const NewBroadcast = Refined(

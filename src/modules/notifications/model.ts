@@ -97,6 +97,10 @@ export const PushToken = Type.Object(
 export const WebPushKey = Type.Object({ public_key: Type.String() }, { title: 'WebPushKey' })
 
 const channels = { in_app: Type.Boolean(), push: Type.Boolean(), email: Type.Boolean() }
+const channelChanges = Type.Object(
+  { in_app: Maybe(channels.in_app), push: Maybe(channels.push), email: Maybe(channels.email) },
+  open,
+)
 const perType = <T>(make: () => T) =>
   Object.fromEntries(notificationTypes.map((type) => [type, make()])) as Record<NotificationType, T>
 
@@ -105,7 +109,7 @@ export const Preferences = Type.Object(
   { title: 'NotificationPreferences' },
 )
 export const PreferencesUpdate = Type.Object(
-  perType(() => Type.Optional(Type.Partial(Type.Object(channels), open))),
+  perType(() => Maybe(channelChanges)),
   { title: 'NotificationPreferencesUpdate', ...open },
 )
 
@@ -198,9 +202,16 @@ export function preferencesView(list: readonly (readonly [NotificationType, Chan
 
 /** What a body changes. */
 export function changesOf(body: Static<typeof PreferencesUpdate>): PreferenceChanges {
-  return notificationTypes.flatMap((type) => {
-    const change = body[type]
-    return change ? [[type, { inApp: change.in_app, push: change.push, email: change.email }]] : []
+  return notificationTypes.flatMap((type): PreferenceChanges => {
+    const given = body[type]
+    if (!given) return []
+    const { in_app, push, email } = given
+    const change = {
+      inApp: in_app ?? undefined,
+      push: push ?? undefined,
+      email: email ?? undefined,
+    }
+    return [[type, change]]
   })
 }
 

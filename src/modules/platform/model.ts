@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AuditRow } from '../../db/audit-trail.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { Id, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
+import { Id, Maybe, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
 import { callStates, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, ServiceKeyRow } from './store.ts'
 
@@ -18,7 +18,7 @@ export const serviceKeyNameRule = {
 export const NewServiceKey = Type.Object(
   {
     name: Text(serviceKeyNameRule),
-    scopes: Type.Optional(
+    scopes: Maybe(
       Type.Array(OneOf(serviceScopes), {
         minItems: 1,
         description: 'What the key may be used for; everything when absent.',

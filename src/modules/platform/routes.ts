@@ -60,8 +60,11 @@ export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
     .post(
       '/v1/admin/service-keys',
       async ({ body, context }) => {
-        const name = body.name.trim()
-        const made = await serviceKeys.create({ ...body, name }, context.by)
+        const { name, scopes } = body
+        const made = await serviceKeys.create(
+          { name: name.trim(), scopes: scopes ?? undefined },
+          context.by,
+        )
         return { ...serviceKeyView(made.row), key: made.key }
       },
       {
