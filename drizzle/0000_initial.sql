@@ -403,6 +403,22 @@ CREATE TRIGGER `audit_log_keeps_rows` BEFORE DELETE ON `audit_log` BEGIN SELECT 
 --> statement-breakpoint
 CREATE TRIGGER `audit_log_keeps_words` BEFORE UPDATE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 --> statement-breakpoint
+-- A broadcast reaches who is not disabled. A removed account follows nobody.
+CREATE TRIGGER `follows_added` AFTER INSERT ON `follows`
+WHEN (SELECT `disabled_at` IS NULL FROM `users` WHERE `id` = new.`follower_id`) BEGIN
+	INSERT INTO `audiences` VALUES (new.`host_id`, 1)
+	ON CONFLICT DO UPDATE SET `follower_count` = `follower_count` + 1;
+END;--> statement-breakpoint
+CREATE TRIGGER `follows_removed` AFTER DELETE ON `follows`
+WHEN (SELECT `disabled_at` IS NULL FROM `users` WHERE `id` = old.`follower_id`) BEGIN
+	UPDATE `audiences` SET `follower_count` = `follower_count` - 1 WHERE `host_id` = old.`host_id`;
+END;--> statement-breakpoint
+CREATE TRIGGER `follows_disabled` AFTER UPDATE OF `disabled_at` ON `users`
+WHEN (old.`disabled_at` IS NULL) <> (new.`disabled_at` IS NULL) BEGIN
+	INSERT INTO `audiences` SELECT `host_id`, 1 FROM `follows` WHERE `follower_id` = new.`id`
+	ON CONFLICT DO UPDATE SET
+		`follower_count` = `follower_count` + (new.`disabled_at` IS NULL) - (old.`disabled_at` IS NULL);
+END;--> statement-breakpoint
 -- The totals are true after every statement, whatever it was.
 CREATE TRIGGER `notifications_added` AFTER INSERT ON `notifications` BEGIN
 	INSERT INTO `notification_counts` VALUES (new.`user_id`, 1, new.`read_at` IS NULL)

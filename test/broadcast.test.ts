@@ -49,6 +49,22 @@ function copies(sqlite: Database) {
 }
 
 describe('a broadcast', () => {
+  test('and its count leave out who is disabled, also by a command, and count them again when enabled', async () => {
+    await using started = await startHost()
+    const { service, host, broadcast } = started
+    const [fan, banned] = [await service.register('fan'), await service.register('banned')]
+    const { token } = await service.registerAs('admin')
+    for (const person of [fan, banned]) await follow(service, host, person)
+    const disable = (disabled: boolean) =>
+      service.call('PATCH', `/v1/admin/users/${banned.id}`, { token, body: { disabled } })
+    await disable(true)
+    expect((await broadcast({ body: 'one' })).body).toMatchObject({ recipients_count: 1 })
+    expect(copies(service.sqlite)).toEqual({ messages: 1, people: 1 })
+    await disable(false)
+    expect((await broadcast({ body: 'two' })).body).toMatchObject({ recipients_count: 2 })
+    expect(await inbox(service, await service.login(banned.email))).toHaveLength(1)
+  })
+
   test('to few is done with its answer: a conversation and an unread message for each', async () => {
     await using started = await startHost()
     const { service, host, broadcast } = started

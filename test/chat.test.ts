@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
-import { startService } from './support/service.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
 
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -480,4 +480,51 @@ test('ids of messages rise in the order of the commits', async () => {
   const ids = rows.map(({ id }) => id)
   expect(ids).toEqual(ids.toSorted())
   expect(new Set(answers.map(({ body }) => body.id))).toEqual(new Set(ids))
+})
+
+describe('somebody who is gone', () => {
+  const gone: [string, (service: TestService, person: Person) => Promise<unknown>][] = [
+    [
+      'removed',
+      (service, { token }) =>
+        service.call('DELETE', '/v1/users/me', { token, body: { password: 'correct horse' } }),
+    ],
+    [
+      'disabled',
+      async (service, { id }) =>
+        service.call('PATCH', `/v1/admin/users/${id}`, {
+          token: (await service.registerAs('admin')).token,
+          body: { disabled: true },
+        }),
+    ],
+  ]
+
+  test.each(gone)('%s is written to no more, over REST and the socket', async (_, leave) => {
+    await using service = await startService({ listen: true })
+    const { a, b, conversationId } = await service.pair()
+    expect((await service.say(a, conversationId, 'hello')).status).toBe(201)
+    await leave(service, b)
+    const refused = await service.say(a, conversationId, 'are you there?')
+    expect([refused.status, refused.headers.get('x-error-reason')]).toEqual([403, 'recipient_gone'])
+    const socket = await service.connect(a)
+    socket.send({ type: 'message', conversation_id: conversationId, body: 'hello?' })
+    expect((await socket.next('error')).reason).toBe('recipient_gone')
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const { body } = await service.call('GET', path, { token: a.token })
+    expect(body.data).toHaveLength(1)
+  })
+
+  test('removed is nobody to open a conversation with; disabled is found again', async () => {
+    await using service = await startService()
+    const { a, b, conversationId } = await service.pair()
+    const open = async () => {
+      const body = { user_id: b.id }
+      const answer = await service.call('POST', '/v1/chat/conversations', { token: a.token, body })
+      return [answer.status, answer.body.id]
+    }
+    service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [b.id])
+    expect(await open()).toEqual([201, conversationId])
+    service.sqlite.run('UPDATE users SET deleted_at = 1 WHERE id = ?', [b.id])
+    expect(await open()).toEqual([404, undefined])
+  })
 })

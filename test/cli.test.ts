@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../src/lib/clock.ts'
+import { createTestClock } from './support/clock.ts'
 import { hostline as run } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startGoogle } from './support/push-services.ts'
@@ -203,6 +204,22 @@ describe('accounts', () => {
     expect(await socket.closed).toBe(4403)
     expect(performance.now() - startedAt).toBeLessThan(2_000)
     await other.settled()
+  })
+
+  test('a socket that was opened with the new role is not closed because of that change', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ listen: true, clock })
+    const ada = await service.register('ada')
+    const before = await service.connect(ada)
+    await hostline('user role ada@example.com host', service.directory)
+    const after = await service.connect(ada)
+    clock.advance(1_000)
+    expect(await before.closed).toBe(4403)
+    await after.settled()
+    await hostline('user disable ada@example.com', service.directory)
+    await hostline('user enable ada@example.com', service.directory)
+    clock.advance(1_000)
+    expect(await after.closed).toBe(4403)
   })
 
   test('a command closes no sockets but those of whom it changed, also right after other changes', async () => {

@@ -1,5 +1,7 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
 import { call, meet, startServer, type Visitor } from './support/process.ts'
 import { stuckReader, TestSocket } from './support/socket.ts'
@@ -63,6 +65,7 @@ async function startFlooded() {
   })
   return {
     server,
+    dataDir: directory.path,
     pair,
     mallory,
     trent,
@@ -153,4 +156,60 @@ test('fifty readers that do not read are cut off at a MiB each, and memory stays
   expect(ninthDecile(took)).toBeLessThan(250)
   expect(grown).toBeLessThan(160 * megabyte)
   for (const socket of stuck) socket.destroy()
+})
+
+/** Fills the conversations of `count` people with messages that they have never seen. */
+function addUnseen(path: string, readers: readonly string[], messages: number) {
+  const sqlite = new Database(path)
+  const conversation = sqlite.prepare<{ id: string; user_a: string; user_b: string }, [string]>(
+    'SELECT id, user_a, user_b FROM conversations WHERE ?1 IN (user_a, user_b)',
+  )
+  const insert = sqlite.prepare(
+    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?4)
+     INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at)
+     SELECT ?1, i, printf('%s%06d', substr(?2, 1, 20), i), ?3, 'text', 'hello', i FROM n`,
+  )
+  sqlite.transaction(() => {
+    for (const reader of readers) {
+      const found = conversation.get(reader)
+      if (!found) throw new Error('there is no conversation')
+      const { id, user_a, user_b } = found
+      insert.run(id, id, reader === user_a ? user_b : user_a, messages)
+      sqlite.run('UPDATE conversations SET last_seq = ? WHERE id = ?', [messages, id])
+      sqlite.run('UPDATE participants SET last_activity_id = ? WHERE conversation_id = ?', [
+        `${id.slice(0, 20)}${String(messages).padStart(6, '0')}`,
+        id,
+      ])
+    }
+  })()
+  sqlite.close()
+}
+
+test('forty replays at once, two of each of twenty people, hold up nobody', async () => {
+  await using flooded = await startFlooded()
+  const { server, pair, trent } = flooded
+  const readers = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => {
+      const body = { email: `reader${n}@example.com`, password: 'correct horse' }
+      const answer = await call(server.base, 'POST', '/v1/auth/register', { body })
+      const { user, access_token: token } = answer.body
+      const open = { token, body: { user_id: trent.id } }
+      await call(server.base, 'POST', '/v1/chat/conversations', open)
+      return { id: user.id as string, token: token as string }
+    }),
+  )
+  const ids = readers.map(({ id }) => id)
+  addUnseen(join(flooded.dataDir, 'hostline.db'), ids, 5_000)
+  const replay = async ({ token }: { token: string }) => {
+    const since = '0'.repeat(26)
+    const socket = await TestSocket.open(`${wsBase(server.base)}?token=${token}&since=${since}`)
+    await waitFor(() => socket.frames.length >= 5_000, 'the replay', 20_000)
+    socket.close()
+  }
+  const replays = Promise.all([...readers, ...readers].map(replay))
+  const took = await talkMeanwhile(server.base, pair, replays)
+  const slowest = took.at(-1) ?? 0
+  console.log(`forty replays: the slowest of ${took.length} others took ${slowest.toFixed(0)} ms`)
+  expect(took.length).toBeGreaterThan(5)
+  expect(slowest).toBeLessThan(100)
 })

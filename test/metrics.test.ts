@@ -151,7 +151,7 @@ describe('the channel', () => {
     service.hub.add({
       userId: 'deaf',
       sessionId: '',
-      isAdmin: false,
+      role: 'user',
       wants: () => true,
       send: () => false,
       isBehind: () => true,

@@ -339,6 +339,23 @@ describe('errors', () => {
 })
 
 describe('limits', () => {
+  test('all sockets of a user together send three times the frames of one, however often they reconnect', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ listen: true, clock })
+    const ada = await service.register()
+    const accepted = async () => {
+      const sockets = await Promise.all(Array.from({ length: 10 }, () => service.connect(ada)))
+      for (const socket of sockets) for (let n = 0; n < 30; n++) socket.send({ type: 'ping' })
+      await waitFor(() => sockets.every(({ frames }) => frames.length === 30))
+      for (const socket of sockets) socket.close()
+      return sockets.flatMap(({ frames }) => frames).filter(({ type }) => type === 'pong').length
+    }
+    expect(await accepted()).toBe(90)
+    expect(await accepted()).toBe(0)
+    clock.advance(1_001)
+    expect(await accepted()).toBe(30)
+  })
+
   test('30 frames at once, then 10 a second: more get rate_limited with retry_after', async () => {
     const clock = createTestClock()
     await using chat = await startPair({ clock })

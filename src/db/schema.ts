@@ -245,7 +245,7 @@ export const follows = sqliteTable(
   ],
 )
 
-/** How many follow a host. */
+/** How many people who can be reached follow a host. Triggers in the migration keep it. */
 export const audiences = sqliteTable('audiences', {
   hostId: text('host_id')
     .primaryKey()

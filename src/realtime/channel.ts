@@ -1,11 +1,13 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { WebSocketHandler } from 'bun'
 import type { Core } from '../core.ts'
-import { createKeyedSemaphore } from '../lib/concurrency.ts'
+import { createKeyedSemaphore, createSemaphore } from '../lib/concurrency.ts'
 import { asAppError } from '../lib/error-body.ts'
 import { AppError } from '../lib/errors.ts'
+import { type Limit, TokenBucket } from '../lib/limits.ts'
+import { createLru } from '../lib/lru.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
-import { Connection, type ConnectionOptions, type ReplayPart } from './connection.ts'
+import { Connection, type ConnectionOptions, type InTurn, type ReplayPart } from './connection.ts'
 import {
   type ClientFrames,
   channelFrames,
@@ -46,6 +48,10 @@ const maxUnsentBytes = 1_024 * 1_024
 const idleSeconds = 45
 const sweepMilliseconds = 1_000
 const maxReplaysPerUser = 2
+const burstFactor = 3
+// All sockets of a user together, in sockets.
+const userFactor = 3
+const rememberedUsers = 100_000
 
 const AuthFrame = Type.Object(
   { type: Type.Literal('auth'), token: Type.String() },
@@ -71,8 +77,25 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   const decode = createDecoder(received)
   const connections = new Set<Connection>()
   const inReplay = createKeyedSemaphore(maxReplaysPerUser)
+  const oneAtATime = createSemaphore(1)
+  const inTurn: InTurn = (work) =>
+    oneAtATime(async () => {
+      await new Promise(setImmediate)
+      return work()
+    })
+  const userBuckets = createLru<TokenBucket>(rememberedUsers)
   const running = new Set<Promise<void>>()
   let draining = false
+
+  /** A socket that is opened anew has a bucket of its own again; that of its user stays. */
+  function bucketsOf(userId: string): TokenBucket[] {
+    const limit = config.limits.frames
+    if (limit === 'off') return []
+    const now = clock.now()
+    const ofUser = userBuckets.get(userId) ?? createBucket(limit, userFactor, now)
+    userBuckets.set(userId, ofUser)
+    return [createBucket(limit, 1, now), ofUser]
+  }
 
   async function extend({ token }: Static<typeof AuthFrame>, connection: Connection) {
     const principal = await authenticate(token)
@@ -129,7 +152,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   async function catchUp(connection: Connection, since: string) {
     const { userId } = connection
     try {
-      await inReplay(userId, () => connection.replay(replay.read(userId, since)))
+      await inReplay(userId, () => connection.replay(replay.read(userId, since), inTurn))
     } catch (error) {
       if (error instanceof AppError && error.kind === 'resync') {
         connection.sendFrame({ type: 'resync' })
@@ -195,8 +218,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
         locale,
         withheld: new Set(withheld),
         since: since === undefined ? undefined : replay.start(since),
-        frameLimit: config.limits.frames,
-        now: clock.now(),
+        buckets: bucketsOf(principal.userId),
         onSent: counts.sent,
       })
     },
@@ -209,6 +231,12 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     },
     isDraining: () => draining,
   }
+}
+
+function createBucket({ count, windowMilliseconds }: Limit, factor: number, now: number) {
+  const perWindow = factor * count
+  const millisecondsPerToken = windowMilliseconds / perWindow
+  return new TokenBucket({ burst: burstFactor * perWindow, millisecondsPerToken }, now)
 }
 
 function schemasOf(frames: Record<string, { schema: TSchema }>) {

@@ -1,12 +1,16 @@
 import type { ServerWebSocket } from 'bun'
 import type { Locale } from '../lib/i18n.ts'
-import { type Limit, SlidingWindow, TokenBucket } from '../lib/limits.ts'
+import { type Limit, SlidingWindow, type TokenBucket } from '../lib/limits.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
+import type { Role } from '../lib/vocabulary.ts'
 import type { Frame } from './frames.ts'
 import type { CloseCode, Peer } from './hub.ts'
 
 /** A part of what a client missed, oldest first. */
 export type ReplayPart = ReadonlyArray<{ id: string; frame: Frame }>
+
+/** Runs a piece of work when nobody else's runs, in a turn of the event loop of its own. */
+export type InTurn = <T>(work: () => T) => Promise<T>
 
 export type ConnectionOptions = {
   locale: Locale
@@ -14,13 +18,12 @@ export type ConnectionOptions = {
   withheld: ReadonlySet<string>
   /** The id after which a replay begins; without it there is none. */
   since: string | undefined
-  frameLimit: Limit | 'off'
-  now: number
+  /** What counts the frames of this socket, and those of all sockets of the user; none without a limit. */
+  buckets: readonly TokenBucket[]
   /** Told of each frame that the socket took. */
   onSent: () => void
 }
 
-const burstFactor = 3
 const expiryGraceMilliseconds = 30_000
 const refusedLimit: Limit = { count: 49, windowMilliseconds: 60_000 }
 const malformedLimit: Limit = { count: 19, windowMilliseconds: 60_000 }
@@ -30,11 +33,11 @@ const maxHeldFrames = 1_000
 /** One socket of a user: whose it is, for how long, and how much it may still send. */
 export class Connection implements Peer {
   readonly userId: string
-  readonly isAdmin: boolean
+  readonly role: Role
   readonly locale: Locale
   readonly #withheld: ReadonlySet<string>
   readonly #onSent: () => void
-  readonly #bucket: TokenBucket | undefined
+  readonly #buckets: readonly TokenBucket[]
   readonly #refused = new SlidingWindow()
   readonly #malformed = new SlidingWindow()
   #sessionId: string
@@ -48,9 +51,9 @@ export class Connection implements Peer {
   #held: string[] | undefined
 
   constructor(principal: UserPrincipal, options: ConnectionOptions) {
-    const { since, frameLimit } = options
+    const { since } = options
     this.userId = principal.userId
-    this.isAdmin = principal.role === 'admin'
+    this.role = principal.role
     this.locale = options.locale
     this.#withheld = options.withheld
     this.#onSent = options.onSent
@@ -58,7 +61,7 @@ export class Connection implements Peer {
     this.#expiresAt = principal.expiresAt
     this.#position = since ?? ''
     if (since !== undefined) this.#held = []
-    if (frameLimit !== 'off') this.#bucket = createBucket(frameLimit, options.now)
+    this.#buckets = options.buckets
   }
 
   get sessionId(): string {
@@ -87,8 +90,8 @@ export class Connection implements Peer {
   /** Counts a frame.
    *  @returns 0, or for a frame too many the milliseconds until the next one is taken */
   countFrame(now: number): number {
-    if (!this.#bucket || this.#bucket.take(now)) return 0
-    return Math.max(1, this.#bucket.waitMilliseconds)
+    const full = this.#buckets.find((bucket) => !bucket.take(now))
+    return full ? Math.max(1, full.waitMilliseconds) : 0
   }
 
   /** Counts a refused frame; false at the 50th within a minute. */
@@ -122,19 +125,27 @@ export class Connection implements Peer {
     return this.#held !== undefined || this.#unsentBytes() > behindBytes
   }
 
-  /** Sends what the client missed at the pace at which it reads, then lets live frames through. Nothing may come between
-   *  the end of `parts` and that. */
-  async replay(parts: Iterable<ReplayPart>): Promise<void> {
-    for (const part of parts) {
+  /** Sends what the client missed at the pace at which it reads, then lets live frames through. Each part is read
+   *  `inTurn`, as all replays of the service together must leave time for others. */
+  async replay(parts: Iterable<ReplayPart>, inTurn: InTurn): Promise<void> {
+    const reader = parts[Symbol.iterator]()
+    for (;;) {
+      const part = await inTurn(() => this.#readPart(reader))
+      if (!part || this.#isClosed) return
       for (const { id, frame } of part) {
         this.sendFrame(frame)
         this.#position = id
         if (this.#unsentBytes() > behindBytes) await this.#drained()
       }
-      await new Promise(setImmediate)
-      if (this.#isClosed) return
     }
+  }
+
+  // Nothing may come between the end of the parts and the first live frame.
+  #readPart(reader: Iterator<ReplayPart>): ReplayPart | undefined {
+    const { done, value } = reader.next()
+    if (!done) return value
     this.goLive()
+    return undefined
   }
 
   /** Lets live frames through, those first that waited for the replay. */
@@ -184,9 +195,4 @@ export class Connection implements Peer {
     this.#isClosed = true
     this.#socket?.close(code)
   }
-}
-
-function createBucket({ count, windowMilliseconds }: Limit, now: number) {
-  const rule = { burst: burstFactor * count, millisecondsPerToken: windowMilliseconds / count }
-  return new TokenBucket(rule, now)
 }

@@ -1,3 +1,4 @@
+import type { Role } from '../lib/vocabulary.ts'
 import type { Frame } from './frames.ts'
 
 /** Why the server closes a socket. */
@@ -15,7 +16,7 @@ export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
 export type Peer = {
   readonly userId: string
   readonly sessionId: string
-  readonly isAdmin: boolean
+  readonly role: Role
   /** Whether this socket takes a frame: some go only to those who asked for them, and what a replay brings is not sent
    *  twice (`id`). */
   wants(type: string, id: string | undefined): boolean
@@ -48,7 +49,7 @@ export function createHub() {
     const peers = peersByUser.get(peer.userId) ?? new Set()
     peersByUser.set(peer.userId, peers)
     peers.add(peer)
-    if (peer.isAdmin) admins.add(peer)
+    if (peer.role === 'admin') admins.add(peer)
     count++
     const [oldest] = peers
     if (oldest && peers.size > maxPeersPerUser) end(oldest, closeCodes.tooManySockets)
@@ -102,9 +103,11 @@ export function createHub() {
         if (peer.sessionId === sessionId) end(peer, closeCodes.accessRevoked)
       }
     },
-    /** Closes every socket of a user. */
-    closeUser(userId: string) {
-      for (const peer of [...peersOf(userId)]) end(peer, closeCodes.accessRevoked)
+    /** Closes every socket of a user, but for those that `mayStay`. */
+    closeUser(userId: string, mayStay = (_: Peer) => false) {
+      for (const peer of [...peersOf(userId)]) {
+        if (!mayStay(peer)) end(peer, closeCodes.accessRevoked)
+      }
     },
     /** Closes every socket there is. */
     closeAll(code: CloseCode) {

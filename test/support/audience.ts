@@ -15,10 +15,6 @@ export function addFollowers(sqlite: Database, hostId: string, count: number): s
       user.run(id)
       follow.run(hostId, id)
     }
-    sqlite.run(
-      'INSERT INTO audiences VALUES (?1, ?2) ON CONFLICT DO UPDATE SET follower_count = follower_count + ?2',
-      [hostId, count],
-    )
   })()
   return ids
 }

@@ -6,11 +6,12 @@ import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { Role } from '../../lib/vocabulary.ts'
+import type { Peer } from '../../realtime/hub.ts'
 import { localPart } from './model.ts'
 import { createOneTimeTokens } from './one-time-token-store.ts'
 import { type Argon2Cost, createPasswords } from './passwords.ts'
 import { createSentMails } from './sent-mail-store.ts'
-import { createSessionStore } from './session-store.ts'
+import { createSessionStore, type SessionStore } from './session-store.ts'
 import { type AccountStore, createAccountStore, type UserChanges, type UserRow } from './store.ts'
 
 type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified' | 'displayName' | 'avatarUrl'> & {
@@ -24,15 +25,16 @@ export type AccountParts = ReturnType<typeof createAccountParts>
 /** What the services about accounts share. */
 export function createAccountParts(core: Core, passwordCost?: Argon2Cost) {
   const store = createAccountStore(core.orm)
+  const sessionStore = createSessionStore(core.orm)
   const hashAddress = loadAddressHash(core.orm)
   return {
     store,
     hashAddress,
     sentMails: createSentMails(core, hashAddress),
-    sessionStore: createSessionStore(core.orm),
+    sessionStore,
     oneTimeTokens: createOneTimeTokens(core),
     passwords: createPasswords(passwordCost),
-    access: createAccessChanges(core, store),
+    access: createAccessChanges(core, store, sessionStore),
   }
 }
 
@@ -150,15 +152,21 @@ const lookBackMilliseconds = 30_000
 const rememberedChanges = 10_000
 
 /** A user whose role changes or who is disabled or enabled loses their sockets, whichever process did it. */
-function createAccessChanges({ afterCommit, hub, clock }: Core, store: AccountStore) {
+function createAccessChanges(core: Core, store: AccountStore, sessionStore: SessionStore) {
+  const { afterCommit, hub, clock } = core
   // When each user changed last, of the changes that have been acted upon.
   const handled = createLru<number>(rememberedChanges)
   const listRecent = () => store.listAccessChangedSince(clock.now() - lookBackMilliseconds)
   for (const { id, at } of listRecent()) handled.set(id, at)
 
+  // A change that a command made is noticed later: whoever has come back with the new role meanwhile stays.
+  function mayStay({ userId, sessionId, role }: Peer): boolean {
+    return sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })?.role === role
+  }
+
   function handle(userId: string, at: number) {
     handled.set(userId, at)
-    hub.closeUser(userId)
+    hub.closeUser(userId, mayStay)
   }
 
   return {

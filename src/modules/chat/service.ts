@@ -95,6 +95,7 @@ export function createChatService(core: Core, parts: Parts) {
       // Choice: what was sent before is answered, not delivered again.
       return { message: first, replayed: true }
     }
+    if (!store.isReachable(otherOf(conversation, senderId))) throw new AppError('recipient_gone')
     mustBeInCall(senderId, conversation)
     const both = [conversation.userA, conversation.userB]
     return { message: post(content, conversation, both), replayed: false }
@@ -105,7 +106,7 @@ export function createChatService(core: Core, parts: Parts) {
     post,
 
     /** The conversation of two users, made at the first call.
-     *  @throws validation_error (oneself) · not_found (no such user) */
+     *  @throws validation_error (oneself) · not_found (no such user, or removed) */
     async open(userId: string, otherIdText: string) {
       const otherId = parseId(otherIdText)
       if (otherId === userId) throw invalidField('user_id', 'oneself')

@@ -1,4 +1,4 @@
-import { and, eq, lt, sql } from 'drizzle-orm'
+import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { conversations, messages, participants, users } from '../../db/schema.ts'
 import { prepareInsert, selectList } from '../../db/statements.ts'
@@ -32,6 +32,9 @@ export function createChatStore(orm: Orm) {
   )
   const messageRange = sqlite.prepare<MessageRow, [string, number, number]>(
     `SELECT ${messageColumns} FROM messages WHERE conversation_id = ? AND seq > ? AND seq <= ? ORDER BY seq DESC`,
+  )
+  const reachable = sqlite.prepare<unknown, [string]>(
+    'SELECT 1 FROM users WHERE id = ? AND disabled_at IS NULL',
   )
   const insertConversation = prepareInsert(sqlite, conversations)
   const insertParticipant = prepareInsert(sqlite, participants)
@@ -80,12 +83,15 @@ export function createChatStore(orm: Orm) {
         countConversation.run(userId)
       }
     },
+    /** Undefined for somebody who is gone, too. */
     findPerson: (id: string) =>
       orm
         .select({ id: users.id, displayName: users.displayName })
         .from(users)
-        .where(eq(users.id, id))
+        .where(and(eq(users.id, id), isNull(users.deletedAt)))
         .get(),
+    /** Whether somebody is there to read a message: neither removed nor disabled. */
+    isReachable: (userId: string): boolean => reachable.get(userId) !== null,
     isAdmin: (userId: string): boolean =>
       orm.select({ role: users.role }).from(users).where(eq(users.id, userId)).get()?.role ===
       'admin',

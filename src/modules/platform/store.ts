@@ -1,4 +1,4 @@
-import { and, count, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
+import { and, count, desc, eq, isNull, lt } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
@@ -17,25 +17,15 @@ export function createFeedStore(orm: Orm) {
   const insertFollow = sqlite.prepare<unknown, [string, string, number]>(
     'INSERT INTO follows (host_id, follower_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
   )
-  const grow = sqlite.prepare<unknown, [string]>(
-    `INSERT INTO audiences (host_id, follower_count) VALUES (?, 1)
-     ON CONFLICT DO UPDATE SET follower_count = follower_count + 1`,
-  )
   const followersAfter = sqlite.prepare<{ id: string }, [string, string, number]>(
-    'SELECT follower_id AS id FROM follows WHERE host_id = ? AND follower_id > ? ORDER BY follower_id LIMIT ?',
+    `SELECT follower_id AS id FROM follows WHERE host_id = ? AND follower_id > ?
+       AND (SELECT disabled_at IS NULL FROM users WHERE id = follower_id)
+     ORDER BY follower_id LIMIT ?`,
   )
   // `state` is written out: the index holds active calls alone.
   const activeCall = sqlite.prepare<unknown, [string, string, number]>(
     "SELECT 1 FROM calls WHERE host_id = ? AND guest_id = ? AND state = 'active' AND active_at > ? LIMIT 1",
   )
-
-  function shrink(hostIds: string[]) {
-    orm
-      .update(audiences)
-      .set({ followerCount: sql`${audiences.followerCount} - 1` })
-      .where(inArray(audiences.hostId, hostIds))
-      .run()
-  }
 
   return {
     /** Also a person who is gone; undefined for an id that nobody ever had. */
@@ -43,23 +33,21 @@ export function createFeedStore(orm: Orm) {
     isPresent: (id: string): boolean => user.get(id)?.deletedAt === null,
     /** @returns whether the follow is new */
     insertFollow(hostId: string, followerId: string, now: number): boolean {
-      const isNew = insertFollow.run(hostId, followerId, now).changes > 0
-      if (isNew) grow.run(hostId)
-      return isNew
+      return insertFollow.run(hostId, followerId, now).changes > 0
     },
     deleteFollow(hostId: string, followerId: string) {
       const one = and(eq(follows.hostId, hostId), eq(follows.followerId, followerId))
-      if (orm.delete(follows).where(one).returning().all().length > 0) shrink([hostId])
+      orm.delete(follows).where(one).run()
     },
     deleteFollowsBy(followerId: string) {
-      const gone = orm.delete(follows).where(eq(follows.followerId, followerId)).returning().all()
-      shrink(gone.map(({ hostId }) => hostId))
+      orm.delete(follows).where(eq(follows.followerId, followerId)).run()
     },
+    /** Those who can be reached: a trigger leaves out who is disabled. */
     countFollowers(hostId: string): number {
       const ofHost = eq(audiences.hostId, hostId)
       return orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()?.n ?? 0
     },
-    /** The next followers in the order of their ids. */
+    /** The next followers who can be reached, in the order of their ids. */
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
     findCall: (id: string): CallRow | undefined =>
