@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type Network, parseNetwork } from './http/client-ip.ts'
+import { isLoopback, type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { normalizeEmail } from './lib/text.ts'
 import { parseServiceAccount, type ServiceAccount } from './push/service-account.ts'
@@ -55,6 +55,14 @@ export function smtpUrl(text: string): string {
   if ((url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname) return text
   // Not repeated: it may hold a password.
   throw new Error('be an address such as smtp://user:password@mail.example.com:587')
+}
+
+/** The same mail server, told to send nothing before TLS, unless it is on this machine. The mail driver reads its options
+ *  from the query. */
+export function requiringTls(smtpUrl: string): string {
+  const url = new URL(smtpUrl)
+  if (!isLoopback(url.hostname)) url.searchParams.set('requireTLS', 'true')
+  return url.href
 }
 
 export const emailAddress = checked(

@@ -10,6 +10,7 @@ import {
   origin,
   publicUrl,
   rateLimit,
+  requiringTls,
   sender,
   serviceAccount,
   smtpUrl,
@@ -53,6 +54,11 @@ export const entries = {
   SMTP_URL: optional(
     smtpUrl,
     'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it mails are logged.',
+  ),
+  SMTP_INSECURE: entry(
+    'false',
+    trueOrFalse,
+    'Whether mails and the password may go to a mail server without TLS; one on this machine needs none.',
   ),
   MAIL_FROM: optional(
     sender,
@@ -155,7 +161,7 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
 }
 
 function configOf(values: Values, isTerminal: boolean) {
-  const { TLS_CERT: cert, TLS_KEY: key, FCM_SERVICE_ACCOUNT: account } = values
+  const { TLS_CERT: cert, TLS_KEY: key, FCM_SERVICE_ACCOUNT: account, SMTP_URL } = values
   const publicUrl = values.PUBLIC_URL ?? `http://localhost:${values.PORT}`
   const { hostname } = new URL(publicUrl)
   return Object.freeze({
@@ -166,7 +172,7 @@ function configOf(values: Values, isTerminal: boolean) {
     /** Host name of the public URL, without port: the issuer of access tokens. */
     issuer: hostname,
     dataDir: values.DATA_DIR,
-    smtpUrl: values.SMTP_URL,
+    smtpUrl: SMTP_URL && (values.SMTP_INSECURE ? SMTP_URL : requiringTls(SMTP_URL)),
     mailFrom: values.MAIL_FROM ?? `Hostline <hostline@${hostname}>`,
     trustedProxies: values.TRUSTED_PROXIES,
     corsOrigins: values.CORS_ORIGINS,

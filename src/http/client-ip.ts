@@ -32,6 +32,11 @@ export function ipGroup(ip: string): string {
     .join(':')}::/64`
 }
 
+/** Whether a host name or an address is this machine itself. */
+export function isLoopback(host: string | undefined): boolean {
+  return host?.toLowerCase() === 'localhost' || parse(host)?.range() === 'loopback'
+}
+
 /** A CIDR block or a single address.
  *  @throws Error when the text is neither */
 export function parseNetwork(text: string): Network {

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { isLoopback } from '../http/client-ip.ts'
 import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
@@ -84,8 +85,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
 
 // A request that a proxy on this machine forwards comes from elsewhere.
 function isFromThisMachine({ headers }: Request, peer: string | undefined) {
-  const isLoopback = peer !== undefined && /^(127\.|::1$|::ffff:127\.)/.test(peer)
-  return isLoopback && !headers.has('x-forwarded-for')
+  return isLoopback(peer) && !headers.has('x-forwarded-for')
 }
 
 function isBearer({ headers }: Request, token: string) {
