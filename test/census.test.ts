@@ -23,6 +23,10 @@ test.each(routes)(
     const { status, headers, body } = await own.call(method, at(path))
     expect(headers.get('x-request-id')).toHaveLength(26)
     expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none';.*frame-ancestors 'none'/,
+    )
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
     expect(headers.has('x-ratelimit-limit')).toBe(limit !== 'none')
     if (access !== 'public') expect([status, body.error.code]).toEqual([401, 'unauthorized'])
   },

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { connect } from 'node:net'
+import { temporaryDirectory } from './support/directory.ts'
 import { readAnswer, startService } from './support/service.ts'
+import { openUpgrade } from './support/socket.ts'
 
 const credentials = { email: 'ada@example.com', password: 'correct horse' }
 const json = { 'content-type': 'application/json' }
@@ -41,6 +44,26 @@ describe('every answer', () => {
       expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/)
     }
     expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; frame-ancestors 'none'",
+    )
+  })
+
+  test.each([
+    ['https://chat.example.com', 'max-age=31536000'],
+    ['http://chat.example.com', null],
+  ])('of %s has the strict transport security %j', async (PUBLIC_URL, policy) => {
+    await using service = await startService({ listen: true, environment: { PUBLIC_URL } })
+    for (const path of ['/', '/nope', '/v1/chat/conversations']) {
+      const { headers } = await service.call('GET', path)
+      expect(headers.get('strict-transport-security')).toBe(policy)
+    }
+    const { token } = await service.register()
+    const socket = openUpgrade(service.base, `/v1/chat/ws?token=${token}`)
+    const [head] = await once(socket, 'data')
+    expect(String(head)).toStartWith('HTTP/1.1 101')
+    expect(/strict-transport-security: /i.test(head)).toBe(policy !== null)
+    socket.destroy()
   })
 
   test("never takes over the client's request id", async () => {
@@ -337,6 +360,34 @@ describe('browsers of other origins', () => {
     }
   })
 })
+
+const openssl = Bun.which('openssl')
+
+test.skipIf(!openssl)(
+  'TLS of the server itself is 1.2 with forward secrecy, or newer',
+  async () => {
+    using directory = temporaryDirectory()
+    const run = (command: string) =>
+      Bun.spawn([openssl ?? '', ...command.split(' ')], { cwd: directory.path, stderr: 'ignore' })
+    const made = '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key -out cert'
+    await run(`req ${made}`).exited
+    const environment = { TLS_CERT: `${directory.path}/cert`, TLS_KEY: `${directory.path}/key` }
+    await using service = await startService({ listen: true, environment })
+    const { host } = new URL(service.base)
+    const suite = async (offer: string) => {
+      const { stdout } = run(`s_client -connect ${host} ${offer}`)
+      return /New, .* Cipher is (.*)/.exec(await new Response(stdout).text())?.[1]
+    }
+    expect(await suite('-tls1_3')).toStartWith('TLS_AES_')
+    for (const good of ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-CHACHA20-POLY1305']) {
+      expect(await suite(`-tls1_2 -cipher ${good}`)).toBe(good)
+    }
+    for (const bad of ['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA']) {
+      expect(await suite(`-tls1_2 -cipher ${bad}`)).toBe('(NONE)')
+    }
+    expect(await suite('-tls1_1 -cipher ALL@SECLEVEL=0')).toBe('(NONE)')
+  },
+)
 
 test('the start page has a strict content security policy', async () => {
   await using service = await startService()

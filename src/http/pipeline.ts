@@ -21,6 +21,8 @@ export type PipelineOptions = {
   limits: RateLimits
   trustedProxies: readonly Network[]
   corsOrigins: readonly string[]
+  /** Whether clients reach the service by https. */
+  isHttps: boolean
   /** The claims of a token of ours that has not expired; does not touch the database. */
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** The person, unless they are gone or disabled or the session is revoked. */
@@ -41,7 +43,8 @@ type Headers = Hook['set']['headers']
 /** Everything that is checked before a route runs, in one order: address, body size, signature of the token, limit, route,
  *  session and role, content type, JSON and its fields. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
-  const { newId, limiter, limits, trustedProxies, corsOrigins } = options
+  const { newId, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
+  const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
 
   // Only members of `hook` are used, and no `server`: else the framework parses cookies, or defines a property, for each
   // request.
@@ -76,8 +79,7 @@ export function createPipeline(options: PipelineOptions) {
   function begin(request: Request, headers: Headers) {
     const requestId = newId()
     headers['x-request-id'] = requestId
-    headers['x-content-type-options'] = 'nosniff'
-    headers['cache-control'] = 'no-store'
+    Object.assign(headers, common)
     if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
     return new RequestContext(requestId, request, findIp)
   }
@@ -164,6 +166,16 @@ type Bearer = {
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined
 }
+
+/** What every answer says unless its route says otherwise: nothing of it is a page. */
+const commonHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+}
+// Other services may live on hosts below this one: nothing is said for them.
+const oneYear = 'max-age=31536000'
 
 type AddressLimit = 'login' | 'register' | 'anonymous'
 

@@ -114,7 +114,6 @@ type ResponseSet = { headers: Record<string, string | number> }
 function page({ headers }: ResponseSet, html: string) {
   headers['content-type'] = 'text/html; charset=utf-8'
   headers['content-security-policy'] = pagePolicy
-  headers['referrer-policy'] = 'no-referrer'
   return html
 }
 
