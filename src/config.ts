@@ -73,7 +73,7 @@ export const entries = {
   CORS_ORIGINS: entry(
     '',
     list(origin),
-    'Exact origins of web pages that may call the API, comma-separated.',
+    'Exact origins of web pages that may call the API and, if any are named, open sockets; comma-separated.',
   ),
   TLS_CERT: optional(
     nonEmpty,

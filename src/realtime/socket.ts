@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { Config } from '../config.ts'
 import { selectedProtocol } from '../http/bearer.ts'
+import { mayOpenSocket } from '../http/cors.ts'
 import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
@@ -17,10 +19,11 @@ export const socketQuery = (channel: Channel) => ({
 })
 
 /** The upgrade to the channel; the pipeline has checked the token. */
-export function socketRoute(channel: Channel) {
+export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config) {
   return new Elysia({ name: 'socket' }).use(routeBase).get(
     '/v1/chat/ws',
     ({ request, server, context, set }) => {
+      if (!mayOpenSocket(request.headers, corsOrigins, publicUrl)) throw new AppError('forbidden')
       if (channel.isDraining()) throw new AppError('unavailable', { retryAfterSeconds: 1 })
       const protocol = selectedProtocol(request.headers)
       const headers = new Headers(Object.entries(set.headers).map(([k, v]) => [k, String(v)]))
@@ -37,7 +40,7 @@ export function socketRoute(channel: Channel) {
     socket(
       'Open the chat channel (WebSocket)',
       { 101: null },
-      { query: socketQuery(channel), errors: ['validation_error'] },
+      { query: socketQuery(channel), errors: ['forbidden'] },
     ),
   )
 }
