@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { temporaryDirectory } from './support/directory.ts'
 import { readAnswer, startService } from './support/service.ts'
 import { openUpgrade } from './support/socket.ts'
+import { waitFor } from './support/wait.ts'
 
 const credentials = { email: 'ada@example.com', password: 'correct horse' }
 const json = { 'content-type': 'application/json' }
@@ -163,6 +164,24 @@ describe('the order of checks', () => {
     expect(head).toContain(
       'x-ratelimit-limit: 7\r\nx-ratelimit-remaining: 7\r\nx-ratelimit-reset: ',
     )
+  })
+
+  test('a streamed body is not waited for by what is refused, and counts before it has come', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { RATE_LIMIT_ANONYMOUS: '2/1m', RATE_LIMIT_LOGIN: '1/1m' },
+    })
+    const head = (path: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const answerTo = async (path: string) => (await raw(service.base, head(path))).status
+    const { hostname, port } = new URL(service.base)
+    const slow = connect(Number(port), hostname)
+    slow.write(`${head('/v1/auth/login')}1\r\n{\r\n`)
+    await waitFor(async () => (await answerTo('/v1/auth/login')) === 429, 'the slow login to count')
+    expect(await answerTo('/v1/chat/conversations')).toBe(401)
+    expect(await answerTo('/nope')).toBe(404)
+    expect(await answerTo('/nope')).toBe(429)
+    slow.destroy()
   })
 
   test('the limit comes before the path, the path before the token', async () => {

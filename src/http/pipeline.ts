@@ -4,7 +4,7 @@ import type { NewId } from '../lib/ids.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
-import { bufferBody, readJson } from './body.ts'
+import { guardLength, readJson } from './body.ts'
 import { clientIp, ipGroup, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
@@ -40,8 +40,9 @@ export type PipelineOptions = {
 type Hook = PreContext & { context: RequestContext; path?: string; body?: unknown }
 type Headers = Hook['set']['headers']
 
-/** Everything that is checked before a route runs, in one order: address, body size, signature of the token, limit, route,
- *  session and role, content type, JSON and its fields. The headers that it sets reach every answer, errors included. */
+/** Everything that is checked before a route runs, in one order: address, declared size of the body, signature of the
+ *  token, limit, route, session and role; then the body is read: its size, content type, JSON and fields. The headers
+ *  that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
   const { newId, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
@@ -62,13 +63,13 @@ export function createPipeline(options: PipelineOptions) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    const bytes = await guard(request, path, context, headers)
+    guard(request, path, context, headers)
     const bearer = await identify(route?.access, request)
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
     authorize(route, bearer, context)
     if (request.method === 'GET' || request.method === 'HEAD') return undefined
-    const { value, isSlow } = await readJson(request, bytes)
+    const { value, isSlow } = await readJson(request)
     // The session may have ended while the body was still arriving.
     if (isSlow) authorize(route, bearer, context)
     route.guardBody?.(value)
@@ -89,11 +90,10 @@ export function createPipeline(options: PipelineOptions) {
     return clientIp(options.peerOf(request), forwardedFor, trustedProxies)
   }
 
-  /** @returns the bytes of a streamed body, which has to be read to be measured */
-  async function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
+  function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
     try {
       guardAddress(request.url, path)
-      return await bufferBody(request)
+      guardLength(request)
     } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
       tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
