@@ -5,7 +5,7 @@ import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/princ
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
-import { clientIp, ipGroup, type Network } from './client-ip.ts'
+import { clientIp, ipGroup, ipv6Network, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
@@ -132,7 +132,17 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   function countAddress(of: AddressLimit, context: RequestContext) {
-    return limits[of] === 'off' ? undefined : limiter.take(addressKey(of, context), limits[of])
+    const limit = limits[of]
+    if (limit === 'off') return undefined
+    const rules = [{ key: addressKey(of, context), limit }]
+    const site = of === 'anonymous' ? undefined : ipv6Network(context.ip, 48)
+    if (site !== undefined) {
+      rules.push({ key: `${of}:${site}`, limit: { ...limit, count: limit.count * siteFactor } })
+    }
+    // A refused request counts nowhere: every rule is asked before one counts.
+    const verdicts = rules.map(({ key, limit }) => limiter.peek(key, limit))
+    const refusal = verdicts.find((verdict) => verdict?.allowed === false)
+    return refusal ?? rules.map(({ key, limit }) => limiter.take(key, limit))[0]
   }
 
   function authorize(route: RoutePolicy, { claims, key }: Bearer, context: RequestContext) {
@@ -176,6 +186,9 @@ const commonHeaders = {
 }
 // Other services may live on hosts below this one: nothing is said for them.
 const oneYear = 'max-age=31536000'
+
+// Whoever rents a server has a /48 of 65,536 networks that count as one client each.
+const siteFactor = 20
 
 type AddressLimit = 'login' | 'register' | 'anonymous'
 
