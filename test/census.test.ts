@@ -60,6 +60,19 @@ test('nothing is open that is not meant to be', () => {
   ])
 })
 
+test('every route names a repeated parameter, known or not', async () => {
+  const [admin, key] = [await service.registerAs('admin'), await service.issueKey()]
+  for (const { method, path, access } of routes) {
+    const { token } = access === 'service' ? key : admin
+    const answer = await service.call(method, `${at(path)}?page=0&x=1&x=1`, { token })
+    expect([path, answer.status, answer.body.error.details.x]).toEqual([
+      path,
+      400,
+      'must be given once',
+    ])
+  }
+})
+
 test.each(routes.filter(({ access }) => access === 'admin'))(
   '$method $path is for admins alone',
   async ({ method, path }) => {

@@ -214,6 +214,50 @@ describe('the order of checks', () => {
   })
 })
 
+describe('wrong parameters of a query are all named', () => {
+  const page = { page: 'must be at least 1' }
+  const cursor = { cursor: 'is not a cursor of this list' }
+  const since = { since: 'must be a valid identifier' }
+
+  test.each([
+    [
+      '/v1/notifications?page=0&per_page=x&unread=maybe&limit=-1&cursor=x',
+      {
+        ...page,
+        ...cursor,
+        per_page: 'must be a whole number',
+        unread: 'must be true or false',
+        limit: 'must be at least 1',
+      },
+    ],
+    [
+      '/v1/chat/messages?limit=x&since=zz&cursor=x',
+      { limit: 'must be a whole number', ...since, ...cursor },
+    ],
+    [
+      '/v1/chat/ws?events=ack,news&since=zz',
+      { events: expect.stringContaining('one of: ack'), ...since },
+    ],
+    ['/v1/chat/ws?events=ack&events=read', { events: 'must be given once' }],
+    ['/v1/admin/users?q=a&q=b&page=0', { q: 'must be given once', ...page }],
+    [
+      '/v1/admin/support/tickets?page=0&status=late&assignee_id=you&user_id=1&__proto__=1&__proto__=2',
+      {
+        ...page,
+        status: expect.stringContaining('one of: open'),
+        assignee_id: 'must be a valid identifier',
+        user_id: 'must be a valid identifier',
+        ['__proto__']: 'must be given once',
+      },
+    ],
+  ])('%s', async (path, details) => {
+    await using service = await startService()
+    const { token } = await service.registerAs('admin')
+    const { status, body } = await service.call('GET', path, { token })
+    expect([status, body.error.details]).toEqual([400, details])
+  })
+})
+
 describe('bodies', () => {
   test.each([
     ['application/json; charset=utf-8', 200],

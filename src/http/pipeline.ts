@@ -41,8 +41,8 @@ type Hook = PreContext & { context: RequestContext; path?: string; body?: unknow
 type Headers = Hook['set']['headers']
 
 /** Everything that is checked before a route runs, in one order: address, declared size of the body, signature of the
- *  token, limit, route, session and role; then the body is read: its size, content type, JSON and fields. The headers
- *  that it sets reach every answer, errors included. */
+ *  token, limit, route, session and role; then the body is read: its size, content type and JSON; last the fields of
+ *  query and body. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
   const { newId, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
@@ -68,12 +68,14 @@ export function createPipeline(options: PipelineOptions) {
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
     authorize(route, bearer, context)
-    if (request.method === 'GET' || request.method === 'HEAD') return undefined
-    const { value, isSlow } = await readJson(request)
-    // The session may have ended while the body was still arriving.
-    if (isSlow) authorize(route, bearer, context)
-    route.guardBody?.(value)
-    hook.body = value
+    if (mayHaveBody(request)) {
+      const { value, isSlow } = await readJson(request)
+      // The session may have ended while the body was still arriving.
+      if (isSlow) authorize(route, bearer, context)
+      hook.body = value
+    }
+    route.guardQuery(request.url)
+    route.guardBody?.(hook.body)
     return undefined
   }
 
@@ -175,6 +177,10 @@ type Bearer = {
   key?: string | undefined
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined
+}
+
+function mayHaveBody({ method }: Request) {
+  return method !== 'GET' && method !== 'HEAD'
 }
 
 /** What every answer says unless its route says otherwise: nothing of it is a page. */

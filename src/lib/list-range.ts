@@ -71,6 +71,11 @@ export function decodeCursor<T extends TSchema>(text: string, position: T): Stat
   return value
 }
 
+/** Whether a text is a cursor, of whatever list. */
+export function isCursor(text: string): boolean {
+  return Array.isArray(parseCursor(text))
+}
+
 function encodeCursor(position: Position): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')
 }

@@ -5,7 +5,6 @@ import { isLoopback } from '../http/client-ip.ts'
 import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
-import { OneOf } from '../lib/fields.ts'
 import { sha256 } from '../lib/hash.ts'
 import { locales } from '../lib/i18n.ts'
 import type { Metrics } from '../metrics.ts'
@@ -104,7 +103,7 @@ function accountPageRoute(name: AccountPage) {
     uncounted(
       'Page behind a mailed link (HTML): its button does the work',
       { 200: null },
-      { query: { lang: OneOf(locales) } },
+      { query: { lang: Type.String({ description: `One of ${locales.join(', ')}.` }) } },
     ),
   )
 }
