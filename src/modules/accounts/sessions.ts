@@ -113,11 +113,11 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
 
     /** The devices that are logged in, the newest login first. */
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
-      listById(
-        range,
-        (rows) => sessionStore.list(userId, usedAfter(), rows),
-        () => sessionStore.count(userId, usedAfter()),
-      ),
+      listById(range, {
+        name: 'sessions',
+        list: (rows) => sessionStore.list(userId, usedAfter(), rows),
+        count: () => sessionStore.count(userId, usedAfter()),
+      }),
 
     /** Logs one device of a user out.
      *  @throws not_found (unknown, ended, or somebody else's) */
