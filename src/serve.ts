@@ -171,8 +171,10 @@ async function createModules(core: Core, mailer: Mailer, substitutes: Substitute
 }
 
 /** Without a mail server mails are logged. */
-function createMailer({ smtpUrl, mailFrom }: Config, log: Log): Mailer {
-  return smtpUrl === undefined ? createLogMailer(log) : createSmtpMailer(smtpUrl, mailFrom)
+function createMailer({ smtpUrl, mailFrom, publicUrl }: Config, log: Log): Mailer {
+  return smtpUrl === undefined
+    ? createLogMailer(log, publicUrl)
+    : createSmtpMailer(smtpUrl, mailFrom)
 }
 
 /** Web Push always, FCM with a service account. */

@@ -356,6 +356,15 @@ describe('mail', () => {
     expect(server.output()).toContain('no SMTP_URL')
     expect(server.output()).toMatch(/there is no admin yet.*\/set-up#token=[\w-]{43}/)
   })
+
+  test('is logged without its token where people are served by https', async () => {
+    const environment = { PUBLIC_URL: 'https://chat.example.com' }
+    await using service = await startService({ environment })
+    await service.register()
+    await waitFor(() => service.log().includes('/verify-email?lang=en#token='))
+    expect(service.log()).toContain('https://chat.example.com/verify-email?lang=en#token=…')
+    expect(service.log()).not.toMatch(/token=[\w-]/)
+  })
 })
 
 test('what has expired is deleted', async () => {
