@@ -110,6 +110,14 @@ describe('each mistake is one clear line', () => {
     }
   })
 
+  test('a PEM in the place of its path is refused before anything tells that it cannot be found', () => {
+    const pem = '-----BEGIN PRIVATE KEY-----\nhunter2\n'
+    expect(mistakes({ TLS_CERT: pem, TLS_KEY: pem })).toEqual([
+      'TLS_CERT must be the path of a PEM file',
+      'TLS_KEY must be the path of a PEM file',
+    ])
+  })
+
   test('and all of them are told at once', () => {
     const lines = mistakes({ PORT: 'x', LOG_LEVEL: 'x', TLS_CERT: '/cert.pem' })
     expect(lines).toHaveLength(3)
