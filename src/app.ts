@@ -28,7 +28,7 @@ export function createApp({ config, log }: Core, options: AppOptions) {
   const { publicUrl, tls } = config
   const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
     .use(webRoutes({ ...options, metricsToken: config.metricsToken }))
-    .use(socketRoute(channel))
+    .use(socketRoute(channel, config))
     .use(
       descriptionRoute('/v1/openapi.json', 'This description (OpenAPI 3.1)', () =>
         describeApi(routes, version, publicUrl),

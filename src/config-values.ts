@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { type Network, parseNetwork } from './http/client-ip.ts'
+import { isLoopback, type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { normalizeEmail } from './lib/text.ts'
 import { parseServiceAccount, type ServiceAccount } from './push/service-account.ts'
 
-/** How texts of the environment become values. Each parser throws a reason that completes "NAME must …". */
+/** How texts of the environment become values. Each parser throws a reason that completes "NAME must …", without the text:
+ *  it may be a secret. */
 
 const checked = (rule: string, isValid: (text: string) => boolean) => (text: string) => {
   if (isValid(text)) return text
-  throw new Error(`${rule}, not "${text}"`)
+  throw new Error(rule)
 }
 
 export function nonEmpty(text: string): string {
@@ -20,7 +21,7 @@ export function wholeNumber(min: number, max: number) {
   return (text: string): number => {
     const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
     if (number >= min && number <= max) return number
-    throw new Error(`be a whole number from ${min} to ${max}, not "${text}"`)
+    throw new Error(`be a whole number from ${min} to ${max}`)
   }
 }
 
@@ -28,7 +29,7 @@ export function oneOf<const T extends string>(choices: readonly T[]) {
   return (text: string): T => {
     const choice = choices.find((known) => known === text)
     if (choice !== undefined) return choice
-    throw new Error(`be one of ${choices.join(', ')}, not "${text}"`)
+    throw new Error(`be one of ${choices.join(', ')}`)
   }
 }
 
@@ -46,15 +47,29 @@ export function network(text: string): Network {
   try {
     return parseNetwork(text)
   } catch {
-    throw new Error(`list CIDR blocks or addresses, not "${text}"`)
+    throw new Error('list CIDR blocks or addresses')
   }
 }
 
-export function smtpUrl(text: string): string {
-  const url = URL.parse(text)
-  if ((url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname) return text
-  // Not repeated: it may hold a password.
-  throw new Error('be an address such as smtp://user:password@mail.example.com:587')
+export const smtpUrl = checked(
+  'be an address such as smtp://user:password@mail.example.com:587',
+  (text) => {
+    const url = URL.parse(text)
+    return (url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname !== ''
+  },
+)
+
+export const pemFile = checked(
+  'be the path of a PEM file',
+  (text) => text.trim() !== '' && !text.includes('-----BEGIN'),
+)
+
+/** The same mail server, told to send nothing before TLS, unless it is on this machine. The mail driver reads its options
+ *  from the query. */
+export function requiringTls(smtpUrl: string): string {
+  const url = new URL(smtpUrl)
+  if (!isLoopback(url.hostname)) url.searchParams.set('requireTLS', 'true')
+  return url.href
 }
 
 export const emailAddress = checked(
@@ -67,16 +82,17 @@ export const sender = checked('be an address such as Example <noreply@example.co
   return normalizeEmail(address) !== undefined
 })
 
-/** The JSON of a key file, or the path of one. */
+/** The JSON of a key file, as it is or in base64, or the path of one. */
 export function serviceAccount(text: string): ServiceAccount {
-  return parseServiceAccount(text.trimStart().startsWith('{') ? text : readFile(text))
+  const json = [text, Buffer.from(text, 'base64').toString()].find((it) => /^\s*\{\s*["}]/.test(it))
+  return parseServiceAccount(json ?? readFile(text))
 }
 
 function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    throw new Error(`be JSON or the path of a file that can be read, not "${path}"`)
+    throw new Error('be JSON, its base64, or the path of a file that can be read')
   }
 }
 
@@ -104,7 +120,7 @@ export const origin = checked(
 export function publicUrl(text: string): string {
   const url = httpUrl(text)
   if (url && url.pathname === '/' && !url.search && !url.hash && !url.username) return url.origin
-  throw new Error(`be an http or https address without a path, not "${text}"`)
+  throw new Error('be an http or https address without a path')
 }
 
 const unitMilliseconds: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000 }
@@ -113,8 +129,6 @@ export function rateLimit(text: string): RateLimit {
   if (text === 'off') return 'off'
   const [, count, length, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,3})([smh])$/.exec(text) ?? []
   const milliseconds = unitMilliseconds[unit]
-  if (milliseconds === undefined) {
-    throw new Error(`be N/window such as 100/1m, or off, not "${text}"`)
-  }
+  if (milliseconds === undefined) throw new Error('be N/window such as 100/1m, or off')
   return { count: Number(count), windowMilliseconds: Number(length) * milliseconds }
 }

@@ -8,8 +8,10 @@ import {
   nonEmpty,
   oneOf,
   origin,
+  pemFile,
   publicUrl,
   rateLimit,
+  requiringTls,
   sender,
   serviceAccount,
   smtpUrl,
@@ -26,6 +28,7 @@ const entry = <T>(fallback: string, parse: (text: string) => T, doc: string) => 
   parse,
   doc,
   shown: fallback || '–',
+  isSecret: false,
 })
 
 /** An entry that may be absent; `shown` is what it then is. */
@@ -34,25 +37,38 @@ const optional = <T>(parse: (text: string) => T, doc: string, shown = '–') => 
   parse: (text: string) => (text === '' ? undefined : parse(text)),
   doc,
   shown,
+  isSecret: false,
 })
+
+/** An entry that may hold a password or a key, if only by mistake: its value is never shown. */
+const secret = <T>(one: T) => ({ ...one, isSecret: true })
 
 /** Every entry of the configuration. A test holds the table in the README against it. */
 export const entries = {
   PORT: entry('3000', wholeNumber(0, 65_535), 'Port to listen on; 0 picks a free one.'),
   HOST: entry('0.0.0.0', nonEmpty, 'Address to listen on.'),
-  PUBLIC_URL: optional(
-    publicUrl,
-    'Where clients reach the service: links, and the issuer of tokens (its host name).',
-    'http://localhost:PORT',
+  PUBLIC_URL: secret(
+    optional(
+      publicUrl,
+      'Where clients reach the service: links, and the issuer of tokens (its host name).',
+      'http://localhost:PORT',
+    ),
   ),
   DATA_DIR: entry(
     './data',
     (text) => (isAbsolute(text) ? text : resolve(nonEmpty(text))),
     'Directory of everything that must be kept.',
   ),
-  SMTP_URL: optional(
-    smtpUrl,
-    'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it mails are logged.',
+  SMTP_URL: secret(
+    optional(
+      smtpUrl,
+      'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it mails are logged.',
+    ),
+  ),
+  SMTP_INSECURE: entry(
+    'false',
+    trueOrFalse,
+    'Whether mails and the password may go to a mail server without TLS; one on this machine needs none.',
   ),
   MAIL_FROM: optional(
     sender,
@@ -64,19 +80,22 @@ export const entries = {
     list(network),
     'CIDR blocks or addresses of proxies whose `X-Forwarded-For` is believed, comma-separated.',
   ),
-  CORS_ORIGINS: entry(
-    '',
-    list(origin),
-    'Exact origins of web pages that may call the API, comma-separated.',
+  CORS_ORIGINS: secret(
+    entry(
+      '',
+      list(origin),
+      'Exact origins of web pages that may call the API and, if any are named, open sockets; comma-separated.',
+    ),
   ),
-  TLS_CERT: optional(
-    nonEmpty,
-    'Certificate chain (PEM file) to serve https and wss without a proxy; with `TLS_KEY`.',
+  TLS_CERT: secret(
+    optional(
+      pemFile,
+      'Certificate chain (PEM file) to serve https and wss without a proxy; with `TLS_KEY`.',
+    ),
   ),
-  TLS_KEY: optional(nonEmpty, 'Private key (PEM file) of `TLS_CERT`.'),
-  METRICS_TOKEN: optional(
-    nonEmpty,
-    'Bearer token of `/metrics`; without it only this machine itself may read.',
+  TLS_KEY: secret(optional(pemFile, 'Private key (PEM file) of `TLS_CERT`.')),
+  METRICS_TOKEN: secret(
+    optional(nonEmpty, 'Bearer token of `/metrics`; without it only this machine itself may read.'),
   ),
   RATE_LIMIT_LOGIN: entry('5/15m', rateLimit, 'Logins per address: `N/window` (s, m, h) or `off`.'),
   RATE_LIMIT_REGISTER: entry('3/1h', rateLimit, 'Registrations per address.'),
@@ -93,14 +112,14 @@ export const entries = {
     trueOrFalse,
     'Whether two people may chat only during a call; broadcasts and admins are exempt.',
   ),
-  FCM_SERVICE_ACCOUNT: optional(
-    serviceAccount,
-    'Push to apps: the JSON key file of a Firebase service account, or its path.',
+  FCM_SERVICE_ACCOUNT: secret(
+    optional(
+      serviceAccount,
+      'Push to apps: the JSON key file of a Firebase service account, as it is, in base64, or its path.',
+    ),
   ),
-  FCM_URL: entry(
-    'https://fcm.googleapis.com',
-    baseUrl,
-    'Base address of FCM, before `/v1/projects/…`.',
+  FCM_URL: secret(
+    entry('https://fcm.googleapis.com', baseUrl, 'Base address of FCM, before `/v1/projects/…`.'),
   ),
   WEB_PUSH_HOSTS: entry(
     publicPushServices.join(','),
@@ -140,11 +159,12 @@ export type Config = ReturnType<typeof configOf>
 export function readConfig(environment: Environment, isTerminal: boolean): Config {
   const mistakes: string[] = []
   const values: Record<string, unknown> = {}
-  for (const [name, { fallback, parse }] of Object.entries(entries)) {
+  for (const [name, { fallback, parse, isSecret }] of Object.entries(entries)) {
+    const text = environment[name] || fallback
     try {
-      values[name] = parse(environment[name] || fallback)
+      values[name] = parse(text)
     } catch (error) {
-      mistakes.push(`${name} must ${(error as Error).message}`)
+      mistakes.push(`${name} must ${(error as Error).message}${isSecret ? '' : `, not "${text}"`}`)
     }
   }
   if (Boolean(environment['TLS_CERT']) !== Boolean(environment['TLS_KEY'])) {
@@ -155,7 +175,7 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
 }
 
 function configOf(values: Values, isTerminal: boolean) {
-  const { TLS_CERT: cert, TLS_KEY: key, FCM_SERVICE_ACCOUNT: account } = values
+  const { TLS_CERT: cert, TLS_KEY: key, FCM_SERVICE_ACCOUNT: account, SMTP_URL } = values
   const publicUrl = values.PUBLIC_URL ?? `http://localhost:${values.PORT}`
   const { hostname } = new URL(publicUrl)
   return Object.freeze({
@@ -166,7 +186,7 @@ function configOf(values: Values, isTerminal: boolean) {
     /** Host name of the public URL, without port: the issuer of access tokens. */
     issuer: hostname,
     dataDir: values.DATA_DIR,
-    smtpUrl: values.SMTP_URL,
+    smtpUrl: SMTP_URL && (values.SMTP_INSECURE ? SMTP_URL : requiringTls(SMTP_URL)),
     mailFrom: values.MAIL_FROM ?? `Hostline <hostline@${hostname}>`,
     trustedProxies: values.TRUSTED_PROXIES,
     corsOrigins: values.CORS_ORIGINS,

@@ -37,6 +37,8 @@ export const { version } = packageJson
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
 const stopDeadlineMilliseconds = 10_000
 const stopPollMilliseconds = 5
+/** Of TLS 1.2, which is the oldest that Bun speaks: whoever gets hold of the key later cannot read what was recorded. */
+const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** What a test puts in the place of the real thing. */
 export type Substitutes = {
@@ -119,6 +121,7 @@ export async function openService(
       limits: config.limits,
       trustedProxies: config.trustedProxies,
       corsOrigins: config.corsOrigins,
+      isHttps: config.publicUrl.startsWith('https:'),
       verifyToken: accounts.verifyToken,
       findPrincipal: accounts.findPrincipal,
       findServiceKey: platform.findServiceKey,
@@ -168,8 +171,10 @@ async function createModules(core: Core, mailer: Mailer, substitutes: Substitute
 }
 
 /** Without a mail server mails are logged. */
-function createMailer({ smtpUrl, mailFrom }: Config, log: Log): Mailer {
-  return smtpUrl === undefined ? createLogMailer(log) : createSmtpMailer(smtpUrl, mailFrom)
+function createMailer({ smtpUrl, mailFrom, publicUrl }: Config, log: Log): Mailer {
+  return smtpUrl === undefined
+    ? createLogMailer(log, publicUrl)
+    : createSmtpMailer(smtpUrl, mailFrom)
 }
 
 /** Web Push always, FCM with a service account. */
@@ -226,7 +231,7 @@ async function listen({ app, channel }: Service, config: Config) {
       hostname: host,
       reusePort: false,
       websocket: channel.handlers,
-      ...(tls && { tls: { cert: Bun.file(tls.cert), key: Bun.file(tls.key) } }),
+      ...(tls && { tls: { cert: Bun.file(tls.cert), key: Bun.file(tls.key), ciphers } }),
     })
   } catch (cause) {
     const reason = (cause as Error).message

@@ -429,7 +429,9 @@ describe('the generated picture', () => {
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('image/svg+xml')
     expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
-    expect(answer.headers.get('content-security-policy')).toBe("default-src 'none'")
+    expect(answer.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; frame-ancestors 'none'",
+    )
     expect(answer.body).toContain('>AL</text>')
   })
 

@@ -10,6 +10,7 @@ import { type Answer, startService } from './support/service.ts'
 const service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '100000/1m' } })
 afterAll(() => service[Symbol.asyncDispose]())
 const routes = describedRoutes(service.app)
+const notOfThisList = 'is not a cursor of this list'
 const at = (path: string) => path.replace(/:\w+/g, 'x')
 
 test.each(routes)(
@@ -25,6 +26,10 @@ test.each(routes)(
     const { status, headers, body } = await own.call(method, at(path))
     expect(headers.get('x-request-id')).toHaveLength(26)
     expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none';.*frame-ancestors 'none'/,
+    )
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
     expect(headers.has('x-ratelimit-limit')).toBe(limit !== 'none')
     if (access !== 'public') expect([status, body.error.code]).toEqual([401, 'unauthorized'])
   },
@@ -56,6 +61,55 @@ test('nothing is open that is not meant to be', () => {
     '/v1/openapi.json',
     '/verify-email',
   ])
+})
+
+test('every route names a repeated parameter, known or not', async () => {
+  const [admin, key] = [await service.registerAs('admin'), await service.issueKey()]
+  for (const { method, path, access } of routes) {
+    const { token } = access === 'service' ? key : admin
+    const answer = await service.call(method, `${at(path)}?page=0&x=1&x=1`, { token })
+    expect([path, answer.status, answer.body.error.details.x]).toEqual([
+      path,
+      400,
+      'must be given once',
+    ])
+  }
+})
+
+test('a list takes its own cursors and no others', async () => {
+  await using own = await startService()
+  const { token, id, email } = await own.registerAs('admin')
+  const key = await own.issueKey()
+  let conversation = ''
+  for (const n of [1, 2]) {
+    const as = (path: string, body: object) => own.call('POST', path, { token, body })
+    await own.login(email)
+    await own.issueKey()
+    conversation = await own.openConversation({ token }, await own.register())
+    await as(`/v1/chat/conversations/${conversation}/messages`, { body: 'one' })
+    await as(`/v1/chat/conversations/${conversation}/messages`, { body: 'two' })
+    await as('/v1/support/tickets', { subject: 's', body: 'b' })
+    await as('/v1/admin/support/canned-replies', { title: 't', body: 'b' })
+    await as('/v1/notifications/push-tokens', { token: `device${n}`, platform: 'ios' })
+    const event = { user_id: id, type: 'broadcast', title: 't', body: 'b' }
+    await own.call('POST', '/v1/service/notifications', { token: key.token, body: event })
+  }
+  const lists = service.app.routes
+    .filter(({ hooks }) => JSON.stringify(hooks.detail?.parameters ?? []).includes('"cursor"'))
+    .map(({ path }) => path.replace(':id', conversation))
+  const page = (path: string, query: string) => own.call('GET', `${path}?${query}`, { token })
+  const cursors = new Map<string, string>()
+  for (const path of lists) {
+    cursors.set(path, (await page(path, 'limit=1')).body.pagination.cursor)
+  }
+  expect(cursors.size).toBeGreaterThan(9)
+  for (const [from, cursor] of cursors) {
+    for (const path of lists) {
+      const { status, body } = await page(path, `cursor=${cursor}`)
+      expect([from, path, status]).toEqual([from, path, path === from ? 200 : 400])
+      if (path !== from) expect(body.error.details).toEqual({ cursor: notOfThisList })
+    }
+  }
 })
 
 test.each(routes.filter(({ access }) => access === 'admin'))(

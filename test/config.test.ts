@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { generateKeyPairSync } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { entries, readConfig } from '../src/config.ts'
+import { temporaryDirectory } from './support/directory.ts'
 
 function mistakes(environment: Record<string, string>): string[] {
   try {
@@ -52,27 +54,15 @@ describe('each mistake is one clear line', () => {
   test.each([
     ['PORT', '70000', 'be a whole number from 0 to 65535, not "70000"'],
     ['PORT', 'http', 'be a whole number from 0 to 65535, not "http"'],
+    ['PUBLIC_URL', 'chat.example.com', 'be an http or https address without a path'],
+    ['PUBLIC_URL', 'https://x.example/app', 'be an http or https address without a path'],
     [
-      'PUBLIC_URL',
-      'chat.example.com',
-      'be an http or https address without a path, not "chat.example.com"',
+      'TRUSTED_PROXIES',
+      '10.0.0.0/8, nginx',
+      'list CIDR blocks or addresses, not "10.0.0.0/8, nginx"',
     ],
-    [
-      'PUBLIC_URL',
-      'https://x.example/app',
-      'be an http or https address without a path, not "https://x.example/app"',
-    ],
-    ['TRUSTED_PROXIES', '10.0.0.0/8, nginx', 'list CIDR blocks or addresses, not "nginx"'],
-    [
-      'CORS_ORIGINS',
-      'https://a.example, *',
-      'list origins such as https://app.example.com, not "*"',
-    ],
-    [
-      'CORS_ORIGINS',
-      'https://a.example/',
-      'list origins such as https://app.example.com, not "https://a.example/"',
-    ],
+    ['CORS_ORIGINS', 'https://a.example, *', 'list origins such as https://app.example.com'],
+    ['CORS_ORIGINS', 'https://a.example/', 'list origins such as https://app.example.com'],
     ['RATE_LIMIT_LOGIN', '5', 'be N/window such as 100/1m, or off, not "5"'],
     ['RATE_LIMIT_USER', '0/1m', 'be N/window such as 100/1m, or off, not "0/1m"'],
     ['RATE_LIMIT_FRAMES', '10/1d', 'be N/window such as 100/1m, or off, not "10/1d"'],
@@ -81,11 +71,11 @@ describe('each mistake is one clear line', () => {
     ['SUPPORT_INBOX', 'desk', 'be an e-mail address, not "desk"'],
     ['MAIL_FROM', 'x', 'be an address such as Example <noreply@example.com>, not "x"'],
     ['CHAT_REQUIRE_ACTIVE_CALL', 'yes', 'be one of true, false, not "yes"'],
-    ['FCM_URL', 'fcm', 'be an http or https address, not "fcm"'],
+    ['FCM_URL', 'fcm', 'be an http or https address'],
     [
       'FCM_SERVICE_ACCOUNT',
       '/nowhere.json',
-      'be JSON or the path of a file that can be read, not "/nowhere.json"',
+      'be JSON, its base64, or the path of a file that can be read',
     ],
     [
       'FCM_SERVICE_ACCOUNT',
@@ -95,7 +85,7 @@ describe('each mistake is one clear line', () => {
     [
       'WEB_PUSH_HOSTS',
       'push.example.com,https://x',
-      'list host names in lower case such as push.example.com, not "https://x"',
+      'list host names in lower case such as push.example.com, not "push.example.com,https://x"',
     ],
     ['LOG_LEVEL', 'loud', 'be one of debug, info, warn, error, not "loud"'],
     ['LOG_FORMAT', 'xml', 'be one of pretty, json, not "xml"'],
@@ -103,10 +93,29 @@ describe('each mistake is one clear line', () => {
     expect(mistakes({ [name]: value })).toEqual([`${name} must ${reason}`])
   })
 
-  test('a password in it is not repeated', () => {
-    const [line] = mistakes({ SMTP_URL: 'http://ada:secret@mail.example.com' })
-    expect(line).toStartWith('SMTP_URL must be an address such as smtp://')
-    expect(line).not.toContain('secret')
+  const secretive = Object.entries(entries)
+    .filter(([name]) => /URL|TOKEN|KEY|CERT|ACCOUNT|ORIGINS|SECRET|PASSWORD/.test(name))
+    .map(([name]) => name)
+
+  test.each(secretive)('the value of %s is not repeated, as it may be a secret', (name) => {
+    const values = [
+      'https://ada:hunter2@x.example/?key=hunter2',
+      Buffer.from('{"private_key":"hunter2"').toString('base64'),
+      '-----BEGIN PRIVATE KEY-----\nhunter2\n',
+    ]
+    for (const value of values) {
+      const told = mistakes({ [name]: value }).join('\n')
+      expect(told).not.toContain('hunter2')
+      expect(told).not.toContain(value)
+    }
+  })
+
+  test('a PEM in the place of its path is refused before anything tells that it cannot be found', () => {
+    const pem = '-----BEGIN PRIVATE KEY-----\nhunter2\n'
+    expect(mistakes({ TLS_CERT: pem, TLS_KEY: pem })).toEqual([
+      'TLS_CERT must be the path of a PEM file',
+      'TLS_KEY must be the path of a PEM file',
+    ])
   })
 
   test('and all of them are told at once', () => {
@@ -114,6 +123,22 @@ describe('each mistake is one clear line', () => {
     expect(lines).toHaveLength(3)
     expect(lines).toContain('TLS_CERT and TLS_KEY must be set together')
   })
+})
+
+test('the key file of push may come as it is, in base64, or by its path', () => {
+  using directory = temporaryDirectory()
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const keyFile = JSON.stringify({
+    project_id: 'p',
+    client_email: 'push@example.com',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    token_uri: 'https://oauth.example.com/token',
+  })
+  const path = join(directory.path, 'key.json')
+  writeFileSync(path, keyFile)
+  for (const given of [keyFile, Buffer.from(keyFile).toString('base64'), path]) {
+    expect(readConfig({ FCM_SERVICE_ACCOUNT: given }, false).fcm?.account.projectId).toBe('p')
+  }
 })
 
 test('the table in the README is current', () => {

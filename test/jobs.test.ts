@@ -10,6 +10,7 @@ import { type JobHandlers, startRunner } from '../src/jobs/runner.ts'
 import { PermanentFailure } from '../src/lib/errors.ts'
 import { createIds } from '../src/lib/ids.ts'
 import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { call, startServer } from './support/process.ts'
@@ -230,6 +231,46 @@ describe('mail', () => {
     expect(mail.connections()).toBeLessThanOrEqual(2)
   }, 15_000)
 
+  test('never goes out in clear, and waits until the server offers TLS', async () => {
+    const heard: string[] = []
+    await using mail = await startMailServer({
+      allowInsecureAuth: true,
+      onAuth(_, _session, callback) {
+        heard.push('a password')
+        callback(null, { user: 'us' })
+      },
+      onMailFrom(_, _session, callback) {
+        heard.push('a mail')
+        callback()
+      },
+    })
+    // This machine, by an address that is not known as such.
+    const SMTP_URL = `smtp://us:pass@0.0.0.0:${mail.port}?requireTLS=false`
+    await using service = await startService({ environment: { SMTP_URL } })
+    await service.register()
+    const row = () =>
+      service.sqlite
+        .query<{ dead_at: number | null; last_error: string }, []>('SELECT * FROM outbox')
+        .get()
+    await waitFor(() => row()?.last_error)
+    expect([row()?.dead_at, row()?.last_error]).toEqual([null, expect.stringContaining('STARTTLS')])
+    const { out } = await hostline(['check'], service.directory, { environment: { SMTP_URL } })
+    expect(out).toContain('FAILED mail: ')
+    expect(heard).toEqual([])
+  })
+
+  test.each([
+    ['0.0.0.0', 'true'],
+    ['127.0.0.1', 'false'],
+    ['[::ffff:127.0.0.1]', 'false'],
+  ])('goes to %s without TLS when SMTP_INSECURE is %s', async (host, SMTP_INSECURE) => {
+    await using mail = await startMailServer()
+    const SMTP_URL = `smtp://${host}:${mail.port}`
+    await using service = await startService({ environment: { SMTP_URL, SMTP_INSECURE } })
+    const { email } = await service.register()
+    expect((await mail.next()).to).toBe(email)
+  })
+
   test('that the server refuses for good is given up; a busy server is tried again', async () => {
     let answer = { responseCode: 451, message: 'come back later' }
     await using mail = await startMailServer({
@@ -314,6 +355,15 @@ describe('mail', () => {
     expect(server.output()).toContain('/verify-email?lang=en#token=')
     expect(server.output()).toContain('no SMTP_URL')
     expect(server.output()).toMatch(/there is no admin yet.*\/set-up#token=[\w-]{43}/)
+  })
+
+  test('is logged without its token where people are served by https', async () => {
+    const environment = { PUBLIC_URL: 'https://chat.example.com' }
+    await using service = await startService({ environment })
+    await service.register()
+    await waitFor(() => service.log().includes('/verify-email?lang=en#token='))
+    expect(service.log()).toContain('https://chat.example.com/verify-email?lang=en#token=…')
+    expect(service.log()).not.toMatch(/token=[\w-]/)
   })
 })
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { connect } from 'node:net'
+import { temporaryDirectory } from './support/directory.ts'
 import { readAnswer, startService } from './support/service.ts'
+import { openUpgrade } from './support/socket.ts'
+import { waitFor } from './support/wait.ts'
 
 const credentials = { email: 'ada@example.com', password: 'correct horse' }
 const json = { 'content-type': 'application/json' }
@@ -41,6 +45,26 @@ describe('every answer', () => {
       expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/)
     }
     expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; frame-ancestors 'none'",
+    )
+  })
+
+  test.each([
+    ['https://chat.example.com', 'max-age=31536000'],
+    ['http://chat.example.com', null],
+  ])('of %s has the strict transport security %j', async (PUBLIC_URL, policy) => {
+    await using service = await startService({ listen: true, environment: { PUBLIC_URL } })
+    for (const path of ['/', '/nope', '/v1/chat/conversations']) {
+      const { headers } = await service.call('GET', path)
+      expect(headers.get('strict-transport-security')).toBe(policy)
+    }
+    const { token } = await service.register()
+    const socket = openUpgrade(service.base, `/v1/chat/ws?token=${token}`)
+    const [head] = await once(socket, 'data')
+    expect(String(head)).toStartWith('HTTP/1.1 101')
+    expect(/strict-transport-security: /i.test(head)).toBe(policy !== null)
+    socket.destroy()
   })
 
   test("never takes over the client's request id", async () => {
@@ -142,6 +166,24 @@ describe('the order of checks', () => {
     )
   })
 
+  test('a streamed body is not waited for by what is refused, and counts before it has come', async () => {
+    await using service = await startService({
+      listen: true,
+      environment: { RATE_LIMIT_ANONYMOUS: '2/1m', RATE_LIMIT_LOGIN: '1/1m' },
+    })
+    const head = (path: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const answerTo = async (path: string) => (await raw(service.base, head(path))).status
+    const { hostname, port } = new URL(service.base)
+    const slow = connect(Number(port), hostname)
+    slow.write(`${head('/v1/auth/login')}1\r\n{\r\n`)
+    await waitFor(async () => (await answerTo('/v1/auth/login')) === 429, 'the slow login to count')
+    expect(await answerTo('/v1/chat/conversations')).toBe(401)
+    expect(await answerTo('/nope')).toBe(404)
+    expect(await answerTo('/nope')).toBe(429)
+    slow.destroy()
+  })
+
   test('the limit comes before the path, the path before the token', async () => {
     await using service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '1/1m' } })
     expect((await service.call('GET', '/nope')).status).toBe(404)
@@ -169,6 +211,50 @@ describe('the order of checks', () => {
     const path = '/v1/chat/conversations/01ARZ3NDEKTSV4RRFFQ69G5FAV/messages'
     expect((await service.call('POST', path, { token, body: {} })).status).toBe(400)
     expect((await service.call('POST', path, { token, body: { body: 'x' } })).status).toBe(404)
+  })
+})
+
+describe('wrong parameters of a query are all named', () => {
+  const page = { page: 'must be at least 1' }
+  const cursor = { cursor: 'is not a cursor of this list' }
+  const since = { since: 'must be a valid identifier' }
+
+  test.each([
+    [
+      '/v1/notifications?page=0&per_page=x&unread=maybe&limit=-1&cursor=x',
+      {
+        ...page,
+        ...cursor,
+        per_page: 'must be a whole number',
+        unread: 'must be true or false',
+        limit: 'must be at least 1',
+      },
+    ],
+    [
+      '/v1/chat/messages?limit=x&since=zz&cursor=x',
+      { limit: 'must be a whole number', ...since, ...cursor },
+    ],
+    [
+      '/v1/chat/ws?events=ack,news&since=zz',
+      { events: expect.stringContaining('one of: ack'), ...since },
+    ],
+    ['/v1/chat/ws?events=ack&events=read', { events: 'must be given once' }],
+    ['/v1/admin/users?q=a&q=b&page=0', { q: 'must be given once', ...page }],
+    [
+      '/v1/admin/support/tickets?page=0&status=late&assignee_id=you&user_id=1&__proto__=1&__proto__=2',
+      {
+        ...page,
+        status: expect.stringContaining('one of: open'),
+        assignee_id: 'must be a valid identifier',
+        user_id: 'must be a valid identifier',
+        ['__proto__']: 'must be given once',
+      },
+    ],
+  ])('%s', async (path, details) => {
+    await using service = await startService()
+    const { token } = await service.registerAs('admin')
+    const { status, body } = await service.call('GET', path, { token })
+    expect([status, body.error.details]).toEqual([400, details])
   })
 })
 
@@ -258,6 +344,10 @@ describe('languages', () => {
     ['ja, pt;q=0.5, en;q=0.1', 'O pedido não é válido.', 'é obrigatório'],
     ['en;q=0.1, de;q=0.9', 'Die Anfrage ist ungültig.', 'fehlt'],
     ['de;q=0, fr;q=0.1', "La requête n'est pas valide.", 'est obligatoire'],
+    ['de;q=0, *', 'The request is not valid.', 'is required'],
+    ['en;q=0, *', 'Die Anfrage ist ungültig.', 'fehlt'],
+    ['*, en;q=0, de;q=0', 'La solicitud no es válida.', 'es obligatorio'],
+    ['*;q=0.1, fr;q=0.5', "La requête n'est pas valide.", 'est obligatoire'],
     ['ja', 'The request is not valid.', 'is required'],
     ['*', 'The request is not valid.', 'is required'],
     [';;;,q=,', 'The request is not valid.', 'is required'],
@@ -337,6 +427,34 @@ describe('browsers of other origins', () => {
     }
   })
 })
+
+const openssl = Bun.which('openssl')
+
+test.skipIf(!openssl)(
+  'TLS of the server itself is 1.2 with forward secrecy, or newer',
+  async () => {
+    using directory = temporaryDirectory()
+    const run = (command: string) =>
+      Bun.spawn([openssl ?? '', ...command.split(' ')], { cwd: directory.path, stderr: 'ignore' })
+    const made = '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key -out cert'
+    await run(`req ${made}`).exited
+    const environment = { TLS_CERT: `${directory.path}/cert`, TLS_KEY: `${directory.path}/key` }
+    await using service = await startService({ listen: true, environment })
+    const { host } = new URL(service.base)
+    const suite = async (offer: string) => {
+      const { stdout } = run(`s_client -connect ${host} ${offer}`)
+      return /New, .* Cipher is (.*)/.exec(await new Response(stdout).text())?.[1]
+    }
+    expect(await suite('-tls1_3')).toStartWith('TLS_AES_')
+    for (const good of ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-CHACHA20-POLY1305']) {
+      expect(await suite(`-tls1_2 -cipher ${good}`)).toBe(good)
+    }
+    for (const bad of ['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA']) {
+      expect(await suite(`-tls1_2 -cipher ${bad}`)).toBe('(NONE)')
+    }
+    expect(await suite('-tls1_1 -cipher ALL@SECLEVEL=0')).toBe('(NONE)')
+  },
+)
 
 test('the start page has a strict content security policy', async () => {
   await using service = await startService()

@@ -134,6 +134,56 @@ describe('which limit counts', () => {
   })
 })
 
+describe('logins and registrations from IPv6', () => {
+  const environment = {
+    TRUSTED_PROXIES: '127.0.0.0/8',
+    RATE_LIMIT_LOGIN: '1/15m',
+    RATE_LIMIT_REGISTER: '1/1h',
+    RATE_LIMIT_ANONYMOUS: '1/1m',
+  }
+
+  test.each([
+    ['/v1/auth/login', 21, 429],
+    ['/v1/auth/register', 21, 429],
+    ['/v1/auth/refresh', 21, 400],
+  ])(
+    '%s: a /48 has 20 times the limit of a /64, the request %d is answered with %d',
+    async (path, _, last) => {
+      const clock = createTestClock()
+      await using service = await startService({ listen: true, clock, environment })
+      const from = async (address: string) => {
+        const headers = { 'x-forwarded-for': address }
+        const answer = await service.call('POST', path, { body: {}, headers })
+        return [answer.status, answer.headers.get('x-ratelimit-remaining')]
+      }
+      for (let n = 1; n <= 20; n++) expect(await from(`2001:db8:1:${n}::1`)).toEqual([400, '0'])
+      expect(await from('2001:db8:1:ffff::1')).toEqual([last, '0'])
+      expect(await from('2001:db8:2::1')).toEqual([400, '0'])
+      expect(await from('2001:db8:2::2')).toEqual([429, '0'])
+      expect(await from('192.0.2.1')).toEqual([400, '0'])
+      // What was refused for the /48 has not used up the /64.
+      clock.advance(3_600_000)
+      expect(await from('2001:db8:1:ffff::1')).toEqual([400, '0'])
+    },
+  )
+})
+
+test.each([
+  ['off', null],
+  ['100/1m', '100'],
+])(
+  'a refusal of another rule says that nothing remains, with the own limit %s',
+  async (rule, limit) => {
+    await using service = await startService({ environment: { RATE_LIMIT_USER: rule } })
+    const { token } = await service.register()
+    const { status, headers } = await service.call('POST', '/v1/auth/verify-email/resend', {
+      token,
+    })
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([429, '0'])
+    expect(headers.get('x-ratelimit-limit')).toBe(limit)
+  },
+)
+
 describe('the address of a client', () => {
   const trusted = ['10.0.0.0/8', '::1', 'fd00::/8'].map(parseNetwork)
 

@@ -46,6 +46,37 @@ describe('the handshake', () => {
     expect(head).toStartWith('HTTP/1.1 101')
   })
 
+  test.each([
+    ['https://app.example.com', 101],
+    ['https://chat.example.com', 101],
+    [undefined, 101],
+    ['https://evil.example', 403],
+    ['http://app.example.com', 403],
+    ['null', 403],
+  ])(
+    'from a page of %s is answered with %d when CORS_ORIGINS names another',
+    async (origin, status) => {
+      const environment = {
+        CORS_ORIGINS: 'https://app.example.com',
+        PUBLIC_URL: 'https://chat.example.com',
+      }
+      await using service = await startService({ listen: true, environment })
+      const { token } = await service.register()
+      const path = `/v1/chat/ws?token=${token}`
+      const head = await upgrade(service.base, path, { ...(origin !== undefined && { origin }) })
+      expect(head).toStartWith(`HTTP/1.1 ${status}`)
+      expect(service.hub.stats().sockets).toBe(status === 101 ? 1 : 0)
+    },
+  )
+
+  test('from any page is welcome without CORS_ORIGINS', async () => {
+    await using service = await startService({ listen: true })
+    const { token } = await service.register()
+    const path = `/v1/chat/ws?token=${token}`
+    const head = await upgrade(service.base, path, { origin: 'https://app.example.com' })
+    expect(head).toStartWith('HTTP/1.1 101')
+  })
+
   test('refuses with a true HTTP 401 and the error body', async () => {
     await using service = await startService({ listen: true })
     const { token } = await service.register()

@@ -6,22 +6,21 @@ const maxDepth = 16
 const slowMilliseconds = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Refuses a body that is too large before anything else is looked at. A declared length costs nothing to check; a
- *  streamed body has to be read for it, and is returned.
+/** Refuses a body whose declared length is too large, without reading any of it.
  *  @throws body_too_large (413) */
-export function bufferBody(request: Request): Promise<Uint8Array> | undefined {
-  const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > maxBytes) throw tooLarge()
-  return request.headers.has('transfer-encoding') ? readBounded(request) : undefined
+export function guardLength({ headers }: Request): void {
+  if (Number(headers.get('content-length')) > maxBytes) throw tooLarge()
 }
 
-/** Reads the JSON value of a request body; undefined when there is none. `buffered` is what `bufferBody` had to read.
+/** Reads the JSON value of a request body; undefined when there is none.
  *  @returns also whether the body was long in coming
- *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON */
-export async function readJson(request: Request, buffered: Uint8Array | undefined) {
-  if (!buffered && !request.body) return { value: undefined, isSlow: false }
+ *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON · body_too_large (413): a streamed
+ *  body is measured while it comes */
+export async function readJson(request: Request) {
+  if (!request.body) return { value: undefined, isSlow: false }
   const startedAt = performance.now()
-  const bytes = buffered ?? new Uint8Array(await request.arrayBuffer())
+  const isStreamed = request.headers.has('transfer-encoding')
+  const bytes = isStreamed ? await readBounded(request.body) : await request.bytes()
   const isSlow = performance.now() - startedAt > slowMilliseconds
   return { value: parse(bytes, request.headers.get('content-type')), isSlow }
 }
@@ -54,10 +53,10 @@ function isDeeperThan(max: number, text: string): boolean {
   return depth > max
 }
 
-async function readBounded(request: Request): Promise<Uint8Array> {
+async function readBounded(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body ?? []) {
+  for await (const chunk of body) {
     size += chunk.byteLength
     if (size > maxBytes) throw tooLarge()
     chunks.push(chunk)

@@ -22,6 +22,11 @@ export function clientIp(
   return address.toString()
 }
 
+/** Whether a host name or an address is this machine itself. */
+export function isLoopback(host: string | undefined): boolean {
+  return host?.toLowerCase() === 'localhost' || parse(host)?.range() === 'loopback'
+}
+
 /** A CIDR block or a single address.
  *  @throws Error when the text is neither */
 export function parseNetwork(text: string): Network {

@@ -13,6 +13,17 @@ export function corsHeaders(request: Headers, origins: readonly string[]): Recor
   }
 }
 
+/** Whether a browser page may open a socket, which no CORS rule covers. Pages of everywhere may while no origins are
+ *  configured, and so may clients that are no page: they send no origin. */
+export function mayOpenSocket(
+  request: Headers,
+  origins: readonly string[],
+  publicUrl: string,
+): boolean {
+  const origin = request.get('origin')
+  return origin === null || origins.length === 0 || [...origins, publicUrl].includes(origin)
+}
+
 /** A browser asking whether it may send a request; what it may is the same everywhere. */
 export function isPreflight(request: Request): boolean {
   return request.method === 'OPTIONS' && request.headers.has('access-control-request-method')

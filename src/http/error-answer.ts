@@ -25,6 +25,8 @@ export function createErrorAnswer(log: Log) {
     if (answer.retryAfterSeconds !== undefined) {
       set.headers['retry-after'] = answer.retryAfterSeconds
     }
+    // Also when a rule of a module refused, or one without headers of its own.
+    if (answer.status === 429) set.headers['x-ratelimit-remaining'] = 0
     return errorBody(answer, context.locale)
   }
 }

@@ -1,18 +1,20 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { AppError, type FieldProblems, problem } from '../lib/errors.ts'
-import type { CursorRange, Listing, ListRange } from '../lib/list-range.ts'
+import { problem } from '../lib/errors.ts'
+import { CheckedText } from '../lib/fields.ts'
+import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib/list-range.ts'
 
 const largestPage = 100
 
 /** The query of a list that has the cursor form alone. */
 export const cursorQuery = {
   limit: Type.Integer({ minimum: 1, description: 'Starts the cursor form: its page size.' }),
-  cursor: Type.String({ description: '`pagination.cursor` of the page before.' }),
+  cursor: CheckedText((text) => (isCursor(text) ? undefined : problem('cursor')), {
+    description: '`pagination.cursor` of the page before.',
+  }),
 }
 
 /** The query of every list, for the API description: pages by number, or a cursor form that stays stable while rows
- *  arrive. `listRange` reads it: it judges all parameters at once, and what Elysia makes of integers in a query is not
- *  what the contract says. */
+ *  arrive. */
 export const listQuery = (defaultSize: number) => ({
   page: Type.Integer({ minimum: 1, default: 1 }),
   per_page: Type.Integer({
@@ -23,48 +25,20 @@ export const listQuery = (defaultSize: number) => ({
   ...cursorQuery,
 })
 
-type ListParameter = keyof ReturnType<typeof listQuery>
+type Query = Record<string, string>
 
-/** Which part of a list a query asks for.
- *  @throws validation_error naming each bad parameter */
-export function listRange(query: Record<string, unknown>, defaultSize: number): ListRange {
-  const { page, perPage, limit, cursor } = readParameters(query, defaultSize)
-  if (query['limit'] === undefined && cursor === undefined) {
-    const offset = Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER)
-    return { form: 'page', page, perPage, offset }
-  }
-  return { form: 'cursor', limit, cursor }
+/** Which part of a list a query asks for, that `listQuery` describes and the pipeline has checked. */
+export function listRange(query: Query, defaultSize: number): ListRange {
+  const { page = 1, per_page = defaultSize, limit, cursor } = query
+  if (limit !== undefined || cursor !== undefined) return cursorRange(query, defaultSize)
+  const perPage = Math.min(Number(per_page), largestPage)
+  const offset = Math.min((Number(page) - 1) * perPage, Number.MAX_SAFE_INTEGER)
+  return { form: 'page', page: Number(page), perPage, offset }
 }
 
 /** The same for a list that has the cursor form alone. */
-export function cursorRange(query: Record<string, unknown>, defaultSize: number): CursorRange {
-  const { limit, cursor } = readParameters(
-    { limit: query['limit'], cursor: query['cursor'] },
-    defaultSize,
-  )
-  return { form: 'cursor', limit, cursor }
-}
-
-function readParameters(query: Record<string, unknown>, defaultSize: number) {
-  const problems: FieldProblems = {}
-  const read = (name: ListParameter, fallback: number) => {
-    const value = query[name]
-    if (value === undefined) return fallback
-    const number =
-      typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : Number.NaN
-    if (Number.isNaN(number)) problems[name] = problem('not_an_integer')
-    else if (number < 1) problems[name] = problem('too_small', 1)
-    return number
-  }
-  const page = read('page', 1)
-  const perPage = Math.min(read('per_page', defaultSize), largestPage)
-  const limit = Math.min(read('limit', defaultSize), largestPage)
-  const cursor = query['cursor']
-  const isCursor = cursor === undefined || typeof cursor === 'string'
-  if (!isCursor) problems['cursor'] = problem('cursor')
-  if (!isCursor || Object.keys(problems).length > 0)
-    throw new AppError('validation_error', { details: problems })
-  return { page, perPage, limit, cursor }
+export function cursorRange({ limit, cursor }: Query, defaultSize: number): CursorRange {
+  return { form: 'cursor', limit: Math.min(Number(limit ?? defaultSize), largestPage), cursor }
 }
 
 /** The envelope of a list in the form that was asked for. */

@@ -1,11 +1,11 @@
 import type { PreContext } from 'elysia'
 import { AppError, invalidField } from '../lib/errors.ts'
 import type { NewId } from '../lib/ids.ts'
-import { ipGroup } from '../lib/ip-network.ts'
+import { ipGroup, ipv6Network } from '../lib/ip-network.ts'
 import type { AccessClaims, ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
-import { bufferBody, readJson } from './body.ts'
+import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
@@ -22,6 +22,8 @@ export type PipelineOptions = {
   limits: RateLimits
   trustedProxies: readonly Network[]
   corsOrigins: readonly string[]
+  /** Whether clients reach the service by https. */
+  isHttps: boolean
   /** The claims of a token of ours that has not expired; does not touch the database. */
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** The person, unless they are gone or disabled or the session is revoked. */
@@ -39,10 +41,12 @@ export type PipelineOptions = {
 type Hook = PreContext & { context: RequestContext; path?: string; body?: unknown }
 type Headers = Hook['set']['headers']
 
-/** Everything that is checked before a route runs, in one order: address, body size, signature of the token, limit, route,
- *  session and role, content type, JSON and its fields. The headers that it sets reach every answer, errors included. */
+/** Everything that is checked before a route runs, in one order: address, declared size of the body, signature of the
+ *  token, limit, route, session and role; then the body is read: its size, content type and JSON; last the fields of
+ *  query and body. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
-  const { newId, limiter, limits, trustedProxies, corsOrigins } = options
+  const { newId, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
+  const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
 
   // Only members of `hook` are used, and no `server`: else the framework parses cookies, or defines a property, for each
   // request.
@@ -60,25 +64,26 @@ export function createPipeline(options: PipelineOptions) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    const bytes = await guard(request, path, context, headers)
+    guard(request, path, context, headers)
     const bearer = await identify(route?.access, request)
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
     authorize(route, bearer, context)
-    if (request.method === 'GET' || request.method === 'HEAD') return undefined
-    const { value, isSlow } = await readJson(request, bytes)
-    // The session may have ended while the body was still arriving.
-    if (isSlow) authorize(route, bearer, context)
-    route.guardBody?.(value)
-    hook.body = value
+    if (mayHaveBody(request)) {
+      const { value, isSlow } = await readJson(request)
+      // The session may have ended while the body was still arriving.
+      if (isSlow) authorize(route, bearer, context)
+      hook.body = value
+    }
+    route.guardQuery(request.url)
+    route.guardBody?.(hook.body)
     return undefined
   }
 
   function begin(request: Request, headers: Headers) {
     const requestId = newId()
     headers['x-request-id'] = requestId
-    headers['x-content-type-options'] = 'nosniff'
-    headers['cache-control'] = 'no-store'
+    Object.assign(headers, common)
     if (corsOrigins.length > 0) Object.assign(headers, corsHeaders(request.headers, corsOrigins))
     return new RequestContext(requestId, request, findIp)
   }
@@ -88,11 +93,10 @@ export function createPipeline(options: PipelineOptions) {
     return clientIp(options.peerOf(request), forwardedFor, trustedProxies)
   }
 
-  /** @returns the bytes of a streamed body, which has to be read to be measured */
-  async function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
+  function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
     try {
       guardAddress(request.url, path)
-      return await bufferBody(request)
+      guardLength(request)
     } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
       tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
@@ -131,7 +135,17 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   function countAddress(of: AddressLimit, context: RequestContext) {
-    return limits[of] === 'off' ? undefined : limiter.take(addressKey(of, context), limits[of])
+    const limit = limits[of]
+    if (limit === 'off') return undefined
+    const rules = [{ key: addressKey(of, context), limit }]
+    const site = of === 'anonymous' ? undefined : ipv6Network(context.ip, 48)
+    if (site !== undefined) {
+      rules.push({ key: `${of}:${site}`, limit: { ...limit, count: limit.count * siteFactor } })
+    }
+    // A refused request counts nowhere: every rule is asked before one counts.
+    const verdicts = rules.map(({ key, limit }) => limiter.peek(key, limit))
+    const refusal = verdicts.find((verdict) => verdict?.allowed === false)
+    return refusal ?? rules.map(({ key, limit }) => limiter.take(key, limit))[0]
   }
 
   function authorize(route: RoutePolicy, { claims, key }: Bearer, context: RequestContext) {
@@ -165,6 +179,23 @@ type Bearer = {
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined
 }
+
+function mayHaveBody({ method }: Request) {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
+/** What every answer says unless its route says otherwise: nothing of it is a page. */
+const commonHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+}
+// Other services may live on hosts below this one: nothing is said for them.
+const oneYear = 'max-age=31536000'
+
+// Whoever rents a server has a /48 of 65,536 networks that count as one client each.
+const siteFactor = 20
 
 type AddressLimit = 'login' | 'register' | 'anonymous'
 

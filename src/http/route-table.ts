@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import { createGuard } from '../lib/fields.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
+import { createQueryGuard } from './query.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
 export type RoutePolicy = {
@@ -12,6 +13,8 @@ export type RoutePolicy = {
   scope: ServiceScope | undefined
   /** The status of its success answer. */
   status: number
+  /** @throws validation_error for an address whose query does not fit */
+  guardQuery: (url: string) => void
   /** @throws validation_error for a body that does not fit */
   guardBody: ((value: unknown) => void) | undefined
 }
@@ -24,7 +27,10 @@ type Hooks = {
   limit?: RouteLimit
   scope?: ServiceScope
   body?: TSchema
-  detail?: { responses?: object }
+  detail?: {
+    responses?: object
+    parameters?: Array<{ in: 'query' | 'header'; name: string; schema: TSchema }>
+  }
 }
 
 /** Every route of an application with its policy.
@@ -35,8 +41,12 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
     if (!access || !limit) throw new Error(`${method} ${path} names no access or no limit`)
     if (access === 'service' && !scope) throw new Error(`${method} ${path} names no scope`)
     const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
+    const queried = detail?.parameters?.filter((parameter) => parameter.in === 'query') ?? []
+    const guardQuery = createQueryGuard(
+      Object.fromEntries(queried.map(({ name, schema }) => [name, schema])),
+    )
     const guardBody = body && createGuard(body)
-    return { method, path, access, limit, scope, status, guardBody }
+    return { method, path, access, limit, scope, status, guardQuery, guardBody }
   })
 }
 

@@ -28,6 +28,8 @@ const judges = new Map<string, Judge>()
 // Symbol keys travel with a copied schema and stay out of its JSON.
 const ruleKey = Symbol('rule')
 const refinementKey = Symbol('refinement')
+const checkKey = Symbol('check')
+type WithCheck = { [checkKey]: (value: string) => FieldProblem | undefined }
 type WithRule = { [ruleKey]: TextRule }
 type WithRefinement = { [refinementKey]?: Refinement }
 
@@ -57,6 +59,8 @@ stringKind('MediaType', (schema, value) => {
   return isMediaType(value) ? undefined : problem('media_type')
 })
 
+stringKind('CheckedText', (schema, value) => (schema as TSchema & WithCheck)[checkKey](value))
+
 function stringOf(name: string, options: Record<string, unknown>): TUnsafe<string> {
   return Type.Unsafe<string>({ ...options, type: 'string', [Kind]: name })
 }
@@ -71,6 +75,14 @@ export function Text(rule: TextRule, annotations: Annotations = {}) {
     maxLength: rule.max,
     [ruleKey]: rule,
   })
+}
+
+/** Text with a rule of its own, which says what is wrong. */
+export function CheckedText(
+  check: (value: string) => FieldProblem | undefined,
+  annotations: Annotations = {},
+) {
+  return stringOf('CheckedText', { ...annotations, [checkKey]: check })
 }
 
 export const Email = () => stringOf('Email', { format: 'email', maxLength: 254 })

@@ -31,14 +31,14 @@ export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }
 /** The locale that an `Accept-Language` value asks for (RFC 9110, 12.5.4); `en` when none of ours is wanted. */
 export function negotiateLocale(header: string | null): Locale {
   if (!header) return 'en'
-  const wanted = header
-    .slice(0, 1_000)
-    .split(',')
-    .map(parseRange)
-    .filter((range) => range.quality > 0)
-    .sort((a, b) => b.quality - a.quality)
+  const ranges = header.slice(0, 1_000).split(',').map(parseRange)
+  const named = new Set(ranges.map(({ language }) => language))
+  const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality)
   for (const { language } of wanted) {
-    const match = locales.find((locale) => locale === language || language === '*')
+    // `*` stands for what no other range names, so that q=0 excludes a language from it.
+    const match = locales.find((locale) =>
+      language === '*' ? !named.has(locale) : locale === language,
+    )
     if (match) return match
   }
   return 'en'

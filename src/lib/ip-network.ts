@@ -6,7 +6,7 @@ export function ipGroup(ip: string): string {
 }
 
 /** The network that an IPv6 address is in; undefined for other addresses. */
-function ipv6Network(ip: string, bits: 48 | 64): string | undefined {
+export function ipv6Network(ip: string, bits: 48 | 64): string | undefined {
   if (!ipaddr.IPv6.isValid(ip)) return undefined
   const parts = ipaddr.IPv6.parse(ip).parts.slice(0, bits / 16)
   return `${parts.map((part) => part.toString(16)).join(':')}::/${bits}`

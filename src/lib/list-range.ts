@@ -16,11 +16,10 @@ export type Listing<T> =
 /** Rows that a store cuts out of a list: after `before`, a position that an earlier part ended with. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
-/** The position in a list whose order is that of one text. */
-export const idPosition = Type.Tuple([Type.String()])
-
 /** How a store reads a list whose order is that of one text. */
 type Reader<T> = {
+  /** Tells its cursors from those of other lists. */
+  name: string
   list: (rows: RowRange) => T[]
   count: () => number
   position: (row: T) => string
@@ -28,28 +27,29 @@ type Reader<T> = {
 
 /** A range of a list whose order is that of one text. */
 export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<T> {
-  const { list, count, position } = reader
+  const { name, list, count, position } = reader
   if (range.form === 'page') {
     const { perPage: limit, offset } = range
     const total = count()
     return { form: 'page', rows: offset < total ? list({ limit, offset }) : [], total }
   }
   const { limit, cursor } = range
-  const before = cursor === undefined ? undefined : decodeCursor(cursor, idPosition)[0]
+  const place = Type.Tuple([Type.Literal(name), Type.String()])
+  const before = cursor === undefined ? undefined : decodeCursor(cursor, place)[1]
   const rows = list({ limit: limit + 1, offset: 0, before })
-  return cutAtLimit(rows, limit, (row) => [position(row)])
+  return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
 
 /** A range of a list that is ordered by id. */
 export function listById<T extends { id: string }>(
   range: ListRange,
-  list: (rows: RowRange) => T[],
-  count: () => number,
+  reader: Omit<Reader<T>, 'position'>,
 ): Listing<T> {
-  return listByPosition(range, { list, count, position: ({ id }) => id })
+  return listByPosition(range, { ...reader, position: ({ id }) => id })
 }
 
-type Position = readonly (string | number)[]
+/** Where a part of a list ends, after the name of the list. */
+type Position = readonly [string, ...(string | number)[]]
 
 /** Cuts `rows`, which were asked for one further than `limit`, and notes where the next part starts. */
 export function cutAtLimit<T>(
@@ -69,6 +69,11 @@ export function decodeCursor<T extends TSchema>(text: string, position: T): Stat
   const value = parseCursor(text)
   if (!Value.Check(position, value)) throw invalidField('cursor', 'cursor')
   return value
+}
+
+/** Whether a text is a cursor, of whatever list. */
+export function isCursor(text: string): boolean {
+  return Array.isArray(parseCursor(text))
 }
 
 function encodeCursor(position: Position): string {

@@ -18,11 +18,14 @@ export type Mailer = {
   close(): void
 }
 
-/** Writes mails, with their links, to the log: for development, when no SMTP server is configured. */
-export function createLogMailer(log: Log): Mailer {
+/** Writes mails to the log when no SMTP server is configured: with their links for development, without the tokens in
+ *  them where people are served, since whoever reads the log could use them. */
+export function createLogMailer(log: Log, publicUrl: string): Mailer {
+  const isServing = publicUrl.startsWith('https:')
   return {
     async send({ to, subject, text }) {
-      log.info('mail', { to, subject, text })
+      const shown = isServing ? text.replace(/#token=[\w-]+/g, '#token=…') : text
+      log.info('mail', { to, subject, text: shown })
     },
     close() {},
   }

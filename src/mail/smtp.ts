@@ -10,7 +10,7 @@ const timeouts = {
 const maxConnections = 2
 
 /** Sends through an SMTP server, over connections that are kept open and used again. `smtps:` speaks TLS from the
- *  start, `smtp:` goes over to it when the server offers STARTTLS. */
+ *  start, `smtp:` goes over to it by STARTTLS. */
 export function createSmtpMailer(url: string, from: string): Mailer {
   let transport: ReturnType<typeof open> | undefined
 

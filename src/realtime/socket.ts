@@ -1,26 +1,35 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { Config } from '../config.ts'
 import { selectedProtocol } from '../http/bearer.ts'
+import { mayOpenSocket } from '../http/cors.ts'
 import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
-import { AppError, invalidField } from '../lib/errors.ts'
+import { AppError, invalidField, problem } from '../lib/errors.ts'
+import { CheckedText, Id } from '../lib/fields.ts'
 import type { Channel } from './channel.ts'
 
 const socket = operations('Chat', { access: 'socket' })
 
 /** What the upgrade request may ask for, besides the token. */
 export const socketQuery = (channel: Channel) => ({
-  events: Type.String({
-    description: `Frames beyond the usual ones, comma-separated: ${channel.groups.join(', ')}.`,
-  }),
-  since: Type.String({ description: 'Id of a message: what came after it is sent first.' }),
+  // Choice: an unknown name is refused: a client that waits for frames which never come is hard to debug.
+  events: CheckedText(
+    (text) =>
+      eventsIn(text).every((name) => channel.groups.includes(name))
+        ? undefined
+        : problem('one_of', channel.groups.join(', ')),
+    { description: `Frames beyond the usual ones, comma-separated: ${channel.groups.join(', ')}.` },
+  ),
+  since: Id({ description: 'Id of a message: what came after it is sent first.' }),
 })
 
 /** The upgrade to the channel; the pipeline has checked the token. */
-export function socketRoute(channel: Channel) {
+export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config) {
   return new Elysia({ name: 'socket' }).use(routeBase).get(
     '/v1/chat/ws',
     ({ request, server, context, set }) => {
+      if (!mayOpenSocket(request.headers, corsOrigins, publicUrl))
+        throw new AppError('origin_not_allowed')
       if (channel.isDraining()) throw new AppError('unavailable', { retryAfterSeconds: 1 })
       const protocol = selectedProtocol(request.headers)
       const headers = new Headers(Object.entries(set.headers).map(([k, v]) => [k, String(v)]))
@@ -29,7 +38,7 @@ export function socketRoute(channel: Channel) {
       const since = searchParams.get('since')
       const data = channel.connect(context.user, {
         locale: context.locale,
-        groups: askedGroups(searchParams, channel.groups),
+        groups: eventsIn(searchParams.get('events') ?? ''),
         ...(since !== null && { since }),
       })
       if (!server?.upgrade(request, { headers, data })) throw invalidField('body', 'websocket_only')
@@ -37,19 +46,11 @@ export function socketRoute(channel: Channel) {
     socket(
       'Open the chat channel (WebSocket)',
       { 101: null },
-      { query: socketQuery(channel), errors: ['validation_error'] },
+      { query: socketQuery(channel), errors: ['origin_not_allowed'] },
     ),
   )
 }
 
-/** @throws validation_error for an unknown name: a client that waits for frames which never come is hard to debug */
-function askedGroups(query: URLSearchParams, known: readonly string[]): string[] {
-  const names = query
-    .getAll('events')
-    .flatMap((list) => list.split(','))
-    .filter((name) => name !== '')
-  if (names.some((name) => !known.includes(name))) {
-    throw invalidField('events', 'one_of', known.join(', '))
-  }
-  return names
+function eventsIn(text: string): string[] {
+  return text.split(',').filter((name) => name !== '')
 }

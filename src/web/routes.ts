@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { isLoopback } from '../http/client-ip.ts'
 import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
-import { OneOf } from '../lib/fields.ts'
 import { sha256 } from '../lib/hash.ts'
 import { locales } from '../lib/i18n.ts'
 import type { Metrics } from '../metrics.ts'
@@ -84,8 +84,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
 
 // A request that a proxy on this machine forwards comes from elsewhere.
 function isFromThisMachine({ headers }: Request, peer: string | undefined) {
-  const isLoopback = peer !== undefined && /^(127\.|::1$|::ffff:127\.)/.test(peer)
-  return isLoopback && !headers.has('x-forwarded-for')
+  return isLoopback(peer) && !headers.has('x-forwarded-for')
 }
 
 function isBearer({ headers }: Request, token: string) {
@@ -104,7 +103,7 @@ function accountPageRoute(name: AccountPage) {
     uncounted(
       'Page behind a mailed link (HTML): its button does the work',
       { 200: null },
-      { query: { lang: OneOf(locales) } },
+      { query: { lang: Type.String({ description: `One of ${locales.join(', ')}.` }) } },
     ),
   )
 }
@@ -114,7 +113,6 @@ type ResponseSet = { headers: Record<string, string | number> }
 function page({ headers }: ResponseSet, html: string) {
   headers['content-type'] = 'text/html; charset=utf-8'
   headers['content-security-policy'] = pagePolicy
-  headers['referrer-policy'] = 'no-referrer'
   return html
 }
 

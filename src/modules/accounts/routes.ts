@@ -149,7 +149,6 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
         const svg = avatarSvg(params.hue, params.file)
         if (svg === undefined) throw new AppError('not_found')
         set.headers['content-type'] = 'image/svg+xml'
-        set.headers['content-security-policy'] = "default-src 'none'"
         set.headers['cache-control'] = `public, max-age=${yearSeconds}, immutable`
         return svg
       },

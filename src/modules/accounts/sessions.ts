@@ -138,11 +138,11 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
 
     /** The devices that are logged in, the newest login first. */
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
-      listById(
-        range,
-        (rows) => sessionStore.list(userId, clock.now(), rows),
-        () => sessionStore.count(userId, clock.now()),
-      ),
+      listById(range, {
+        name: 'sessions',
+        list: (rows) => sessionStore.list(userId, clock.now(), rows),
+        count: () => sessionStore.count(userId, clock.now()),
+      }),
 
     /** Logs one device of a user out.
      *  @throws not_found (unknown, ended, or somebody else's) */

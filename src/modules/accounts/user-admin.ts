@@ -128,11 +128,11 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
     get: (idText: string): UserRow => existing(byId(idText)()),
     list: store.list,
     search: (q: string | undefined, range: ListRange): Listing<UserRow> =>
-      listById(
-        range,
-        (rows) => store.search(q, rows),
-        () => store.countMatching(q),
-      ),
+      listById(range, {
+        name: 'users',
+        list: (rows) => store.search(q, rows),
+        count: () => store.countMatching(q),
+      }),
   }
 }
 

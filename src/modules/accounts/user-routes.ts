@@ -116,9 +116,7 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
       '/v1/admin/users',
       ({ query }) => {
         const range = listRange(query, pageSize)
-        const { q }: Record<string, unknown> = query
-        const listing = userAdmin.search(typeof q === 'string' ? q : undefined, range)
-        return envelope(range, listing, managedView)
+        return envelope(range, userAdmin.search(query['q'], range), managedView)
       },
       admin(
         'Find people',

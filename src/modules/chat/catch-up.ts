@@ -1,6 +1,7 @@
+import { Type } from '@sinclair/typebox'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type CursorRange, cutAtLimit, decodeCursor, idPosition } from '../../lib/list-range.ts'
+import { type CursorRange, cutAtLimit, decodeCursor } from '../../lib/list-range.ts'
 import type { Replay } from '../../realtime/channel.ts'
 import type { InboxStore, MessageKey } from './inbox-store.ts'
 import { newMessageFrame } from './model.ts'
@@ -9,6 +10,7 @@ import { newMessageFrame } from './model.ts'
 const maxConversations = 1_000
 const maxMessages = 10_000
 const replayChunk = 100
+const missedPosition = Type.Tuple([Type.Literal('missed'), Type.String()])
 
 export type CatchUp = ReturnType<typeof createCatchUp>
 
@@ -61,9 +63,9 @@ export function createCatchUp(store: InboxStore) {
     list(userId: string, sinceText: string | undefined, { limit, cursor }: CursorRange) {
       const since = sinceText === undefined ? '' : parseId(sinceText)
       if (since === undefined) throw invalidField('since', 'id')
-      const after = cursor === undefined ? since : decodeCursor(cursor, idPosition)[0]
+      const after = cursor === undefined ? since : decodeCursor(cursor, missedPosition)[1]
       const keys = listMissed(userId, after).slice(0, limit + 1)
-      return cutAtLimit(store.listMessages(keys), limit, ({ id }) => [id])
+      return cutAtLimit(store.listMessages(keys), limit, ({ id }) => ['missed', id])
     },
   }
 }

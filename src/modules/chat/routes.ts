@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
@@ -14,7 +13,7 @@ import {
 import { routeBase } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { invalidField } from '../../lib/errors.ts'
+import { Id } from '../../lib/fields.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { CatchUp } from './catch-up.ts'
 import {
@@ -82,9 +81,8 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       '/v1/chat/messages',
       ({ query, context }) => {
         const range = cursorRange(query, messagePageSize)
-        const { since }: Record<string, unknown> = query
-        if (since !== undefined && typeof since !== 'string') throw invalidField('since', 'id')
-        return envelope(range, catchUp.list(context.user.userId, since, range), messageView)
+        const listing = catchUp.list(context.user.userId, query['since'], range)
+        return envelope(range, listing, messageView)
       },
       user(
         'Catch up: own and received messages after another, oldest first',
@@ -94,7 +92,7 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
             'Past 1,000 conversations or 10,000 messages the answer is 409: list conversations and messages anew.',
           query: {
             ...cursorQuery,
-            since: Type.String({ description: 'Id of a message; without it from the first on.' }),
+            since: Id({ description: 'Id of a message; without it from the first on.' }),
           },
           errors: ['resync'],
         },

@@ -40,8 +40,6 @@ type Parts = {
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
 }
 
-const messagePosition = Type.Tuple([Type.Integer({ minimum: 1 })])
-
 export function createChatService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, clock, newId } = core
   const { store, inbox, pushMessage, areInCall } = parts
@@ -119,6 +117,7 @@ export function createChatService(core: Core, parts: Parts) {
     /** A user's conversations, most recent activity first. */
     listConversations: (userId: string, range: ListRange): Listing<InboxRow> =>
       listByPosition(range, {
+        name: 'conversations',
         list: (rows) => inbox.list(userId, rows),
         count: () => inbox.count(userId),
         position: (row) => row.lastActivityId,
@@ -134,9 +133,10 @@ export function createChatService(core: Core, parts: Parts) {
         return { form: 'page', rows, total: lastSeq }
       }
       const { cursor, limit } = range
-      const until = cursor === undefined ? lastSeq : decodeCursor(cursor, messagePosition)[0] - 1
+      const place = Type.Tuple([Type.Literal(id), Type.Integer({ minimum: 1 })])
+      const until = cursor === undefined ? lastSeq : decodeCursor(cursor, place)[1] - 1
       const rows = store.listMessages(id, until - limit - 1, until)
-      return cutAtLimit(rows, limit, (row) => [row.seq])
+      return cutAtLimit(rows, limit, (row) => [id, row.seq])
     },
 
     /** Sends a message and delivers it to both users' sockets, once it is safe on the disk. The same `clientId` with

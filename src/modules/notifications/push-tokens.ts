@@ -59,11 +59,11 @@ export function createPushTokens({ write, newId, clock }: Core, parts: Parts) {
     },
 
     list: (userId: string, range: ListRange): Listing<PushTokenRow> =>
-      listById(
-        range,
-        (rows) => store.listLive(userId, rows),
-        () => store.listLiveIds(userId).length,
-      ),
+      listById(range, {
+        name: 'push_tokens',
+        list: (rows) => store.listLive(userId, rows),
+        count: () => store.listLiveIds(userId).length,
+      }),
 
     /** @throws not_found (unknown, or somebody else's) */
     remove: (userId: string, idText: string): Promise<void> =>

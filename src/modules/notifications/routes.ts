@@ -4,7 +4,6 @@ import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency
 import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { invalidField } from '../../lib/errors.ts'
 import type { Announcements } from './announcements.ts'
 import {
   Announcement,
@@ -53,7 +52,7 @@ export function notificationRoutes(parts: Parts) {
       '/v1/notifications',
       ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const listing = notifications.list(context.user.userId, isUnread(query), range)
+        const listing = notifications.list(context.user.userId, query['unread'] === 'true', range)
         return envelope(range, listing, notificationView)
       },
       user(
@@ -183,10 +182,4 @@ export function notificationRoutes(parts: Parts) {
       ({ params }) => announcementProgressView(announcements.get(params.id)),
       admin('Progress of a broadcast notification', { 200: AnnouncementProgress }),
     )
-}
-
-function isUnread({ unread }: Record<string, unknown>): boolean {
-  if (unread === undefined || unread === 'false') return false
-  if (unread === 'true') return true
-  throw invalidField('unread', 'one_of', 'true, false')
 }

@@ -23,11 +23,11 @@ export function createNotificationService(core: Core, { store, notifier }: Parts
   return {
     /** Newest first. */
     list: (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
-      listById(
-        range,
-        (rows) => store.list(userId, isUnread, rows),
-        () => store.count(userId)[isUnread ? 'unread' : 'total'],
-      ),
+      listById(range, {
+        name: 'notifications',
+        list: (rows) => store.list(userId, isUnread, rows),
+        count: () => store.count(userId)[isUnread ? 'unread' : 'total'],
+      }),
 
     unreadCount: (userId: string): number => store.count(userId).unread,
 

@@ -37,7 +37,9 @@ export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
       '/v1/admin/audit-log',
       ({ query }) => {
         const range = listRange(query, auditPageSize)
-        return envelope(range, listById(range, audit.list, audit.count), auditEntryView)
+        const { list, count } = audit
+        const listing = listById(range, { name: 'audit_log', list, count })
+        return envelope(range, listing, auditEntryView)
       },
       admin(
         'Who did what, newest first',

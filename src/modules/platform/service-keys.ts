@@ -98,7 +98,8 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
       }),
 
     /** Newest first, revoked ones too. */
-    list: (range: ListRange): Listing<ServiceKeyRow> => listById(range, store.list, store.count),
+    list: (range: ListRange): Listing<ServiceKeyRow> =>
+      listById(range, { name: 'service_keys', list: store.list, count: store.count }),
     listAll: (): ServiceKeyRow[] => store.list({ limit: -1, offset: 0 }),
     reload,
   }

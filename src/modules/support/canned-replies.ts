@@ -52,7 +52,8 @@ export function cannedReplyRoutes({ orm, write, newId }: Core) {
       '/v1/admin/support/canned-replies',
       ({ query }) => {
         const range = listRange(query, pageSize)
-        return envelope(range, listById(range, list, countAll), (row) => row)
+        const listing = listById(range, { name: 'canned_replies', list, count: countAll })
+        return envelope(range, listing, (row) => row)
       },
       admin(
         'List canned replies, oldest first',

@@ -4,7 +4,8 @@ import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency
 import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { createGuard, Id, Text } from '../../lib/fields.ts'
+import { problem } from '../../lib/errors.ts'
+import { CheckedText, Id, Text } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
@@ -34,7 +35,10 @@ const DeskQuery = Type.Partial(
     status: StatusField,
     priority: PriorityField,
     category: CategoryField,
-    assignee_id: Id({ description: 'The id of an admin, `me`, or `none`.' }),
+    assignee_id: CheckedText(
+      (text) => (text === 'me' || text === 'none' || parseId(text) ? undefined : problem('id')),
+      { description: 'The id of an admin, `me`, or `none`.' },
+    ),
     user_id: Id({ description: 'The id of who opened the ticket.' }),
     q: Text(
       { max: 200 },
@@ -48,7 +52,6 @@ const DeskQuery = Type.Partial(
 )
 
 type DeskQuery = Static<typeof DeskQuery>
-const checkDeskQuery = createGuard(DeskQuery)
 
 /** The support desk. */
 export function deskRoutes(desk: DeskService) {
@@ -58,7 +61,7 @@ export function deskRoutes(desk: DeskService) {
       '/v1/admin/support/tickets',
       ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const { filter, q } = deskQuery(query, context.user.userId)
+        const { filter, q } = deskQuery(query as DeskQuery, context.user.userId) // the pipeline has checked it
         return envelope(range, desk.list(filter, q, range), deskTicketListItemView)
       },
       admin(
@@ -122,20 +125,17 @@ function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate):
   }
 }
 
-/** @param adminId who asks, for `me`
- *  @throws validation_error naming each bad parameter */
-function deskQuery(query: Record<string, unknown>, adminId: string) {
-  const { assignee_id: wanted } = query
-  const isNobody = wanted === 'none'
-  const assignee = wanted === 'me' ? adminId : isNobody ? undefined : wanted
-  const asked = { ...query, assignee_id: assignee }
-  checkDeskQuery(asked)
-  const { status, priority, category, assignee_id, user_id, q } = asked as DeskQuery // checked above
+/** @param adminId who asks, for `me` */
+function deskQuery(
+  { status, priority, category, assignee_id, user_id, q }: DeskQuery,
+  adminId: string,
+) {
+  const assignee = assignee_id === 'me' ? adminId : assignee_id
   const filter: TicketFilter = {
     status,
     priority,
     category,
-    assigneeId: isNobody ? null : assignee_id && parseId(assignee_id),
+    assigneeId: assignee === 'none' ? null : assignee && parseId(assignee),
     userId: user_id && parseId(user_id),
   }
   return { filter, q }

@@ -48,8 +48,8 @@ export type DeskService = ReturnType<typeof createDeskService>
 /** Choice: nobody turns pages further; counting more would cost more the more tickets there are. */
 const maxCounted = 200
 
-const queuePosition = Type.Tuple([Type.Integer(), Type.Integer()])
-const searchPosition = Type.Tuple([Type.Integer()])
+const queuePosition = Type.Tuple([Type.Literal('queue'), Type.Integer(), Type.Integer()])
+const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
 /** What admins do with the tickets of everybody. */
 export function createDeskService(core: Core, parts: Parts) {
@@ -67,7 +67,7 @@ export function createDeskService(core: Core, parts: Parts) {
     const { cursor, limit } = range
     const before = cursor === undefined ? undefined : queuePlace(cursor)
     const rows = desk.list(filter, { limit: limit + 1, offset: 0, before })
-    return cutAtLimit(rows, limit, (row) => [row.queueKey, row.n])
+    return cutAtLimit(rows, limit, (row) => ['queue', row.queueKey, row.n])
   }
 
   // Choice: newest ticket first, so that a page ends the walk along the index; pages by number end with what is
@@ -80,9 +80,9 @@ export function createDeskService(core: Core, parts: Parts) {
       return { form: 'page', rows, total: all.length }
     }
     const { cursor, limit } = range
-    const before = cursor === undefined ? undefined : decodeCursor(cursor, searchPosition)[0]
+    const before = cursor === undefined ? undefined : decodeCursor(cursor, searchPosition)[1]
     const ns = search.list(match, { limit: limit + 1, before })
-    return cutAtLimit(desk.listByNumber(ns), limit, (row) => [row.n])
+    return cutAtLimit(desk.listByNumber(ns), limit, (row) => ['search', row.n])
   }
 
   /** @throws not_found */
@@ -183,6 +183,6 @@ export function createDeskService(core: Core, parts: Parts) {
 }
 
 function queuePlace(cursor: string) {
-  const [queueKey, n] = decodeCursor(cursor, queuePosition)
+  const [, queueKey, n] = decodeCursor(cursor, queuePosition)
   return { queueKey, n }
 }

@@ -18,7 +18,7 @@ type Parts = { store: TicketStore; changes: TicketChangesMaker }
 export type TicketService = ReturnType<typeof createTicketService>
 
 const day = 86_400_000
-const ownPosition = Type.Tuple([Type.Integer({ minimum: 1 })])
+const ownPosition = Type.Tuple([Type.Literal('own_tickets'), Type.Integer({ minimum: 1 })])
 
 /** What people do with their own tickets. */
 export function createTicketService(core: Core, { store, changes }: Parts) {
@@ -89,9 +89,9 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
         return { form: 'page', rows, total }
       }
       const { cursor, limit } = range
-      const until = cursor === undefined ? total : decodeCursor(cursor, ownPosition)[0] - 1
+      const until = cursor === undefined ? total : decodeCursor(cursor, ownPosition)[1] - 1
       const rows = store.listOfUser(userId, until - limit - 1, until)
-      return cutAtLimit(rows, limit, (row) => [row.userSeq])
+      return cutAtLimit(rows, limit, (row) => ['own_tickets', row.userSeq])
     },
 
     /** @throws not_found · not_owner */

@@ -1,0 +1,30 @@
+import { type TSchema, Type } from '@sinclair/typebox'
+import { AppError, type FieldProblem, problem } from '../lib/errors.ts'
+import { fieldProblems } from '../lib/fields.ts'
+
+/** @returns a function that throws validation_error for the query of an address, naming each parameter that does not fit
+ *  its schema and each that is repeated, known or not */
+export function createQueryGuard(parameters: Record<string, TSchema>) {
+  const schema = Type.Partial(Type.Object(parameters))
+
+  return (url: string): void => {
+    const start = url.indexOf('?')
+    if (start < 0) return
+    const values = new Map<string, unknown>()
+    const repeated = new Map<string, FieldProblem>()
+    for (const [name, text] of new URLSearchParams(url.slice(start))) {
+      if (values.has(name)) repeated.set(name, problem('repeated'))
+      values.set(name, parameterValue(text, parameters[name]))
+    }
+    const problems = Object.entries(fieldProblems(schema, Object.fromEntries(values)))
+    const details = Object.fromEntries([...problems, ...repeated])
+    if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+  }
+}
+
+/** What a text stands for by its schema; a text that stands for no such value stays, and does not fit. */
+function parameterValue(text: string, schema: TSchema | undefined): unknown {
+  if (schema?.['type'] === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : text
+  if (schema?.['type'] === 'boolean') return text === 'true' || (text === 'false' ? false : text)
+  return text
+}
