@@ -346,6 +346,10 @@ CREATE TABLE `tickets` (
 	`category` text NOT NULL,
 	`assignee_id` text,
 	`message_count` integer NOT NULL,
+	`owner_message_count` integer DEFAULT 0 NOT NULL,
+	`owner_characters` integer DEFAULT 0 NOT NULL,
+	`inbox_due_at` integer,
+	`assignee_mailed_at` integer,
 	`waiting_since` integer,
 	`first_response_at` integer,
 	`settled_at` integer,
@@ -368,9 +372,11 @@ CREATE INDEX `tickets_queue` ON `tickets` (`queue_key`,`n`,`priority`,`category`
 CREATE INDEX `tickets_queue_status` ON `tickets` (`status`,`queue_key`,`n`,`priority`,`category`,`assignee_id`);--> statement-breakpoint
 CREATE INDEX `tickets_queue_assignee` ON `tickets` (`assignee_id`,`queue_key`,`n`,`priority`,`category`);--> statement-breakpoint
 CREATE INDEX `tickets_queue_user` ON `tickets` (`user_id`,`queue_key`,`n`,`status`,`priority`,`category`,`assignee_id`);--> statement-breakpoint
+CREATE INDEX `tickets_inbox_due` ON `tickets` (`inbox_due_at`) WHERE inbox_due_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `tickets_settled_at` ON `tickets` (`status`,`settled_at`) WHERE settled_at IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `users` (
-	`id` text PRIMARY KEY NOT NULL,
+	`n` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`email` text NOT NULL,
 	`display_name` text NOT NULL,
 	`avatar_url` text,
@@ -387,6 +393,7 @@ CREATE TABLE `users` (
 	CONSTRAINT "users_email_verified" CHECK(email_verified IN (0, 1))
 );
 --> statement-breakpoint
+CREATE UNIQUE INDEX `users_id_unique` ON `users` (`id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);--> statement-breakpoint
 CREATE INDEX `users_access_changed_at` ON `users` (`access_changed_at`) WHERE access_changed_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `users_present` ON `users` (`id`) WHERE deleted_at IS NULL;--> statement-breakpoint
@@ -402,6 +409,24 @@ CREATE TABLE `vapid_keys` (
 CREATE TRIGGER `audit_log_keeps_rows` BEFORE DELETE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 --> statement-breakpoint
 CREATE TRIGGER `audit_log_keeps_words` BEFORE UPDATE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+--> statement-breakpoint
+-- People by any part of their name or address; the texts themselves are kept in `users`. What changes or is erased leaves
+-- nothing behind in the index.
+CREATE VIRTUAL TABLE `user_search` USING fts5(
+	display_name, email, content='users', content_rowid='n', tokenize="trigram remove_diacritics 1"
+);
+--> statement-breakpoint
+INSERT INTO `user_search` (`user_search`, `rank`) VALUES ('secure-delete', 1);
+--> statement-breakpoint
+CREATE TRIGGER `user_search_insert` AFTER INSERT ON `users` BEGIN
+	INSERT INTO `user_search` (rowid, display_name, email) VALUES (new.`n`, new.`display_name`, new.`email`);
+END;--> statement-breakpoint
+CREATE TRIGGER `user_search_update` AFTER UPDATE OF `display_name`, `email` ON `users`
+WHEN old.`display_name` <> new.`display_name` OR old.`email` <> new.`email` BEGIN
+	INSERT INTO `user_search` (`user_search`, rowid, display_name, email)
+	VALUES ('delete', old.`n`, old.`display_name`, old.`email`);
+	INSERT INTO `user_search` (rowid, display_name, email) VALUES (new.`n`, new.`display_name`, new.`email`);
+END;
 --> statement-breakpoint
 -- A broadcast reaches who is not disabled. A removed account follows nobody.
 CREATE TRIGGER `follows_added` AFTER INSERT ON `follows`

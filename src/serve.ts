@@ -47,6 +47,8 @@ export type Substitutes = {
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
   passwordCost?: Argon2Cost
+  /** In the place of the quota, which tests of many tickets would meet. */
+  ticketsPerDay?: number
   /** In the place of the rule that endpoints are at a push service, over https. */
   isAllowedPushEndpoint?: (endpoint: string) => boolean
 }
@@ -158,7 +160,7 @@ async function createModules(core: Core, mailer: Mailer, substitutes: Substitute
   })
   const { notify, pushMessage } = notifications
   const platform = createPlatform(core, { notify })
-  const support = createSupport(core, { mailer, notify })
+  const support = createSupport(core, { mailer, notify, ticketsPerDay: substitutes.ticketsPerDay })
   const chat = createChat(core, { pushMessage, ...platform })
   const others: Module[] = [platform, chat, support, notifications]
   const accounts = await createAccounts(core, {

@@ -42,6 +42,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     password_reset_mail: nothing,
     password_changed_mail: nothing,
     support_inbox_mail: nothing,
+    assignee_mail: nothing,
     announcement: nothing,
     notification: nothing,
     notification_mail: nothing,

@@ -199,15 +199,14 @@ describe('the feed', () => {
     const data = { amount: '12.50', currency: 'EUR', follower_name: 'Bob' }
     await notify({ type, data })
     const [shown] = (await listOf(service, ada)).data
-    expect(shown).toMatchObject({ type, data, ...textOf('de', type, data) })
+    expect(shown).toMatchObject({ type, data, ...textOf(texts.de.notifications[type], data) })
     expect(shown.title).not.toBe(texts.en.notifications[type].title)
   })
 
   test('says nothing of an amount that it was not told', () => {
-    expect(textOf('en', 'payment_captured', { amount: '5', currency: 'EUR' }).body).toBe(
-      'You received 5 EUR.',
-    )
-    expect(textOf('en', 'payment_captured', { amount: '5' }).body).toBe('A payment was received.')
+    const captured = texts.en.notifications.payment_captured
+    expect(textOf(captured, { amount: '5', currency: 'EUR' }).body).toBe('You received 5 EUR.')
+    expect(textOf(captured, { amount: '5' }).body).toBe('A payment was received.')
   })
 })
 

@@ -27,7 +27,7 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],
   [/^SCAN outbox: update .* where "outbox"\."leased_until" is not null$/, 'once at a start'],
   [/^SCAN users .* select count\(\*\) from "users"/, 'everybody, for admins: 3 ms at 100,000'],
-  [/^SCAN .*: insert into "(users|broadcasts)"/, 'runs only while a foreign key is broken'],
+  [/^SCAN .*: insert into "?(users|broadcasts)\b/i, 'runs only while a foreign key is broken'],
 ]
 
 /** How a job of each kind ends here. */
@@ -37,6 +37,7 @@ const jobs: Record<JobKind, 'done'> = {
   password_changed_mail: 'done',
   broadcast: 'done',
   support_inbox_mail: 'done',
+  assignee_mail: 'done',
   announcement: 'done',
   notification: 'done',
   notification_mail: 'done',

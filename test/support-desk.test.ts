@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { day, desk, openDesk, own } from './support/desk.ts'
-import { startMailServer } from './support/mail.ts'
 import { waitFor } from './support/wait.ts'
 
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
@@ -170,7 +169,9 @@ describe('the own tickets', () => {
       created_at: timestamp,
     })
     const { body } = await d.service.call('GET', `${own}/${id}`, { token: d.ada.token })
-    expect(body.messages).toEqual([...messages, answered.body, written.body])
+    const { author, ...answer } = answered.body
+    expect(author).toEqual({ id: d.root.id, display_name: 'root' })
+    expect(body.messages).toEqual([...messages, answer, written.body])
     expect(Object.keys(body).sort()).toEqual([
       'category',
       'created_at',
@@ -585,7 +586,13 @@ describe('answering', () => {
     const { status, body } = await d.answer(id, { body: '  On its way. ' })
     expect(status).toBe(201)
     const at = iso(d.clock.now())
-    expect(body).toEqual({ id: ulid, body: 'On its way.', is_admin: true, created_at: at })
+    expect(body).toEqual({
+      id: ulid,
+      body: 'On its way.',
+      is_admin: true,
+      created_at: at,
+      author: { id: d.root.id, display_name: 'root' },
+    })
     const shown = await d.show(id)
     expect(shown).toMatchObject({ waiting_since: null, first_response_at: at, status: 'open' })
     expect([shown.assignee.id, shown.history]).toEqual([
@@ -629,16 +636,6 @@ describe('answering', () => {
     expect(await reopened()).toBe(created_at)
     await d.answer(id)
     expect(await reopened()).toBeNull()
-  })
-
-  test('a ticket takes 500 messages and no more', async () => {
-    await using d = await openDesk()
-    const { id } = await d.open()
-    for (let n = 1; n < 500; n++) await d.write(id, `more ${n}`)
-    expect([(await d.write(id, 'too many')).status, (await d.answer(id)).status]).toEqual([
-      409, 409,
-    ])
-    expect((await d.show(id)).messages).toHaveLength(500)
   })
 
   test('may change the status in the same request', async () => {
@@ -759,37 +756,6 @@ describe('canned replies', () => {
 })
 
 describe('the operator', () => {
-  test('is told of each new ticket by mail, once, and of nothing else', async () => {
-    await using mail = await startMailServer()
-    const environment = { SMTP_URL: mail.url, SUPPORT_INBOX: 'desk@example.com' }
-    await using d = await openDesk({ environment })
-    const ticket = await d.open({
-      subject: 'A\r\nBcc: x@example.com',
-      body: '<b>Help</b>',
-      client_id: 'k',
-    })
-    await d.open({ subject: 'A\r\nBcc: x@example.com', body: '<b>Help</b>', client_id: 'k' })
-    await d.answer(ticket.id)
-    const toDesk = async () => {
-      for (;;) {
-        d.clock.advance(500)
-        const received = await mail.next()
-        if (received.to === 'desk@example.com') return received
-      }
-    }
-    const { raw, text } = await toDesk()
-    expect(text).toContain(
-      `ada <ada@example.com> opened ticket ${ticket.id} (other, priority normal).`,
-    )
-    expect(text).toContain('&lt;b&gt;Help&lt;/b&gt;')
-    const [head = ''] = raw.split('\r\n\r\n')
-    expect(head).toMatch(/^Subject: New ticket: A Bcc: x@example\.com\r$/m)
-    expect(head).not.toMatch(/^Bcc:/m)
-    const rows = d.service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'support_inbox_mail'")
-    d.clock.advance(1_000)
-    expect(rows.all().length).toBeLessThan(2)
-  })
-
   test('who wants no mail gets none', async () => {
     await using d = await openDesk()
     await d.open()

@@ -32,6 +32,7 @@ async function fillPeople(dataset: Dataset, count: number) {
     const id = newId()
     landmarks.people.push(id)
     insert({
+      n: n + 1,
       id,
       email: addressOf(n),
       displayName: `Person ${n}`,

@@ -49,7 +49,14 @@ function fillTickets(dataset: Dataset) {
   const search = createSearchStore(orm)
   const nothing = () => {}
   const changes = createTicketChanges(
-    { newId, clock, hub: createHub(), afterCommit: nothing },
+    {
+      newId,
+      clock,
+      hub: createHub(),
+      afterCommit: nothing,
+      outbox: { add: nothing },
+      config: { support: { inbox: undefined } },
+    },
     { store, desk: createDeskStore(orm), onIndexed: nothing },
   )
   const insert = prepareInsert(sqlite)

@@ -34,12 +34,15 @@ const time = (name: string) => integer(name)
 const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`${column} IN (${values.map((value) => `'${value}'`).join(', ')})`)
 
-// Accounts
+// Accounts. The migration adds what drizzle does not know: `user_search`, a full-text index of names and addresses, and the
+// triggers that keep it true.
 
 export const users = sqliteTable(
   'users',
   {
-    id: text('id').primaryKey(),
+    /** What the full-text index calls a person: SQLite may change the number of a row that has no such column. */
+    n: integer('n').primaryKey(),
+    id: text('id').notNull().unique(),
     email: text('email').notNull().unique(),
     displayName: text('display_name').notNull(),
     avatarUrl: text('avatar_url'),
@@ -417,6 +420,13 @@ export const tickets = sqliteTable(
     assigneeId: text('assignee_id').references(() => users.id),
     /** `seq` of the newest message and, as it is dense, the number of messages. */
     messageCount: integer('message_count').notNull(),
+    /** How much of it the owner wrote, in messages and in code points. */
+    ownerMessageCount: integer('owner_message_count').notNull().default(0),
+    ownerCharacters: integer('owner_characters').notNull().default(0),
+    /** Since when the inbox of the desk has not been told of what the owner wrote. */
+    inboxDueAt: time('inbox_due_at'),
+    /** When the assignee was mailed last. */
+    assigneeMailedAt: time('assignee_mailed_at'),
     /** Since when the owner waits for an answer. */
     waitingSince: time('waiting_since'),
     firstResponseAt: time('first_response_at'),
@@ -437,6 +447,7 @@ export const tickets = sqliteTable(
       index('tickets_queue_status').on(status, queueKey, n, priority, category, assigneeId),
       index('tickets_queue_assignee').on(assigneeId, queueKey, n, priority, category),
       index('tickets_queue_user').on(userId, queueKey, n, status, priority, category, assigneeId),
+      index('tickets_inbox_due').on(table.inboxDueAt).where(sql.raw('inbox_due_at IS NOT NULL')),
       index('tickets_settled_at')
         .on(status, table.settledAt)
         .where(sql.raw('settled_at IS NOT NULL')),

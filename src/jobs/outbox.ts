@@ -31,6 +31,7 @@ export type OutboxJobs = {
   password_changed_mail: AccountMail
   broadcast: { broadcast_id: string }
   support_inbox_mail: { ticket_id: string }
+  assignee_mail: { ticket_id: string }
   announcement: { announcement_id: string }
   notification: {
     user_id: string

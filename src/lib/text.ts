@@ -48,7 +48,8 @@ function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem
   return length === 0 ? problem('blank') : problem('too_short', min)
 }
 
-function codePoints(text: string) {
+/** The length of a text as people count it. */
+export function codePoints(text: string): number {
   let count = text.length
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)

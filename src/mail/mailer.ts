@@ -4,6 +4,7 @@ import type { Log } from '../lib/log.ts'
 /** A mail as it leaves: plain text and the same as HTML. */
 export type Mail = {
   to: string
+  replyTo?: string
   subject: string
   text: string
   html: string

@@ -20,11 +20,11 @@ export function createSmtpMailer(url: string, from: string): Mailer {
   }
 
   return {
-    async send({ to, subject, text, html, locale, messageId }) {
+    async send({ locale, ...mail }) {
       transport ??= open()
       try {
         const headers = { 'Content-Language': locale, 'Auto-Submitted': 'auto-generated' }
-        await (await transport).sendMail({ from, to, subject, text, html, headers, messageId })
+        await (await transport).sendMail({ from, ...mail, headers })
       } catch (error) {
         throw isFinal(error) ? new PermanentFailure((error as Error).message) : error
       }

@@ -31,27 +31,53 @@ export function renderDigest(locale: Locale, items: readonly Item[]) {
   }
 }
 
-type NewTicketMail = {
+/** What an owner wrote, for the desk. */
+export type DeskNews = {
   id: string
   subject: string
+  /** The newest message. */
   body: string
   category: string
   priority: string
   /** The name and the address of who asks. */
   from: string
+  /** To the ticket in the console. */
+  link: string
 }
 
-/** Tells the operator of a new ticket, in English. A stranger may have written everything in it. */
-export function renderTicketMail({ id, subject, body, category, priority, from }: NewTicketMail) {
-  const lead = `${from} opened ticket ${id} (${category}, priority ${priority}).`
-  const line = oneLine(subject)
-  const content = `<p>${Bun.escapeHTML(lead)}</p>${htmlItem({ title: line, body })}`
+/** Tells the inbox of tickets that wait, in English. A stranger may have written everything in it. */
+export function renderInboxMail(news: readonly DeskNews[]) {
+  const line = oneLine(news[0]?.subject ?? '')
+  const subject =
+    news.length > 1 ? `${news.length} tickets wait: ${line} and others` : `New ticket: ${line}`
+  return deskMail(subject, news)
+}
+
+/** Tells whoever works on a ticket that its owner wrote. */
+export function renderAnswerMail(news: DeskNews) {
+  return deskMail(`Answer in ticket: ${oneLine(news.subject)}`, [news])
+}
+
+function deskMail(subject: string, news: readonly DeskNews[]) {
+  const parts = news.map(({ id, category, priority, from, body, link, ...ticket }) => {
+    const title = oneLine(ticket.subject)
+    const lead = `${from} wrote in ticket ${id} (${category}, priority ${priority}).`
+    const shown = excerpt(body)
+    return {
+      text: [lead, title, shown, link].join('\n\n'),
+      html: `<p>${Bun.escapeHTML(lead)}</p>${htmlItem({ title, body: shown })}<p><a href="${link}">${link}</a></p>`,
+    }
+  })
   return {
-    subject: `New ticket: ${line}`,
-    text: [lead, line, body].join('\n\n'),
-    html: htmlMail('en', Bun.escapeHTML(line), content),
+    subject,
+    text: parts.map(({ text }) => text).join('\n\n---\n\n'),
+    html: htmlMail('en', Bun.escapeHTML(subject), parts.map(({ html }) => html).join('<hr>')),
   }
 }
+
+const excerptLength = 1_000
+const excerpt = (text: string) =>
+  text.length > excerptLength ? `${text.slice(0, excerptLength).toWellFormed()}…` : text
 
 /** The frame of every mail. `title` and `content` are HTML. */
 function htmlMail(locale: Locale, title: string, content: string) {

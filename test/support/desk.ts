@@ -11,7 +11,7 @@ export const day = 86_400_000
 /** A service with a person, Ada, and an admin, Root, whose clock moves when told to. */
 export async function openDesk(options: Options = {}) {
   const clock = createTestClock()
-  const service = await startService({ clock, ...options })
+  const service = await startService({ clock, ticketsPerDay: 1_000, ...options })
   const ada = await service.register('ada')
   const root = await hire('root')
 

@@ -27,7 +27,8 @@ export async function tour(service: TestService, clock: TestClock) {
   await using push = await visitNotifications(guide, people)
   await visitChat(guide, people)
   await visitSupport(guide, people)
-  await guide.settle()
+  await guide.settle(11)
+  for (const person of [root, ada]) Object.assign(person, await service.login(person.email))
   await visitAdministration(guide, people)
   await visitSocket(guide, people)
   push.tell({ status: 404 })
@@ -75,8 +76,8 @@ function createGuide(service: TestService, clock: TestClock) {
       return waitForJobs(() => service.log().match(newest)?.[1], `a link to ${page}`)
     },
     /** Runs the jobs that wait, also those that wait for some minutes. */
-    async settle() {
-      clock.advance(5 * minute)
+    async settle(minutes = 5) {
+      clock.advance(minutes * minute)
       const isEmpty = (metrics: string) => metrics.includes('\nhostline_outbox_waiting 0\n')
       await waitForJobs(async () => isEmpty(await ask(undefined, 'GET /metrics')), 'an empty queue')
     },
@@ -212,7 +213,9 @@ async function visitSupport({ ask, list }: Guide, { ada, bob, root }: People) {
   const [{ id }] = await list(ada, own)
   await ask(ada, `GET ${own}/${id}`)
   await ask(ada, `POST ${own}/${id}/messages`, { body: 'Hello?' })
+  await list(ada, `${own}/${id}/messages`)
   for (const query of queries(ada.id)) await list(root, desk, query)
+  await list(root, `${desk}/${id}/messages`)
   await ask(root, `GET ${desk}/${id}`)
   await ask(root, `PATCH ${desk}/${id}`, { priority: 'high', assignee_id: root.id })
   await ask(root, `POST ${desk}/${id}/messages`, { body: 'On its way.', client_id: 'answer' })

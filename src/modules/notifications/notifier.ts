@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
 import { invalidField } from '../../lib/errors.ts'
-import { type Locale, texts } from '../../lib/i18n.ts'
+import { type Texts, texts } from '../../lib/i18n.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationFrame } from './frames.ts'
@@ -12,6 +12,8 @@ import type { NotificationRow, NotificationStore } from './store.ts'
 /** Something that a user is to hear of. Texts that are absent are in the user's language. */
 export type NotificationEvent = {
   type: NotificationType
+  /** The text of this event in the place of that of its type. */
+  text?: keyof Texts['events'] | undefined
   title?: string | undefined
   body?: string | undefined
   data: NotificationData
@@ -38,8 +40,9 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
   const { outbox, hub, newId, clock, afterCommit } = core
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent): NotificationRow {
-    const { type, data, named, dedupeKey = null } = event
-    const usual = textOf(locale, type, { ...data, ...named })
+    const { type, text, data, named, dedupeKey = null } = event
+    const { notifications, events } = texts[locale]
+    const usual = textOf(text ? events[text] : notifications[type], { ...data, ...named })
     const { title = usual.title, body = usual.body } = event
     const what = { userId, id: newId(), type, title, body, data, dedupeKey }
     const row = { ...what, readAt: null, mailedAt: null, createdAt: clock.now() }
@@ -94,11 +97,10 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
 }
 
 /** A text may name values in braces; `bare` stands in when one of them is missing. */
-type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
+export type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
 
-/** Title and body of a type in a language, with the values that they name. */
-export function textOf(locale: Locale, type: NotificationType, values: Record<string, string>) {
-  const text: NotificationText = texts[locale].notifications[type]
+/** Title and body with the values that they name. */
+export function textOf(text: NotificationText, values: Record<string, string>) {
   const { title, bareTitle = title, body, bare = body } = text
   return { title: filled(title, values) ?? bareTitle, body: filled(body, values) ?? bare }
 }

@@ -13,16 +13,16 @@ import {
   CategoryField,
   DeskTicket,
   DeskTicketListItem,
+  DeskTicketMessage,
   deskTicketListItemView,
+  deskTicketMessageView,
   deskTicketView,
   NewTicketNote,
   NewTicketReply,
   PriorityField,
   StatusField,
-  TicketMessage,
   TicketNote,
   TicketUpdate,
-  ticketMessageView,
   ticketNoteView,
 } from './model.ts'
 
@@ -84,6 +84,18 @@ export function deskRoutes(desk: DeskService) {
         ...admin('Change status, priority or who works on it', { 200: DeskTicket }),
       },
     )
+    .get(
+      '/v1/admin/support/tickets/:id/messages',
+      ({ params, query }) => {
+        const range = listRange(query, pageSize)
+        return envelope(range, desk.listMessages(params.id, range), deskTicketMessageView)
+      },
+      admin(
+        'List the messages of a ticket, newest first',
+        { 200: ListOf(DeskTicketMessage) },
+        { query: listQuery(pageSize) },
+      ),
+    )
     .post(
       '/v1/admin/support/tickets/:id/messages',
       async ({ params, body, context, request, set }) => {
@@ -94,13 +106,13 @@ export function deskRoutes(desk: DeskService) {
           lastMessageId: body.last_message_id ?? undefined,
         })
         markReplayed(set.headers, sent.replayed)
-        return ticketMessageView(sent.value)
+        return deskTicketMessageView(sent.value)
       },
       {
         body: NewTicketReply,
         ...admin(
           'Answer a ticket; its owner is notified',
-          { 201: TicketMessage },
+          { 201: DeskTicketMessage },
           { errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'], ...idempotent },
         ),
       },

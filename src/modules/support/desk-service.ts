@@ -8,8 +8,9 @@ import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.t
 import { ticketUpdatedFrame } from './frames.ts'
 import type { DeskDetail } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
-import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
+import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
+import { shownNotes, type TicketMessages } from './ticket-messages.ts'
 
 /** What an admin changes, and the field that named the assignee. */
 export type DeskUpdate = Wanted & { assigneeField: string }
@@ -28,10 +29,12 @@ export type Notify = (
   userId: string,
   event: {
     type: 'support_reply'
-    body: string
+    /** The text of this event in the place of that of its type. */
+    text?: 'ticket_resolved'
+    body?: string
     named: { subject: string }
-    data: { ticket_id: string; message_id: string }
-    dedupeKey: string
+    data: Record<string, string>
+    dedupeKey?: string
   },
 ) => void
 
@@ -39,6 +42,7 @@ type Parts = {
   store: TicketStore
   desk: DeskStore
   search: SearchStore
+  messages: TicketMessages
   changes: TicketChangesMaker
   notify: Notify
 }
@@ -54,7 +58,7 @@ const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 /** What admins do with the tickets of everybody. */
 export function createDeskService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, newId, clock } = core
-  const { store, desk, search, changes, notify } = parts
+  const { store, desk, search, messages, changes, notify } = parts
 
   function queue(filter: TicketFilter, range: ListRange): Listing<DeskItem> {
     if (range.form === 'page') {
@@ -93,14 +97,20 @@ export function createDeskService(core: Core, parts: Parts) {
     return ticket
   }
 
-  function detailOf({ id }: TicketRow): DeskDetail {
+  function detailOf(ticket: TicketRow): DeskDetail {
+    const { id } = ticket
     return {
       item: desk.get(id),
-      messages: store.listMessages(id),
-      notes: desk.listNotes(id),
-      history: desk.listHistory(id),
+      shown: messages.newest(ticket),
+      notes: shownNotes(desk.listNewestNotes(id)),
+      history: desk.listNewestHistory(id),
     }
   }
+
+  const authored = (message: TicketMessageRow): AuthoredMessage => ({
+    ...message,
+    authorName: desk.findAuthor(message.authorId)?.displayName ?? '',
+  })
 
   // Somebody else has written since this admin looked.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
@@ -110,14 +120,18 @@ export function createDeskService(core: Core, parts: Parts) {
     if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }
 
-  function notifyOwner({ user, id, subject }: DeskItem, message: TicketMessageRow) {
-    if (user.deletedAt !== null) return
-    notify(user.id, {
+  /** Tells the owner of an answer, of the end of the work, or of both at once. */
+  function notifyOwner(before: TicketRow, after: TicketRow, message?: TicketMessageRow) {
+    const isResolved = before.status !== 'resolved' && after.status === 'resolved'
+    if (!isResolved && !message) return
+    const { id, userId, subject } = after
+    notify(userId, {
       type: 'support_reply',
-      body: message.body,
+      ...(isResolved && { text: 'ticket_resolved' }),
+      ...(message && { body: message.body }),
       named: { subject },
-      data: { ticket_id: id, message_id: message.id },
-      dedupeKey: `support_reply:${message.id}`,
+      data: { ticket_id: id, ...(message && { message_id: message.id }) },
+      ...(message && { dedupeKey: `support_reply:${message.id}` }),
     })
   }
 
@@ -125,7 +139,7 @@ export function createDeskService(core: Core, parts: Parts) {
     /** Without `q` who waits longest comes first, then what changed last; with it the newest ticket. */
     list(filter: TicketFilter, q: string | undefined, range: ListRange): Listing<DeskItem> {
       if (q === undefined || q.trim() === '') return queue(filter, range)
-      const match = matchOf(q, filter)
+      const match = matchOf(q, filter, search.listOwners)
       if (match !== undefined) return find(match, range)
       if (range.form === 'page') return { form: 'page', rows: [], total: 0 }
       return { form: 'cursor', rows: [], cursor: null }
@@ -141,28 +155,35 @@ export function createDeskService(core: Core, parts: Parts) {
         const before = required(id)
         const { assigneeId, assigneeField } = update
         const isNew = typeof assigneeId === 'string' && assigneeId !== before.assigneeId
-        if (isNew && !store.isEnabledAdmin(assigneeId)) {
+        if (isNew && !store.findEnabledAdmin(assigneeId)) {
           throw invalidField(assigneeField, 'not_an_admin')
         }
-        return detailOf(changes.change(before, update, adminId))
+        const after = changes.change(before, update, adminId)
+        notifyOwner(before, after)
+        return detailOf(after)
       }),
+
+    /** Messages of a ticket, newest first.
+     *  @throws not_found */
+    listMessages: (id: string, range: ListRange): Listing<AuthoredMessage> =>
+      messages.list(required(id), range),
 
     /** Answers the owner, who is notified; a closed ticket stays closed unless a status is given.
      *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (somebody wrote meanwhile) · ticket_full ·
      *  idempotency_mismatch (`clientId` was used for something else) */
-    reply(adminId: string, id: string, answer: Answer): Promise<Replayable<TicketMessageRow>> {
+    reply(adminId: string, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
       const { body, clientId, status, lastMessageId } = answer
       const draft = { authorId: adminId, isAdmin: true, body, clientId }
       return write(() => {
         const ticket = required(id)
         const earlier = changes.findReplayed(ticket.id, draft)
-        if (earlier) return { value: earlier, replayed: true }
+        if (earlier) return { value: authored(earlier), replayed: true }
         if (lastMessageId !== undefined) mustBeNewest(ticket, lastMessageId)
         // Choice: whoever answers a ticket that nobody has takes it on.
         const wanted = { status, assigneeId: ticket.assigneeId ?? adminId }
         const message = changes.reply(ticket, draft, wanted)
-        notifyOwner(desk.get(ticket.id), message)
-        return { value: message, replayed: false }
+        notifyOwner(ticket, required(ticket.id), message)
+        return { value: authored(message), replayed: false }
       })
     },
 

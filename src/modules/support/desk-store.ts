@@ -1,4 +1,4 @@
-import { asc, eq, getTableColumns, sql } from 'drizzle-orm'
+import { desc, eq, getTableColumns, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketNotes, tickets, users } from '../../db/schema.ts'
@@ -19,12 +19,14 @@ type DeskPosition = { queueKey: number; n: number }
 /** A ticket with who wrote it and who works on it. */
 export type DeskItem = ReturnType<DeskStore['get']>
 type NoteRow = typeof ticketNotes.$inferSelect
-export type NoteItem = ReturnType<DeskStore['listNotes']>[number]
-export type HistoryItem = ReturnType<DeskStore['listHistory']>[number]
+export type NoteItem = ReturnType<DeskStore['listNewestNotes']>[number]
+export type HistoryItem = ReturnType<DeskStore['listNewestHistory']>[number]
 
 export type DeskStore = ReturnType<typeof createDeskStore>
 
 const value = sql.placeholder
+/** Notes and changes of one ticket. */
+const maxShown = 200
 const filterNames = ['status', 'priority', 'category', 'assigneeId', 'userId'] as const
 // In the counts, where nobody has a name of its own.
 const nobody = ''
@@ -110,8 +112,8 @@ export function createDeskStore(orm: Orm) {
     },
     findAuthor: (userId: string) =>
       orm.select({ id, displayName }).from(users).where(eq(id, userId)).get(),
-    /** Oldest first. */
-    listNotes: (ticketId: string) =>
+    /** The newest ones, oldest first. */
+    listNewestNotes: (ticketId: string) =>
       orm
         .select({
           id: ticketNotes.id,
@@ -122,17 +124,21 @@ export function createDeskStore(orm: Orm) {
         .from(ticketNotes)
         .innerJoin(users, eq(id, ticketNotes.authorId))
         .where(eq(ticketNotes.ticketId, ticketId))
-        .orderBy(asc(ticketNotes.id))
-        .all(),
-    /** Oldest first. */
-    listHistory: (ticketId: string) =>
+        .orderBy(desc(ticketNotes.id))
+        .limit(maxShown)
+        .all()
+        .reverse(),
+    /** The newest entries, oldest first. */
+    listNewestHistory: (ticketId: string) =>
       orm
         .select({ ...getTableColumns(ticketHistory), actor: { id, displayName } })
         .from(ticketHistory)
         .leftJoin(users, eq(id, ticketHistory.actorId))
         .where(eq(ticketHistory.ticketId, ticketId))
-        .orderBy(asc(ticketHistory.id))
-        .all(),
+        .orderBy(desc(ticketHistory.id))
+        .limit(maxShown)
+        .all()
+        .reverse(),
   }
 }
 

@@ -1,33 +1,84 @@
 import type { Core } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
+import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import { renderTicketMail } from '../../mail/templates.ts'
-import type { DeskStore } from './desk-store.ts'
+import { type DeskNews, renderAnswerMail, renderInboxMail } from '../../mail/templates.ts'
+import type { DeskItem, DeskStore } from './desk-store.ts'
 import type { SearchStore } from './search-store.ts'
 import type { TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'
 
 type MailParts = { store: TicketStore; desk: DeskStore; mailer: Mailer }
 
-/** The mail that tells the operator of a new ticket. */
-export function createInboxMail(
-  { config }: Core,
-  { store, desk, mailer }: MailParts,
-): JobHandler<'support_inbox_mail'> {
-  const { inbox } = config.support
-  const { hostname } = new URL(config.publicUrl)
+/** Of a kind: one mail tells of what came within so long. */
+const gatheredMilliseconds = 10 * 60_000
+const maxPerMail = 50
 
-  return async ({ ticket_id }, { id: jobId }) => {
-    const item = desk.find(ticket_id)
-    const first = store.findMessageAt(ticket_id, 1)
-    if (!item || !first || inbox === undefined) return undefined
+/** The mails that tell the desk what owners wrote: whoever works on the ticket, else the inbox. */
+export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) {
+  const { write, clock, hub, config } = core
+  const { inbox } = config.support
+  // The first job of several tells of everything, the others find nothing left.
+  const oneAtATime = createKeyedSemaphore(1)
+
+  const messageIdOf = (jobId: string) =>
+    `<${jobId.toLowerCase()}@${new URL(config.publicUrl).hostname}>`
+  const linkTo = ({ id }: { id: string }) => `${config.publicUrl}/console#ticket=${id}`
+
+  function newsOf(item: DeskItem, body: string): DeskNews {
     const { id, subject, category, priority, user } = item
     const from = user.deletedAt === null ? `${user.displayName} <${user.email}>` : user.displayName
-    const mail = renderTicketMail({ id, subject, category, priority, from, body: first.body })
-    const messageId = `<${jobId.toLowerCase()}@${hostname}>`
-    await mailer.send({ ...mail, to: inbox, locale: 'en', messageId })
+    return { id, subject, category, priority, from, body, link: linkTo(item) }
+  }
+
+  // Whoever answers the mail writes to the one person it tells of.
+  function replyToOf(items: DeskItem[], otherwise: string): string {
+    const addresses = new Set(items.map(({ user }) => user.email))
+    const [first] = items
+    return addresses.size === 1 && first?.user.deletedAt === null ? first.user.email : otherwise
+  }
+
+  const inboxMail: JobHandler<'support_inbox_mail'> = (_, { id: jobId }) =>
+    oneAtATime('inbox', async () => {
+      const due = store.listInboxDue(maxPerMail)
+      const since = due[0]?.inboxDueAt ?? Number.POSITIVE_INFINITY
+      // What came after a mail waits for its own job.
+      if (inbox === undefined || since > clock.now() - gatheredMilliseconds) return undefined
+      const items = due.map(({ id }) => desk.get(id))
+      const news = items.map((item) => newsOf(item, newestOf(item)))
+      const mail = { ...renderInboxMail(news), replyTo: replyToOf(items, inbox) }
+      await mailer.send({ ...mail, to: inbox, locale: 'en', messageId: messageIdOf(jobId) })
+      await write(() => due.forEach(store.updateInboxTold))
+      return due.length === maxPerMail ? { againAfterMilliseconds: 0 } : undefined
+    })
+
+  const newestOf = ({ id, messageCount }: DeskItem) =>
+    store.findMessageAt(id, messageCount)?.body ?? ''
+
+  async function mailAssignee(ticketId: string, jobId: string) {
+    const item = desk.find(ticketId)
+    const assignee = item?.assigneeId ? store.findEnabledAdmin(item.assigneeId) : undefined
+    if (!item || !assignee || item.waitingSince === null || hub.isOnline(assignee.id))
+      return undefined
+    const { assigneeMailedAt, id, messageCount } = item
+    const newest = store.findMessageAt(id, messageCount)
+    // An earlier mail told of it, or the desk wrote last.
+    if (!newest || newest.isAdmin || newest.createdAt <= (assigneeMailedAt ?? 0)) return undefined
+    const wait = (assigneeMailedAt ?? 0) + gatheredMilliseconds - clock.now()
+    if (wait > 0) return { againAfterMilliseconds: wait }
+    const mail = {
+      ...renderAnswerMail(newsOf(item, newest.body)),
+      replyTo: replyToOf([item], assignee.email),
+    }
+    await mailer.send({ ...mail, to: assignee.email, locale: 'en', messageId: messageIdOf(jobId) })
+    await write(() => store.updateAssigneeMailed(id, newest.createdAt))
     return undefined
   }
+
+  const assigneeMail: JobHandler<'assignee_mail'> = ({ ticket_id }, { id }) =>
+    oneAtATime(ticket_id, () => mailAssignee(ticket_id, id))
+
+  return { support_inbox_mail: inboxMail, assignee_mail: assigneeMail }
 }
 
 const day = 86_400_000

@@ -9,7 +9,7 @@ import {
   ticketStatuses,
 } from '../../lib/vocabulary.ts'
 import type { DeskItem, HistoryItem, NoteItem } from './desk-store.ts'
-import type { TicketMessageRow, TicketRow } from './store.ts'
+import type { AuthoredMessage, TicketMessageRow, TicketRow } from './store.ts'
 
 const open = { additionalProperties: true } as const
 
@@ -97,14 +97,24 @@ export type TicketMessage = Static<typeof TicketMessage>
 export const TicketListItem = Type.Object(ticket, { title: 'TicketListItem' })
 export type TicketListItem = Static<typeof TicketListItem>
 
+const messages_before = Type.Optional(
+  Type.String({ description: 'When there are more messages: the cursor for the list of them.' }),
+)
+
 export const Ticket = Type.Object(
-  { ...ticket, messages: Type.Array(TicketMessage) },
-  { title: 'Ticket' },
+  { ...ticket, messages: Type.Array(TicketMessage), messages_before },
+  { title: 'Ticket', description: 'With its newest messages, oldest first.' },
 )
 export type Ticket = Static<typeof Ticket>
 
 const person = { id: Type.String(), display_name: Type.String() }
 const Person = Type.Object(person)
+
+/** A message as the desk sees it. */
+export const DeskTicketMessage = Type.Object(
+  { ...TicketMessage.properties, author: Person },
+  { title: 'DeskTicketMessage' },
+)
 
 /** A ticket as the desk sees it in its list. */
 export const DeskTicketListItem = Type.Object(
@@ -145,11 +155,15 @@ const TicketHistoryEntry = Type.Object(
 export const DeskTicket = Type.Object(
   {
     ...DeskTicketListItem.properties,
-    messages: Type.Array(TicketMessage),
+    messages: Type.Array(DeskTicketMessage),
+    messages_before,
     notes: Type.Array(TicketNote),
     history: Type.Array(TicketHistoryEntry),
   },
-  { title: 'DeskTicket' },
+  {
+    title: 'DeskTicket',
+    description: 'With its newest messages, notes and changes, oldest first.',
+  },
 )
 
 export function ticketMessageView({
@@ -167,11 +181,22 @@ export function ticketListItemView(row: TicketRow): TicketListItem {
   return { id, subject, status, priority, category, ...times }
 }
 
-/** A ticket with its messages. */
-export type TicketDetail = { ticket: TicketRow; messages: TicketMessageRow[] }
+/** The newest messages of a ticket, oldest first, and the cursor of those before them. */
+export type MessagesShown = { messages: AuthoredMessage[]; before: string | null }
+/** A ticket with its newest messages. */
+export type TicketDetail = { ticket: TicketRow; shown: MessagesShown }
 
-export function ticketView({ ticket: row, messages }: TicketDetail): Ticket {
-  return { ...ticketListItemView(row), messages: messages.map(ticketMessageView) }
+export function ticketView({ ticket: row, shown }: TicketDetail): Ticket {
+  return {
+    ...ticketListItemView(row),
+    messages: shown.messages.map(ticketMessageView),
+    ...(shown.before !== null && { messages_before: shown.before }),
+  }
+}
+
+export function deskTicketMessageView(row: AuthoredMessage): Static<typeof DeskTicketMessage> {
+  const author = { id: row.authorId, display_name: row.authorName }
+  return { ...ticketMessageView(row), author }
 }
 
 export function deskTicketListItemView(row: DeskItem): DeskTicketListItem {
@@ -189,15 +214,17 @@ export function deskTicketListItemView(row: DeskItem): DeskTicketListItem {
 /** A ticket with everything that the desk knows of it. */
 export type DeskDetail = {
   item: DeskItem
-  messages: TicketMessageRow[]
+  shown: MessagesShown
   notes: NoteItem[]
   history: HistoryItem[]
 }
 
 export function deskTicketView(detail: DeskDetail): Static<typeof DeskTicket> {
+  const { messages, before } = detail.shown
   return {
     ...deskTicketListItemView(detail.item),
-    messages: detail.messages.map(ticketMessageView),
+    messages: messages.map(deskTicketMessageView),
+    ...(before !== null && { messages_before: before }),
     notes: detail.notes.map(ticketNoteView),
     history: detail.history.map(historyEntryView),
   }

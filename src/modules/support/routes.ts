@@ -61,9 +61,22 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets/:id',
       ({ params, context }) => ticketView(tickets.get(context.user.userId, params.id)),
       user(
-        'Show an own ticket with its messages',
+        'Show an own ticket with its newest messages',
         { 200: Ticket },
         { errors: ['not_found', 'not_owner'] },
+      ),
+    )
+    .get(
+      '/v1/support/tickets/:id/messages',
+      ({ params, query, context }) => {
+        const range = listRange(query, pageSize)
+        const listing = tickets.listMessages(context.user.userId, params.id, range)
+        return envelope(range, listing, ticketMessageView)
+      },
+      user(
+        'List the messages of an own ticket, newest first',
+        { 200: ListOf(TicketMessage) },
+        { query: listQuery(pageSize), errors: ['not_found', 'not_owner'] },
       ),
     )
     .post(

@@ -7,16 +7,29 @@ export type SearchStore = ReturnType<typeof createSearchStore>
 // What the index takes for one word. Asked for more, it would look for a phrase, which it cannot.
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 const hasLetter = /[\p{L}\p{N}\p{Co}]/u
+/** The index of people knows no shorter part of a text. */
+const shortestPart = 3
+// More people of one name than this are told apart by another word.
+const maxOwners = 200
 /** Pages of the index that one step writes: a millisecond or two. */
 const mergedPages = 16
 
-/** SQL over the full-text index, which knows the words of each ticket and what it can be filtered by: both come out of
+/** SQL over the full-text indexes: that of people, and that of tickets, which knows the words of each ticket and what it can be filtered by: both come out of
  *  one walk along it, newest ticket first, that ends with the page. */
 export function createSearchStore({ $client: sqlite }: Orm) {
   const countChanges = () =>
     sqlite.query<{ n: number }, []>('SELECT total_changes() AS n').get()?.n ?? 0
 
   return {
+    /** People whose name or address has a text in it, the newest first; accents and case do not matter. */
+    listOwners(text: string): string[] {
+      if (text.length < shortestPart) return []
+      const owners = sqlite.query<{ id: string }, [string, number]>(
+        `SELECT (SELECT id FROM users WHERE n = user_search.rowid) AS id FROM user_search
+         WHERE user_search MATCH ? ORDER BY rowid DESC LIMIT ?`,
+      )
+      return owners.all(quoted(text), maxOwners).map(({ id }) => id)
+    },
     /** Numbers of tickets, newest first, below `before` or from the start. */
     list(match: string, { limit, before }: { limit: number; before?: number | undefined }) {
       const page = sqlite.query<{ n: number }, [string, number, number]>(
@@ -34,26 +47,44 @@ export function createSearchStore({ $client: sqlite }: Orm) {
   }
 }
 
-/** What to ask the index for: tickets with every word of `q`, the last one as a beginning, or the one with this id, that
- *  pass the filter.
+/** What to ask the index for: tickets with every word of `q`, the last one as a beginning, in their texts or in the name
+ *  or address of their owner, or the one with this id, that pass the filter.
  *  @returns undefined when there is no word in `q` */
-export function matchOf(q: string, filter: TicketFilter): string | undefined {
-  const terms = termsOf(q)
+export function matchOf(
+  q: string,
+  filter: TicketFilter,
+  listOwners: SearchStore['listOwners'],
+): string | undefined {
+  const terms = termsOf(q, listOwners)
   if (terms === undefined) return undefined
   return [terms, ...facetsOf(filter).map((facet) => `facets : "${facet}"`)].join(' AND ')
 }
 
-function termsOf(q: string): string | undefined {
+function termsOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
   const id = parseId(q.trim())
   if (id !== undefined) return `id : "${id}"`
-  const words = (q.match(word) ?? []).filter((part) => hasLetter.test(part))
-  if (words.length === 0) return undefined
-  // Choice: a single letter is a word of its own; too many begin with it.
-  const isBeginning = [...(words.at(-1) ?? '')].length > 1
-  // Quoted, a word is never an operator.
-  const quoted = words.map((part) => `"${part}"`).join(' AND ')
-  return `{subject body} : (${quoted}${isBeginning ? ' *' : ''})`
+  // An address is several words for the index of tickets, one text for that of people.
+  const parts = q.split(/\s+/).filter((part) => wordsIn(part).length > 0)
+  if (parts.length === 0) return undefined
+  return parts
+    .map((part, index) => {
+      const inTexts = textTerm(wordsIn(part), index === parts.length - 1)
+      const owners = listOwners(part).map((owner) => `"user${owner}"`)
+      return owners.length === 0 ? inTexts : `(${inTexts} OR facets : (${owners.join(' OR ')}))`
+    })
+    .join(' AND ')
 }
+
+const wordsIn = (text: string) => (text.match(word) ?? []).filter((part) => hasLetter.test(part))
+
+function textTerm(words: string[], isLast: boolean): string {
+  // Choice: a single letter is a word of its own; too many begin with it.
+  const isBeginning = isLast && [...(words.at(-1) ?? '')].length > 1
+  return `{subject body} : (${words.map(quoted).join(' AND ')}${isBeginning ? ' *' : ''})`
+}
+
+// Quoted, a word is never an operator.
+const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
 
 /** The words that the index has for what a ticket is. */
 function facetsOf({ status, priority, category, assigneeId, userId }: TicketFilter): string[] {

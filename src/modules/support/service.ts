@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError, quotaExceeded } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
 import { type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
+import type { TicketMessages } from './ticket-messages.ts'
 
 /** What a person wants help with. */
 type TicketRequest = Pick<TicketRow, 'subject' | 'category' | 'priority'> & {
@@ -13,17 +14,25 @@ type TicketRequest = Pick<TicketRow, 'subject' | 'category' | 'priority'> & {
   clientId: string | null
 }
 
-type Parts = { store: TicketStore; changes: TicketChangesMaker }
+type Parts = {
+  store: TicketStore
+  messages: TicketMessages
+  changes: TicketChangesMaker
+  ticketsPerDay: number | undefined
+}
 
 export type TicketService = ReturnType<typeof createTicketService>
 
 const day = 86_400_000
+const perDayVerified = 20
+const perDayUnverified = 5
 const ownPosition = Type.Tuple([Type.Literal('own_tickets'), Type.Integer({ minimum: 1 })])
 
 /** What people do with their own tickets. */
-export function createTicketService(core: Core, { store, changes }: Parts) {
-  const { write, newId, clock, outbox } = core
-  const { inbox, reopenDays } = core.config.support
+export function createTicketService(core: Core, parts: Parts) {
+  const { write, newId, clock } = core
+  const { store, messages, changes, ticketsPerDay } = parts
+  const { reopenDays } = core.config.support
 
   /** @throws not_found · not_owner (whoever asks) */
   function own(userId: string, idText: string): TicketRow {
@@ -35,7 +44,7 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
   }
 
   function detailOf(ticket: TicketRow): TicketDetail {
-    return { ticket, messages: store.listMessages(ticket.id) }
+    return { ticket, shown: messages.newest(ticket) }
   }
 
   /** The ticket as it was answered first, whatever has become of it. */
@@ -51,15 +60,24 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
       throw new AppError('idempotency_mismatch')
     }
     const updatedAt = first.createdAt
-    const opened = { ...ticket, priority, status: 'open', updatedAt } as const
-    return { ticket: opened, messages: [first] }
+    const opened = { ...ticket, priority, status: 'open', updatedAt, messageCount: 1 } as const
+    return detailOf(opened)
   }
 
   function open(userId: string, request: TicketRequest): TicketDetail {
     const { subject, body, category, priority, clientId } = request
+    mustBeWithinQuota(userId)
     const row = { id: newId(), userId, subject, category, priority, createdAt: clock.now() }
-    if (inbox !== undefined) outbox.add('support_inbox_mail', { ticket_id: row.id })
-    return changes.open(row, { authorId: userId, isAdmin: false, body, clientId })
+    return detailOf(changes.open(row, { authorId: userId, isAdmin: false, body, clientId }))
+  }
+
+  /** @throws quota_exceeded */
+  function mustBeWithinQuota(userId: string) {
+    const perDay = ticketsPerDay ?? (store.isVerified(userId) ? perDayVerified : perDayUnverified)
+    const until = store.countOfUser(userId) - perDay + 1
+    const [last] = until > 0 ? store.listOfUser(userId, until - 1, until) : []
+    const wait = last ? last.createdAt + day - clock.now() : 0
+    if (wait > 0) throw quotaExceeded(wait)
   }
 
   // Choice: a reply opens a closed ticket again for some days; later it takes a new ticket.
@@ -73,7 +91,8 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
 
   return {
     /** Opens a ticket. The same `clientId` with the same content gives the first answer again.
-     *  @throws idempotency_mismatch (`clientId` was used for something else) */
+     *  @throws idempotency_mismatch (`clientId` was used for something else) · quota_exceeded (20 a day, 5 for an address
+     *  that is not verified) */
     open: (userId: string, request: TicketRequest): Promise<Replayable<TicketDetail>> =>
       write(() => {
         const earlier = findOpened(userId, request)
@@ -96,6 +115,11 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
 
     /** @throws not_found · not_owner */
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),
+
+    /** Messages of a ticket, newest first.
+     *  @throws not_found · not_owner */
+    listMessages: (userId: string, id: string, range: ListRange): Listing<TicketMessageRow> =>
+      messages.list(own(userId, id), range),
 
     /** Writes into a ticket, which opens it again when it was settled. The same `clientId` with the same content gives
      *  the first message again.
@@ -122,7 +146,10 @@ export function createTicketService(core: Core, { store, changes }: Parts) {
 
     /** What a person asked and was answered, for their own export. */
     *exportTickets(userId: string) {
-      for (const ticket of store.eachOfUser(userId)) yield ticketView(detailOf(ticket))
+      for (const ticket of store.eachOfUser(userId)) {
+        const all = store.listMessages(ticket.id, 0, ticket.messageCount).reverse()
+        yield ticketView({ ticket, shown: { messages: all, before: null } })
+      }
     },
   }
 }

@@ -1,9 +1,11 @@
-import { and, asc, eq, isNotNull, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, gt, isNotNull, isNull, lte, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.ts'
 import { lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
+/** A message with the name of whoever wrote it, for the desk. */
+export type AuthoredMessage = TicketMessageRow & { authorName: string }
 export type TicketMessageRow = typeof ticketMessages.$inferSelect
 export type HistoryRow = typeof ticketHistory.$inferSelect
 export type NewTicketRow = Pick<
@@ -39,10 +41,19 @@ export function createTicketStore(orm: Orm) {
   )
   const messagesOf = lazy(() =>
     orm
-      .select()
+      .select({
+        ...getTableColumns(ticketMessages),
+        authorName: sql<string>`(SELECT ${users.displayName} FROM ${users} WHERE ${users.id} = ${ticketMessages.authorId})`,
+      })
       .from(ticketMessages)
-      .where(eq(ticketMessages.ticketId, value('ticketId')))
-      .orderBy(asc(ticketMessages.seq))
+      .where(
+        and(
+          eq(ticketMessages.ticketId, value('ticketId')),
+          gt(ticketMessages.seq, value('after')),
+          lte(ticketMessages.seq, value('until')),
+        ),
+      )
+      .orderBy(desc(ticketMessages.seq))
       .prepare(),
   )
   const insertMessage = lazy(() =>
@@ -92,8 +103,9 @@ export function createTicketStore(orm: Orm) {
     insertMessage(row: TicketMessageRow): void {
       insertMessage().run(row)
     },
-    /** Oldest first. */
-    listMessages: (ticketId: string): TicketMessageRow[] => messagesOf().all({ ticketId }),
+    /** Messages with `after` < seq ≤ `until`, newest first. */
+    listMessages: (ticketId: string, after: number, until: number): AuthoredMessage[] =>
+      messagesOf().all({ ticketId, after, until }),
     /** The message at a place: 1 opened the ticket. */
     findMessageAt(ticketId: string, seq: number): TicketMessageRow | undefined {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
@@ -127,10 +139,31 @@ export function createTicketStore(orm: Orm) {
         .limit(limit)
         .all()
     },
-    /** Whether tickets can be assigned to somebody. */
-    isEnabledAdmin(id: string): boolean {
+    /** Tickets of which the inbox has not been told, the longest untold first. */
+    listInboxDue: (limit: number): TicketRow[] =>
+      orm
+        .select()
+        .from(tickets)
+        .where(isNotNull(tickets.inboxDueAt))
+        .orderBy(asc(tickets.inboxDueAt))
+        .limit(limit)
+        .all(),
+    /** The inbox has been told of a ticket as it was, unless more was written since. */
+    updateInboxTold({ id, messageCount }: TicketRow): void {
+      const asItWas = and(eq(tickets.id, id), eq(tickets.messageCount, messageCount))
+      orm.update(tickets).set({ inboxDueAt: null }).where(asItWas).run()
+    },
+    updateAssigneeMailed(id: string, assigneeMailedAt: number): void {
+      orm.update(tickets).set({ assigneeMailedAt }).where(eq(tickets.id, id)).run()
+    },
+    /** Whether the address of a person is verified. */
+    isVerified: (id: string): boolean =>
+      orm.select({ is: users.emailVerified }).from(users).where(eq(users.id, id)).get()?.is ===
+      true,
+    /** Somebody whom tickets can be assigned to. */
+    findEnabledAdmin(id: string) {
       const admin = and(eq(users.id, id), eq(users.role, 'admin'), isNull(users.disabledAt))
-      return orm.select({ id: users.id }).from(users).where(admin).get() !== undefined
+      return orm.select({ id: users.id, email: users.email }).from(users).where(admin).get()
     },
     /** Nobody waits for an answer to these tickets any more. */
     endWaiting(userId: string): void {

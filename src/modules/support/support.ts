@@ -5,31 +5,34 @@ import { deskRoutes } from './desk-routes.ts'
 import { createDeskService, type Notify } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { serverFrames } from './frames.ts'
-import { createInboxMail, createIndexMerger, startAutoClose } from './jobs.ts'
+import { createDeskMails, createIndexMerger, startAutoClose } from './jobs.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketService } from './service.ts'
 import { createTicketStore } from './store.ts'
 import { createTicketChanges } from './ticket-changes.ts'
+import { createTicketMessages } from './ticket-messages.ts'
 
-type Neighbours = { mailer: Mailer; notify: Notify }
+type Neighbours = { mailer: Mailer; notify: Notify; ticketsPerDay: number | undefined }
 
 /** Tickets: those of each person, and the desk where admins work on all of them. */
-export function createSupport(core: Core, { mailer, notify }: Neighbours) {
+export function createSupport(core: Core, { mailer, notify, ticketsPerDay }: Neighbours) {
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
   const search = createSearchStore(orm)
   const merger = createIndexMerger(core, search)
   const changes = createTicketChanges(core, { store, desk, onIndexed: merger.count })
-  const tickets = createTicketService(core, { store, changes })
-  const deskService = createDeskService(core, { store, desk, search, changes, notify })
+  const messages = createTicketMessages(store)
+  const tickets = createTicketService(core, { store, messages, changes, ticketsPerDay })
+  const parts = { store, desk, search, messages, changes, notify }
+  const deskService = createDeskService(core, parts)
   const stopClosing = startAutoClose(core, { store, changes })
 
   return {
     routes: supportRoutes(tickets).use(deskRoutes(deskService)).use(cannedReplyRoutes(core)),
     serverFrames,
-    jobs: { support_inbox_mail: createInboxMail(core, { store, desk, mailer }) },
+    jobs: createDeskMails(core, { store, desk, mailer }),
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: store.endWaiting,
     stop() {

@@ -1,5 +1,7 @@
 import type { Core } from '../../core.ts'
+import type { Outbox } from '../../jobs/outbox.ts'
 import { AppError } from '../../lib/errors.ts'
+import { codePoints } from '../../lib/text.ts'
 import type { TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
 import type { DeskStore } from './desk-store.ts'
 import { ownTicketUpdatedFrame, ticketCreatedFrame, ticketUpdatedFrame } from './frames.ts'
@@ -28,7 +30,10 @@ type Act = { actorId: string | null; wanted?: Wanted; message?: TicketMessageRow
 /** A result, and whether an earlier request made it. */
 export type Replayable<T> = { value: T; replayed: boolean }
 
-type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'>
+type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
+  outbox: Pick<Outbox, 'add'>
+  config: { support: Pick<Core['config']['support'], 'inbox'> }
+}
 
 type Parts = {
   store: TicketStore
@@ -39,16 +44,19 @@ type Parts = {
 
 export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 
-/** Tickets are answered whole: a longer exchange continues in another ticket. */
-const maxMessages = 500
+/** What the owner may write into one ticket: a longer exchange continues in another. */
+const maxOwnerMessages = 200
+const maxOwnerCharacters = 200_000
+const inboxDelayMilliseconds = 10 * 60_000
 
 /** The rules of tickets that hold whoever acts, and the frames that tell of a change. For inside a `write`. A change
  *  updates the ticket once, as each update writes its row of the full-text index anew. */
 export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }: Parts) {
-  const { newId, clock, hub, afterCommit } = core
+  const { newId, clock, hub, afterCommit, outbox } = core
+  const hasInbox = core.config.support.inbox !== undefined
 
   function append(ticket: TicketRow, draft: TicketDraft, createdAt = clock.now()) {
-    if (ticket.messageCount >= maxMessages) throw new AppError('ticket_full')
+    if (!draft.isAdmin) mustHaveRoom(ticket, draft.body)
     const seq = ticket.messageCount + 1
     const message: TicketMessageRow = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt }
     store.insertMessage(message)
@@ -58,14 +66,31 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
   function update(ticket: TicketRow, { actorId, wanted = {}, message }: Act): TicketRow {
     const { status = ticket.status, priority = ticket.priority } = wanted
     const { assigneeId = ticket.assigneeId } = wanted
-    const messageCount = message?.seq ?? ticket.messageCount
+    const sizes = sizesOf(ticket, message)
     const times = timesOf(ticket, status, message)
     for (const difference of differencesOf(ticket, wanted)) {
       const entry = { ticketId: ticket.id, at: times.updatedAt, actorId, ...difference }
       store.insertHistory({ id: newId(), ...entry })
     }
     afterCommit(onIndexed)
-    return store.update(ticket.id, { status, priority, assigneeId, messageCount, ...times })
+    const isInboxDue = message && !message.isAdmin && tellDesk(ticket.id, assigneeId) === 'inbox'
+    const inboxDueAt = ticket.inboxDueAt ?? (isInboxDue ? message.createdAt : null)
+    const changes = { status, priority, assigneeId, inboxDueAt, ...sizes, ...times }
+    return store.update(ticket.id, changes)
+  }
+
+  /** What the owner wrote is mailed to whoever works on it, else to the inbox: to that together with what comes in the next
+   *  minutes.
+   *  @returns who is told */
+  function tellDesk(ticketId: string, assigneeId: string | null): 'assignee' | 'inbox' | 'nobody' {
+    const job = { ticket_id: ticketId }
+    if (assigneeId !== null) {
+      outbox.add('assignee_mail', job)
+      return 'assignee'
+    }
+    if (!hasInbox) return 'nobody'
+    outbox.add('support_inbox_mail', job, inboxDelayMilliseconds)
+    return 'inbox'
   }
 
   function timesOf(ticket: TicketRow, status: TicketStatus, message?: TicketMessageRow) {
@@ -99,13 +124,13 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
 
   return {
     /** Opens a ticket with its first message. */
-    open(row: NewTicketRow, draft: TicketDraft) {
+    open(row: NewTicketRow, draft: TicketDraft): TicketRow {
       const opened = store.insert(row)
       const message = append(opened, draft, opened.createdAt)
       const ticket = update(opened, { actorId: draft.authorId, message })
       const item = desk.get(ticket.id)
       afterCommit(() => hub.sendToAdmins(ticketCreatedFrame(item)))
-      return { ticket, messages: [message] }
+      return ticket
     },
 
     /** Appends a message, with what its author wants of the ticket besides.
@@ -137,6 +162,24 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
       if (isSame && first.body === body && first.isAdmin === isAdmin) return first
       throw new AppError('idempotency_mismatch')
     },
+  }
+}
+
+/** @throws ticket_full */
+function mustHaveRoom({ ownerMessageCount, ownerCharacters }: TicketRow, body: string) {
+  const characters = ownerCharacters + codePoints(body)
+  if (ownerMessageCount >= maxOwnerMessages || characters > maxOwnerCharacters) {
+    throw new AppError('ticket_full')
+  }
+}
+
+function sizesOf(ticket: TicketRow, message?: TicketMessageRow) {
+  const { messageCount, ownerMessageCount, ownerCharacters } = ticket
+  const isOwners = message !== undefined && !message.isAdmin
+  return {
+    messageCount: message?.seq ?? messageCount,
+    ownerMessageCount: ownerMessageCount + (isOwners ? 1 : 0),
+    ownerCharacters: ownerCharacters + (isOwners ? codePoints(message.body) : 0),
   }
 }
 

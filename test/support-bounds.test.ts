@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'bun:test'
+import { texts } from '../src/lib/i18n.ts'
+import { desk, openDesk, own } from './support/desk.ts'
+import { startMailServer } from './support/mail.ts'
+import { startService } from './support/service.ts'
+
+const mebibyte = 1_048_576
+const reasonOf = ({ status, headers }: { status: number; headers: Headers }) => [
+  status,
+  headers.get('x-error-reason'),
+]
+
+describe('the size of a ticket', () => {
+  test('is 200 messages of its owner; the desk can always answer', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    for (let n = 1; n < 200; n++) expect((await d.write(id, `more ${n}`)).status).toBe(201)
+    expect(reasonOf(await d.write(id, 'too many'))).toEqual([409, 'ticket_full'])
+    expect((await d.answer(id)).status).toBe(201)
+  })
+
+  test('is 200,000 characters of its owner', async () => {
+    await using d = await openDesk()
+    const long = '\u{1F600}'.repeat(10_000)
+    const { id } = await d.open({ body: long })
+    for (let n = 1; n < 20; n++) expect((await d.write(id, long)).status).toBe(201)
+    expect(reasonOf(await d.write(id, 'x'))).toEqual([409, 'ticket_full'])
+  })
+
+  test('never makes an answer over 1 MiB: what is older comes by a cursor, to the owner and the desk alike', async () => {
+    await using d = await openDesk()
+    const long = `${'\u0001'.repeat(9_999)}x`
+    const { id } = await d.open({ body: long })
+    for (let n = 1; n < 20; n++) await d.write(id, long)
+    for (let n = 0; n < 10; n++) await d.answer(id, { body: long })
+    for (let n = 0; n < 30; n++) {
+      await d.service.call('POST', `${desk}/${id}/notes`, {
+        token: d.root.token,
+        body: { body: long },
+      })
+    }
+    for (const [path, { token }] of [
+      [`${own}/${id}`, d.ada],
+      [`${desk}/${id}`, d.root],
+    ] as const) {
+      const answer = await d.service.request(path, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      const text = await answer.text()
+      expect(Buffer.byteLength(text)).toBeLessThan(mebibyte)
+      const { messages, messages_before: before } = JSON.parse(text)
+      const rest = await d.service.call('GET', `${path}/messages?limit=100&cursor=${before}`, {
+        token,
+      })
+      const ids = [...messages.toReversed(), ...rest.body.data].map((it: { id: string }) => it.id)
+      const sorted = ids.toSorted().reverse()
+      expect(ids).toEqual(sorted)
+      const seen = rest.body.pagination.has_more ? ids.length : new Set(ids).size
+      expect(seen).toBe(ids.length)
+    }
+  })
+
+  test('shows the newest 200 messages and the cursor of those before them', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    for (let n = 0; n < 205; n++) await d.answer(id, { body: `answer ${n}` })
+    const token = d.ada.token
+    const { body } = await d.service.call('GET', `${own}/${id}`, { token })
+    expect([body.messages.length, body.messages[0].body]).toEqual([200, 'answer 5'])
+    const path = `${own}/${id}/messages?limit=100&cursor=${body.messages_before}`
+    const rest = await d.service.call('GET', path, { token })
+    expect(rest.body.data.map((it: { body: string }) => it.body)).toEqual([
+      'answer 4',
+      'answer 3',
+      'answer 2',
+      'answer 1',
+      'answer 0',
+      'Where is it?',
+    ])
+    expect(rest.body.pagination).toEqual({ cursor: null, has_more: false, limit: 100 })
+    expect((await d.open()).messages_before).toBeUndefined()
+  })
+})
+
+test('a person opens 20 tickets a day, 5 with an address that is not verified', async () => {
+  await using service = await startService()
+  const open = async (token: string) =>
+    service.call('POST', own, { token, body: { subject: 'Refund', body: 'Where is it?' } })
+  for (const [person, perDay] of [
+    [await service.register(), 5],
+    [await service.registerAs('verified_user'), 20],
+  ] as const) {
+    for (let n = 0; n < perDay; n++) expect((await open(person.token)).status).toBe(201)
+    const refused = await open(person.token)
+    expect(reasonOf(refused)).toEqual([429, 'quota_exceeded'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(80_000)
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0')
+  }
+})
+
+test('the desk sees who wrote an answer, the owner does not', async () => {
+  await using d = await openDesk()
+  const eve = await d.hire('eve')
+  const { id } = await d.open()
+  await d.answer(id, {}, eve)
+  const shown = (await d.show(id)).messages
+  expect(shown.map((it: { author: object }) => it.author)).toEqual([
+    { id: d.ada.id, display_name: 'ada' },
+    { id: eve.id, display_name: 'eve' },
+  ])
+  const { body } = await d.service.call('GET', `${own}/${id}`, { token: d.ada.token })
+  expect(JSON.stringify(body)).not.toContain(eve.id)
+})
+
+describe('a resolved ticket tells its owner', () => {
+  const toldTo = async (d: Awaited<ReturnType<typeof openDesk>>) =>
+    (await d.service.call('GET', '/v1/notifications', { token: d.ada.token })).body.data
+  const { title, body } = texts.en.events.ticket_resolved
+
+  test('also when nobody wrote an answer', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    await d.update(id, { status: 'resolved' })
+    await d.update(id, { status: 'resolved' })
+    const of = { type: 'support_reply', data: { ticket_id: id } }
+    expect(await toldTo(d)).toEqual([
+      expect.objectContaining({ ...of, title: title.replace('{subject}', 'Refund'), body }),
+    ])
+    await d.write(id, 'Not yet.')
+    await d.update(id, { status: 'resolved' })
+    expect(await toldTo(d)).toHaveLength(2)
+  })
+
+  test('together with the answer that comes with it, once', async () => {
+    await using d = await openDesk()
+    const { id } = await d.open()
+    const answer = await d.answer(id, { status: 'resolved' })
+    expect(await toldTo(d)).toEqual([
+      expect.objectContaining({
+        title: title.replace('{subject}', 'Refund'),
+        body: 'On its way.',
+        data: { ticket_id: id, message_id: answer.body.id },
+      }),
+    ])
+  })
+
+  test('by mail too', async () => {
+    await using mail = await startMailServer()
+    await using d = await openDesk({ environment: { SMTP_URL: mail.url } })
+    const { id } = await d.open()
+    await d.update(id, { status: 'resolved' })
+    await mail.next()
+    await mail.next()
+    d.clock.advance(4 * 60_000)
+    expect(await mail.next()).toMatchObject({
+      to: 'ada@example.com',
+      raw: expect.stringContaining('Subject: Support has resolved: Refund'),
+    })
+  })
+})
+
+describe('mails to the desk', () => {
+  const minute = 60_000
+
+  async function openMailedDesk() {
+    const mail = await startMailServer()
+    const environment = { SMTP_URL: mail.url, SUPPORT_INBOX: 'desk@example.com' }
+    const d = await openDesk({ environment, listen: true })
+    // Those about the accounts themselves.
+    await mail.next()
+    await mail.next()
+    return {
+      ...d,
+      mail,
+      /** Lets time pass, and what became due be done. */
+      async pass(milliseconds: number) {
+        d.clock.advance(milliseconds)
+        const due = d.service.sqlite.query<{ n: number }, [number]>(
+          'SELECT count(*) AS n FROM outbox WHERE run_at <= ?',
+        )
+        while ((due.get(d.clock.now())?.n ?? 0) > 0) {
+          d.clock.advance(1)
+          await Bun.sleep(3)
+        }
+      },
+      async [Symbol.asyncDispose]() {
+        await d[Symbol.asyncDispose]()
+        await mail[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  test('are one for all that came within ten minutes, however many', async () => {
+    await using d = await openMailedDesk()
+    const bob = await d.service.register('bob')
+    await d.mail.next()
+    for (let n = 0; n < 30; n++) await d.open({ subject: `Refund ${n}` }, n % 2 ? d.ada : bob)
+    await d.pass(9 * minute)
+    expect(d.mail.mails).toEqual([])
+    await d.pass(2 * minute)
+    const { to, raw, text } = await d.mail.next()
+    expect(to).toBe('desk@example.com')
+    expect(raw).toMatch(/^Subject: 30 tickets wait: Refund 0 and others\r$/m)
+    expect(raw).toMatch(/^Reply-To: desk@example\.com\r$/m)
+    expect(text.match(/console#ticket=/g)?.length).toBeGreaterThan(29)
+    await d.pass(20 * minute)
+    expect(d.mail.mails).toEqual([])
+  })
+
+  test('say who asks, answer to that person, and take nothing from strangers into their head', async () => {
+    await using d = await openMailedDesk()
+    const subject = 'A\r\nBcc: x@example.com'
+    const ticket = await d.open({ subject, body: '<b>Help</b>', client_id: 'k' })
+    await d.open({ subject, body: '<b>Help</b>', client_id: 'k' })
+    await d.pass(11 * minute)
+    const { raw, text } = await d.mail.next()
+    expect(text).toContain(
+      `ada <ada@example.com> wrote in ticket ${ticket.id} (other, priority normal).`,
+    )
+    expect(text).toContain('&lt;b&gt;Help&lt;/b&gt;')
+    expect(text).toContain(`http://localhost:0/console#ticket=${ticket.id}`)
+    const [head = ''] = raw.split('\r\n\r\n')
+    expect(head).toMatch(/^Subject: New ticket: A Bcc: x@example\.com\r$/m)
+    expect(head).toMatch(/^Reply-To: ada@example\.com\r$/m)
+    expect(head).not.toMatch(/^Bcc:/m)
+    expect(d.mail.mails).toEqual([])
+  })
+
+  test('go to whoever works on the ticket, unless a socket of theirs is open, once in ten minutes', async () => {
+    await using d = await openMailedDesk()
+    const { id } = await d.open()
+    await d.answer(id)
+    const told = async (milliseconds = minute) => {
+      await d.pass(milliseconds)
+      for (const person of [d.ada, d.root])
+        Object.assign(person, await d.service.login(person.email))
+      return d.mail.mails.splice(0).filter(({ to }) => to === 'root@example.com')
+    }
+    await told(15 * minute)
+
+    for (let n = 0; n < 5; n++) await d.write(id, `Hello ${n}?`)
+    const [first, ...others] = await told()
+    expect(others).toEqual([])
+    expect(first?.raw).toContain('Subject: Answer in ticket: Refund')
+    expect(first?.raw).toContain('Reply-To: ada@example.com')
+    await d.write(id, 'Nobody there?')
+    expect(await told()).toEqual([])
+    expect(await told(10 * minute)).toHaveLength(1)
+
+    const socket = await d.service.connect(d.root)
+    d.clock.advance(11 * minute)
+    await d.write(id, 'You see this.')
+    expect(await told()).toEqual([])
+    socket.close()
+    await socket.closed
+    await d.update(id, { status: 'resolved' })
+    await d.write(id, 'Not resolved.')
+    expect(await told()).toHaveLength(1)
+  })
+})
+
+describe('the search of the desk', () => {
+  test('finds tickets by their owner, by any part of the name or the address', async () => {
+    await using d = await openDesk()
+    const zoe = await d.service.register('zoe')
+    await d.service.call('PATCH', '/v1/users/me', {
+      token: zoe.token,
+      body: { display_name: 'Zoé Ångström' },
+    })
+    const [{ id }] = [await d.open({ subject: 'Invoice' }, zoe), await d.open()]
+    const found = async (q: string) =>
+      (await d.list(`?q=${encodeURIComponent(q)}`)).data.map((it: { id: string }) => it.id)
+    for (const q of ['zoe@example.com', 'angstrom', 'NGST', 'zoé invoice', 'invoice Ångström']) {
+      expect([q, await found(q)]).toEqual([q, [id]])
+    }
+    expect(await found('angstrom refund')).toEqual([])
+    expect(await found('example.com')).toHaveLength(2)
+    const status = '&status=closed'
+    expect((await d.list(`?q=angstrom${status}`)).data).toEqual([])
+  })
+
+  test('forgets the name and the address of who has left', async () => {
+    await using d = await openDesk()
+    await d.open()
+    await d.service.call('DELETE', '/v1/users/me', {
+      token: d.ada.token,
+      body: { password: 'correct horse' },
+    })
+    expect((await d.list('?q=ada%40example.com')).data).toEqual([])
+    expect((await d.list('?q=refund')).data).toHaveLength(1)
+  })
+})
