@@ -99,6 +99,7 @@ CREATE INDEX `follows_follower` ON `follows` (`follower_id`);--> statement-break
 CREATE TABLE `inboxes` (
 	`user_id` text PRIMARY KEY NOT NULL,
 	`conversation_count` integer NOT NULL,
+	`unread_count` integer DEFAULT 0 NOT NULL,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
 );
 --> statement-breakpoint
@@ -151,18 +152,21 @@ CREATE TABLE `notifications` (
 	`body` text NOT NULL,
 	`data` text NOT NULL,
 	`dedupe_key` text,
+	`in_app` integer NOT NULL,
 	`read_at` integer,
 	`mailed_at` integer,
 	`created_at` integer NOT NULL,
 	PRIMARY KEY(`user_id`, `id`),
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
-	CONSTRAINT "notifications_type" CHECK(type IN ('call_incoming', 'call_missed', 'payment_captured', 'payout_completed', 'payout_failed', 'follow_new', 'support_reply', 'broadcast'))
+	CONSTRAINT "notifications_type" CHECK(type IN ('call_incoming', 'call_missed', 'payment_captured', 'payout_completed', 'payout_failed', 'follow_new', 'support_reply', 'broadcast')),
+	CONSTRAINT "notifications_in_app" CHECK(in_app IN (0, 1))
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `notifications_unread` ON `notifications` (`user_id`,`id`) WHERE read_at IS NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX `notifications_dedupe` ON `notifications` (`user_id`,`dedupe_key`) WHERE dedupe_key IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `notifications_read_age` ON `notifications` (`created_at`) WHERE read_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `notifications_age` ON `notifications` (`created_at`);--> statement-breakpoint
+CREATE INDEX `notifications_silent_age` ON `notifications` (`created_at`) WHERE in_app = 0;--> statement-breakpoint
 CREATE TABLE `one_time_tokens` (
 	`hash` text PRIMARY KEY NOT NULL,
 	`purpose` text NOT NULL,
@@ -445,19 +449,19 @@ WHEN (old.`disabled_at` IS NULL) <> (new.`disabled_at` IS NULL) BEGIN
 		`follower_count` = `follower_count` + (new.`disabled_at` IS NULL) - (old.`disabled_at` IS NULL);
 END;--> statement-breakpoint
 -- The totals are true after every statement, whatever it was.
-CREATE TRIGGER `notifications_added` AFTER INSERT ON `notifications` BEGIN
+CREATE TRIGGER `notifications_added` AFTER INSERT ON `notifications` WHEN new.`in_app` BEGIN
 	INSERT INTO `notification_counts` VALUES (new.`user_id`, 1, new.`read_at` IS NULL)
 	ON CONFLICT (`user_id`) DO UPDATE SET
 		`total_count` = `total_count` + 1,
 		`unread_count` = `unread_count` + (new.`read_at` IS NULL);
 END;--> statement-breakpoint
 CREATE TRIGGER `notifications_read` AFTER UPDATE OF `read_at` ON `notifications`
-WHEN (old.`read_at` IS NULL) <> (new.`read_at` IS NULL) BEGIN
+WHEN new.`in_app` AND (old.`read_at` IS NULL) <> (new.`read_at` IS NULL) BEGIN
 	UPDATE `notification_counts`
 	SET `unread_count` = `unread_count` + (new.`read_at` IS NULL) - (old.`read_at` IS NULL)
 	WHERE `user_id` = new.`user_id`;
 END;--> statement-breakpoint
-CREATE TRIGGER `notifications_removed` AFTER DELETE ON `notifications` BEGIN
+CREATE TRIGGER `notifications_removed` AFTER DELETE ON `notifications` WHEN old.`in_app` BEGIN
 	UPDATE `notification_counts`
 	SET `total_count` = `total_count` - 1, `unread_count` = `unread_count` - (old.`read_at` IS NULL)
 	WHERE `user_id` = old.`user_id`;

@@ -156,7 +156,11 @@ async function createModules(core: Core, mailer: Mailer, substitutes: Substitute
   const notifications = createNotifications(core, {
     mailer,
     ...pushOf(core, substitutes),
-    findUnreadMessage: (...message) => chat.findUnread(...message),
+    unreadMessages: {
+      find: (...message) => chat.unread.find(...message),
+      findNewest: (...conversation) => chat.unread.findNewest(...conversation),
+      count: (userId) => chat.unread.count(userId),
+    },
   })
   const { notify, pushMessage } = notifications
   const platform = createPlatform(core, { notify })

@@ -49,6 +49,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     urgent_push: nothing,
     notification_push: nothing,
     message_push: nothing,
+    unread_push: nothing,
   }
   const outcomes: string[] = []
   const start = () =>

@@ -129,7 +129,7 @@ describe('the feed', () => {
     const bob = await service.register('bob')
     await service.call('PUT', '/v1/notifications/preferences', {
       token: bob.token,
-      body: { follow_new: { in_app: false } },
+      body: { follow_new: { in_app: false, push: false } },
     })
     const body = { user_ids: [ada.id, bob.id, ada.id], type: 'follow_new', dedupe_key: 'f1' }
     const send = () => service.call('POST', '/v1/service/notifications', { token: key, body })
@@ -320,6 +320,7 @@ describe('preferences', () => {
     const usual = Object.fromEntries(
       types.map((type) => [type, { ...all, email: type === 'support_reply' }]),
     )
+    Object.assign(usual, { chat_message: { push: true } })
     expect((await service.call('GET', preferences, { token })).body).toEqual(usual)
     const body = { follow_new: { push: false }, broadcast: { in_app: false, email: true } }
     const changed = await service.call('PUT', preferences, { token, body })
@@ -480,7 +481,7 @@ describe('an announcement of an admin', () => {
     const [gone, muted] = people as [Person, Person]
     const leave = { token: gone.token, body: { password: 'correct horse' } }
     await service.call('DELETE', '/v1/users/me', leave)
-    const body = { broadcast: { in_app: false } }
+    const body = { broadcast: { in_app: false, push: false } }
     await service.call('PUT', '/v1/notifications/preferences', { token: muted.token, body })
     const { body: begun } = await announce({})
     expect(begun).toMatchObject({ recipients_count: 72, status: 'processing' })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { systemClock } from '../src/lib/clock.ts'
+import { texts } from '../src/lib/i18n.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -501,21 +502,143 @@ describe('a chat message', () => {
     expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
-  test('is not pushed to somebody who is online, or has come online meanwhile', async () => {
+  test('to somebody whose socket shows it is pushed when it is still unread after 30 s, the newest one once', async () => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm({ status: 503 })
-    await say(all, 'are you there?')
+    const bob = await service.register('bob')
+    const conversationId = await service.openConversation(bob, ada)
+    const socket = await service.connect(ada)
+    for (const text of ['one', 'two']) await service.say(bob, conversationId, text)
+    clock.advance(29_000)
+    await socket.settled()
+    expect([google.sends, all.waiting()]).toEqual([[], 1])
+    await service.say(bob, conversationId, 'three')
+    clock.advance(1_500)
     await until(() => google.sends.length === 1)
-    await service.connect(ada)
+    await service.say(bob, conversationId, 'four')
+    clock.advance(31_000)
+    await until(() => google.sends.length === 2)
     await settle()
-    clock.advance(60_000)
+    const bodies = google.sends.map(({ message }) => (message as Shown).notification.body)
+    expect(bodies).toEqual(['three', 'four'])
+    socket.close()
+  })
+
+  test('that a socket has shown and somebody has read is not pushed', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const socket = await service.connect(ada)
+    const conversation_id = await say(all, 'hello')
+    await socket.next('new_message')
+    socket.send({ type: 'read', conversation_id })
+    await socket.settled()
+    clock.advance(31_000)
     await settle()
+    expect([google.sends, all.waiting()]).toEqual([[], 0])
+  })
+
+  test('carries as its badge the unread messages of all conversations and the unread notifications', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, notify, until } = all
+    const registration = { token: 'phone', platform: 'ios' }
+    await service.call('POST', '/v1/notifications/push-tokens', {
+      token: ada.token,
+      body: registration,
+    })
+    const badges = () =>
+      google.sends.map(
+        ({ message }) => (message as { apns: { payload: { aps: object } } }).apns.payload.aps,
+      )
+    await notify({ body: 'paid' })
+    await until(() => google.sends.length === 1)
+    const conversationId = await say(all, 'one')
+    await until(() => google.sends.length === 2)
     const cid = await service.register('cid')
-    await service.say(cid, await service.openConversation(cid, ada), 'hello')
+    await service.say(cid, await service.openConversation(cid, ada), 'two')
+    await until(() => google.sends.length === 3)
+    expect(badges().map((aps) => (aps as { badge: number }).badge)).toEqual([1, 2, 3])
+    await service.call('PUT', `/v1/chat/conversations/${conversationId}/read`, ada)
+    await notify({ body: 'paid again' })
+    await until(() => google.sends.length === 4)
+    expect(badges().at(-1)).toMatchObject({ badge: 3 })
+  })
+
+  test('is not pushed to who does not want it', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const path = '/v1/notifications/preferences'
+    const body = { chat_message: { push: false } }
+    const { body: changed } = await service.call('PUT', path, { token: ada.token, body })
+    expect(changed.chat_message).toEqual({ push: false })
+    await say(all, 'hello')
     await settle()
-    expect([google.sends.length, all.waiting()]).toEqual([1, 0])
+    expect(google.sends).toEqual([])
+  })
+
+  test('with a file that has no name says so in the language of its reader', async () => {
+    await using all = await startPushing()
+    const { service, ada, google, until } = all
+    await registerDevice(service, ada, 'tablet')
+    await service.call('PATCH', '/v1/users/me', { token: ada.token, body: { locale: 'de' } })
+    const bob = await service.register('bob')
+    const path = `/v1/chat/conversations/${await service.openConversation(bob, ada)}/messages`
+    const body = { type: 'file', body: ' ', file_url: 'https://files.example.com/1' }
+    await service.call('POST', path, { token: bob.token, body })
+    await until(() => google.sends.length === 1)
+    expect(google.sends[0]?.message).toMatchObject({ notification: { body: texts.de.push.file } })
+  })
+})
+
+describe('the channels of a notification are independent', () => {
+  const choose = (all: Awaited<ReturnType<typeof startPushing>>, broadcast: object) =>
+    all.service.call('PUT', '/v1/notifications/preferences', {
+      token: all.ada.token,
+      body: { broadcast },
+    })
+  const shown = async ({ service, ada }: Awaited<ReturnType<typeof startPushing>>) => [
+    (await service.call('GET', '/v1/notifications', ada)).body.pagination.total,
+    (await service.call('GET', '/v1/notifications/unread-count', ada)).body.count,
+  ]
+
+  test('what is not shown in the app is pushed, without a row and without a frame, once for one key', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, notify, until, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    await choose(all, { in_app: false, push: true, email: false })
+    const socket = await service.connect(ada, '&events=notification')
+    const event = { type: 'broadcast', body: 'only pushed', dedupe_key: 'k' }
+    expect((await notify(event)).body).toEqual({ data: [], duplicates: 0, muted: 0 })
+    expect((await notify(event)).body).toEqual({ data: [], duplicates: 1, muted: 0 })
+    await until(() => google.sends.length === 1)
+    await service.call('PUT', '/v1/notifications/read-all', ada)
+    await settle()
+    await socket.settled()
+    expect(google.sends).toHaveLength(1)
+    expect([await shown(all), socket.frames]).toEqual([[0, 0], []])
+  })
+
+  test('what is only mailed is mailed', async () => {
+    await using mails = await startMailServer()
+    await using all = await startPushing({ environment: { SMTP_URL: mails.url } })
+    const { clock, notify, until } = all
+    await until(() => mails.mails.length === 1)
+    await choose(all, { in_app: false, push: false, email: true })
+    await notify({ type: 'broadcast', title: 'News', body: 'only mailed' })
+    clock.advance(200_000)
+    await until(() => mails.mails.length === 2)
+    expect(mails.mails[1]?.text).toContain('only mailed')
+    expect(await shown(all)).toEqual([0, 0])
+  })
+
+  test('with all three off it is muted, and is nothing', async () => {
+    await using all = await startPushing()
+    await choose(all, { in_app: false, push: false, email: false })
+    const { body } = await all.notify({ type: 'broadcast', body: 'nothing' })
+    expect(body).toEqual({ data: [], duplicates: 0, muted: 1 })
+    expect(all.service.sqlite.query('SELECT 1 FROM notifications').all()).toEqual([])
   })
 })
 

@@ -44,6 +44,7 @@ const jobs: Record<JobKind, 'done'> = {
   urgent_push: 'done',
   notification_push: 'done',
   message_push: 'done',
+  unread_push: 'done',
 }
 
 const statements = recordStatements()

@@ -44,6 +44,8 @@ export const messagesFill: Fill = {
       JOIN messages next ON next.conversation_id = m.conversation_id AND next.seq = m.seq + 1 WHERE next.id <= m.id`,
     'conversation_count is the number of conversations':
       'SELECT count(*) FROM inboxes i WHERE conversation_count <> (SELECT count(*) FROM participants WHERE user_id = i.user_id)',
+    'the unread messages of a user are those of the conversations':
+      'SELECT count(*) FROM inboxes i WHERE unread_count <> (SELECT sum(unread_count) FROM participants WHERE user_id = i.user_id)',
     'every conversation has two participants':
       'SELECT (SELECT count(*) FROM participants) <> 2 * (SELECT count(*) FROM conversations)',
     'participants know each other': `SELECT count(*) FROM participants p JOIN conversations c ON c.id = p.conversation_id
@@ -161,7 +163,10 @@ function store({ sqlite, repeat }: Dataset, talks: readonly Talk[]) {
     talks.flatMap((talk) => talk.participants),
     ({ userId }) => userId,
   )
-  for (const [userId, own] of counts) insertInbox({ userId, conversationCount: own.length })
+  for (const [userId, own] of counts) {
+    const unreadCount = own.reduce((sum, participant) => sum + participant.unreadCount, 0)
+    insertInbox({ userId, conversationCount: own.length, unreadCount })
+  }
 }
 
 const noFile = { fileUrl: null, fileName: null, fileSize: null, fileType: null }

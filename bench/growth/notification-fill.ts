@@ -33,7 +33,7 @@ export const notificationsFill: Fill = {
  *  reading them one by one would be as much work again. */
 function fillNotifications({ sqlite, landmarks, newId, clock, pick, repeat }: Dataset) {
   const insert = sqlite.prepare(
-    'INSERT INTO notifications (user_id, id, type, title, body, data, read_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO notifications (user_id, id, type, title, body, data, in_app, read_at, created_at) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)',
   )
   const { people, scale } = landmarks
   const busy = idOf(landmarks, 'busy')

@@ -18,6 +18,7 @@ import {
   keyStates,
   messageTypes,
   notificationTypes,
+  preferenceTypes,
   pushPlatforms,
   roles,
   type ServiceScope,
@@ -330,12 +331,14 @@ export const participants = sqliteTable(
   ],
 )
 
-/** Totals of the conversation list. */
+/** Totals of the conversation list, so that a badge costs the same however many there are. */
 export const inboxes = sqliteTable('inboxes', {
   userId: text('user_id')
     .primaryKey()
     .references(() => users.id),
   conversationCount: integer('conversation_count').notNull(),
+  /** The sum over the user's conversations. */
+  unreadCount: integer('unread_count').notNull().default(0),
 })
 
 /** What a host says to all followers, and how far it has come. */
@@ -570,6 +573,9 @@ export const notifications = sqliteTable(
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
     /** The same event again is the same notification. */
     dedupeKey: text('dedupe_key'),
+    /** False for what the user wants to be pushed or mailed alone: nobody sees the row, it is kept for a while for what it
+     *  deduplicates. */
+    inApp: integer('in_app', { mode: 'boolean' }).notNull(),
     readAt: time('read_at'),
     mailedAt: time('mailed_at'),
     createdAt: time('created_at').notNull(),
@@ -582,7 +588,9 @@ export const notifications = sqliteTable(
       .where(sql.raw('dedupe_key IS NOT NULL')),
     index('notifications_read_age').on(table.createdAt).where(sql.raw('read_at IS NOT NULL')),
     index('notifications_age').on(table.createdAt),
+    index('notifications_silent_age').on(table.createdAt).where(sql.raw('in_app = 0')),
     check('notifications_type', oneOf('type', notificationTypes)),
+    check('notifications_in_app', sql.raw('in_app IN (0, 1)')),
   ],
 )
 
@@ -606,7 +614,7 @@ export const notificationPreferences = sqliteTable(
     userId: text('user_id')
       .notNull()
       .references(() => users.id),
-    type: text('type', { enum: notificationTypes }).notNull(),
+    type: text('type', { enum: preferenceTypes }).notNull(),
     inApp: integer('in_app', { mode: 'boolean' }).notNull(),
     push: integer('push', { mode: 'boolean' }).notNull(),
     email: integer('email', { mode: 'boolean' }).notNull(),

@@ -45,6 +45,7 @@ export type OutboxJobs = {
   urgent_push: { user_id: string; push_token_id: string; notification_id: string }
   notification_push: { user_id: string; push_token_id: string; notification_id: string }
   message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
+  unread_push: { user_id: string; conversation_id: string }
 }
 
 export type JobKind = keyof OutboxJobs

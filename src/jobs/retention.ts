@@ -31,6 +31,12 @@ const rules: readonly Rule[] = [
     which: 'read_at IS NOT NULL',
   },
   { key: [notifications.userId, notifications.id], time: notifications.createdAt, days: 180 },
+  {
+    key: [notifications.userId, notifications.id],
+    time: notifications.createdAt,
+    days: 7,
+    which: 'in_app = 0',
+  },
   { key: [sentMails.addressHash, sentMails.kind, sentMails.at], time: sentMails.at, days: 1 },
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
   // Longer than any report about a call can be late.

@@ -32,6 +32,10 @@ export const notificationTypes = [
 ] as const
 export type NotificationType = (typeof notificationTypes)[number]
 
+/** What a user can switch off or on: also what makes no notification. */
+export const preferenceTypes = [...notificationTypes, 'chat_message'] as const
+export type PreferenceType = (typeof preferenceTypes)[number]
+
 export const pushPlatforms = ['ios', 'android', 'web'] as const
 
 export const audienceKinds = ['all', 'role', 'users'] as const

@@ -170,7 +170,7 @@ async function visitNotifications({ clock, ask, list }: Guide, people: People) {
   return push
 }
 
-async function visitChat({ ask, list }: Guide, { ada, bob, root }: People) {
+async function visitChat({ service, ask, list }: Guide, { ada, bob, root }: People) {
   const conversations = '/v1/chat/conversations'
   const { id } = await ask(bob, `POST ${conversations}`, { user_id: ada.id })
   await ask(bob, `POST ${conversations}`, { user_id: root.id })
@@ -187,6 +187,10 @@ async function visitChat({ ask, list }: Guide, { ada, bob, root }: People) {
     const { id: sent } = await ask(ada, 'POST /v1/chat/broadcast', { body, client_id: 'live' })
     await ask(ada, `GET /v1/chat/broadcasts/${sent}`)
   }
+  const forgotten = await service.connect(bob)
+  await ask(ada, `POST ${messages}`, { body: 'unread' })
+  forgotten.close()
+  await forgotten.closed
 }
 
 async function visitSocket({ service, ask }: Guide, { ada, bob }: People) {

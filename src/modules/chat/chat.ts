@@ -57,7 +57,11 @@ export function createChat(core: Core, { pushMessage, areInCall, followers }: Ne
     },
     serverFrames,
     replay: catchUp.replay,
-    findUnread: store.findUnread,
+    unread: {
+      find: store.findUnread,
+      findNewest: store.findNewestUnread,
+      count: store.countUnread,
+    },
     jobs: { broadcast: broadcasts.job },
     exportOf: (userId: string) => ({
       messages: store.eachSentBy(userId).map(messageView),

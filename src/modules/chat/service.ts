@@ -55,14 +55,13 @@ export function createChatService(core: Core, parts: Parts) {
     return conversation
   }
 
-  /** Inside a `write`: stores a message, shows it to `watchers` once it is safe, and pushes it when its recipient has no
-   *  socket. */
+  /** Inside a `write`: stores a message, shows it to `watchers` once it is safe, and has it pushed. */
   function post(content: Content, conversation: ConversationRow, watchers: readonly string[]) {
     const row = { ...content, id: newId(), createdAt: clock.now() }
     const message = store.insertMessage(row, conversation)
     const { conversationId, seq, id } = message
     const recipientId = otherOf(conversation, content.senderId)
-    if (!hub.isOnline(recipientId)) pushMessage({ recipientId, conversationId, seq })
+    pushMessage({ recipientId, conversationId, seq })
     afterCommit(() => hub.send(watchers, newMessageFrame(message), { id }))
     return message
   }

@@ -1,6 +1,6 @@
-import { and, eq, isNull, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, isNull, lt, ne, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { conversations, messages, participants, users } from '../../db/schema.ts'
+import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import { prepareInsert, selectList } from '../../db/statements.ts'
 
 export type MessageRow = typeof messages.$inferSelect
@@ -26,6 +26,14 @@ export function createChatStore(orm: Orm) {
   const touch = sqlite.prepare<unknown, [string, string, string, string, string]>(
     `UPDATE participants SET last_activity_id = ?, unread_count = unread_count + (user_id <> ?)
      WHERE user_id IN (?, ?) AND conversation_id = ?`,
+  )
+  const countUnread = sqlite.prepare<unknown, [string]>(
+    'UPDATE inboxes SET unread_count = unread_count + 1 WHERE user_id = ?',
+  )
+  const countRead = sqlite.prepare<unknown, [string, string]>(
+    `UPDATE inboxes SET unread_count = unread_count
+       - (SELECT unread_count FROM participants WHERE user_id = ?1 AND conversation_id = ?2)
+     WHERE user_id = ?1`,
   )
   const byClientId = sqlite.prepare<MessageRow, [string, string]>(
     `SELECT ${messageColumns} FROM messages WHERE sender_id = ? AND client_id = ?`,
@@ -107,6 +115,7 @@ export function createChatStore(orm: Orm) {
       const row: MessageRow = { ...content, seq: nextSeq.get(id)?.seq ?? 0 }
       insertMessage(row)
       touch.run(row.id, row.senderId, userA, userB, id)
+      countUnread.run(row.senderId === userA ? userB : userA)
       return row
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
@@ -147,7 +156,30 @@ export function createChatStore(orm: Orm) {
         )
         .get()
     },
+    /** The newest message that a user has not read in a conversation: its `seq`. */
+    findNewestUnread(userId: string, conversationId: string): number | undefined {
+      const { lastReadSeq, unreadCount } = participants
+      const own = orm
+        .select({ lastReadSeq, unreadCount })
+        .from(participants)
+        .where(participant(userId, conversationId))
+        .get()
+      if (!own || own.unreadCount === 0) return undefined
+      const { conversationId: conversation, seq, senderId } = messages
+      const fromOther = and(
+        eq(conversation, conversationId),
+        gt(seq, own.lastReadSeq),
+        ne(senderId, userId),
+      )
+      return orm.select({ seq }).from(messages).where(fromOther).orderBy(desc(seq)).limit(1).get()
+        ?.seq
+    },
+    /** Over all conversations of a user. */
+    countUnread: (userId: string): number =>
+      orm.select({ n: inboxes.unreadCount }).from(inboxes).where(eq(inboxes.userId, userId)).get()
+        ?.n ?? 0,
     updateRead(userId: string, conversationId: string, lastReadSeq: number) {
+      countRead.run(userId, conversationId)
       orm
         .update(participants)
         .set({ unreadCount: 0, lastReadSeq })

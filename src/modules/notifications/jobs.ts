@@ -2,7 +2,9 @@ import type { Core } from '../../core.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import { RetryLater } from '../../lib/errors.ts'
+import { texts } from '../../lib/i18n.ts'
 import { createLru } from '../../lib/lru.ts'
+import { isVisible } from '../../lib/text.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderDigest } from '../../mail/templates.ts'
@@ -13,6 +15,7 @@ import {
   type PushTarget,
   targetOf,
 } from '../../push/pusher.ts'
+import type { MessagePushes } from './message-pushes.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
@@ -20,12 +23,14 @@ import type { NotificationRow, NotificationStore } from './store.ts'
 /** A chat message that its recipient has not read. */
 type UnreadMessage = { senderName: string; text: string; createdAt: number }
 
-/** Undefined when it has been read, a newer one has come, or its recipient is not that user. */
-export type FindUnreadMessage = (
-  userId: string,
-  conversationId: string,
-  seq: number,
-) => UnreadMessage | undefined
+export type UnreadMessages = {
+  /** Undefined when it has been read, a newer one has come, or its recipient is not that user. */
+  find(userId: string, conversationId: string, seq: number): UnreadMessage | undefined
+  /** The `seq` of the newest one in a conversation. */
+  findNewest(userId: string, conversationId: string): number | undefined
+  /** Of a user, in all conversations. */
+  count(userId: string): number
+}
 
 type Parts = {
   store: NotificationStore
@@ -33,7 +38,8 @@ type Parts = {
   pushTokenStore: PushTokenStore
   mailer: Mailer
   pusher: Pusher
-  findUnreadMessage: FindUnreadMessage
+  unreadMessages: UnreadMessages
+  messagePushes: MessagePushes
 }
 
 const day = 24 * 3_600
@@ -51,13 +57,14 @@ const messageTtlSeconds = 7 * day
 const important: readonly NotificationType[] = ['call_incoming', 'support_reply', 'payout_failed']
 
 type PushJobKind = 'urgent_push' | 'notification_push' | 'message_push'
+type PushJobs = Pick<JobHandlers, PushJobKind | 'unread_push'>
 type Push = { kind: PushJobKind; token: PushTokenRow; message: PushMessage; signal: AbortSignal }
 
 /** The jobs that push to a device, each to one. A job only names what it tells of: what has been read meanwhile is not
  *  pushed. What is pushed twice after a crash replaces itself on the screen, by its collapse key. */
-export function createPushJobs(core: Core, parts: Parts): Pick<JobHandlers, PushJobKind> {
-  const { write, hub, clock, log } = core
-  const { store, pushTokenStore, pusher, findUnreadMessage } = parts
+export function createPushJobs(core: Core, parts: Parts): PushJobs {
+  const { write, clock, log } = core
+  const { store, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
   const bulkheads = {
     urgent_push: createBulkhead(),
@@ -97,10 +104,13 @@ export function createPushJobs(core: Core, parts: Parts): Pick<JobHandlers, Push
         ttlSeconds: secondsLeft(ttlSeconds[type], row.createdAt),
         urgency: important.includes(type) ? 'high' : 'normal',
         collapseKey: id,
-        badge: store.count(userId).unread,
+        badge: badgeOf(userId),
       } as const
       return deliver({ kind, token, message, signal })
     }
+
+  /** What an app shows on its icon. */
+  const badgeOf = (userId: string) => store.count(userId).unread + unreadMessages.count(userId)
 
   const secondsLeft = (ttl: number, createdAt: number) =>
     ttl - Math.floor((clock.now() - createdAt) / 1_000)
@@ -113,19 +123,31 @@ export function createPushJobs(core: Core, parts: Parts): Pick<JobHandlers, Push
     message_push: ({ user_id: userId, push_token_id, conversation_id, seq }, { signal }) =>
       inOrder(`${push_token_id} ${conversation_id}`, async () => {
         const token = pushTokenStore.findLive(userId, push_token_id)
-        const unread = findUnreadMessage(userId, conversation_id, seq)
-        if (!token || !unread || hub.isOnline(userId)) return undefined
+        const unread = unreadMessages.find(userId, conversation_id, seq)
+        const person = store.findPerson(userId)
+        if (!token || !unread || !person) return undefined
+        const text = isVisible(unread.text) ? unread.text : texts[person.locale].push.file
         const message = {
           type: 'chat_message',
           title: unread.senderName,
-          body: shortened(unread.text),
+          body: shortened(text),
           data: { conversation_id },
           ttlSeconds: secondsLeft(messageTtlSeconds, unread.createdAt),
           urgency: 'high',
           collapseKey: conversation_id,
+          badge: badgeOf(userId),
         } as const
         return deliver({ kind: 'message_push', token, message, signal })
       }),
+
+    // A socket was open when the message came, and nobody has read it.
+    async unread_push({ user_id: recipientId, conversation_id: conversationId }) {
+      await write(() => {
+        const seq = unreadMessages.findNewest(recipientId, conversationId)
+        if (seq !== undefined) messagePushes.push({ recipientId, conversationId, seq })
+      })
+      return undefined
+    },
   }
 }
 

@@ -7,6 +7,8 @@ import {
   audienceKinds,
   type NotificationType,
   notificationTypes,
+  type PreferenceType,
+  preferenceTypes,
   pushPlatforms,
   roles,
 } from '../../lib/vocabulary.ts'
@@ -101,15 +103,23 @@ const channelChanges = Type.Object(
   { in_app: Maybe(channels.in_app), push: Maybe(channels.push), email: Maybe(channels.email) },
   open,
 )
+type ChannelChanges = Partial<Static<typeof channelChanges>> | null | undefined
 const perType = <T>(make: () => T) =>
   Object.fromEntries(notificationTypes.map((type) => [type, make()])) as Record<NotificationType, T>
 
+// A message is in its conversation: all that can be chosen is whether it is pushed.
 export const Preferences = Type.Object(
-  perType(() => Type.Object(channels)),
+  {
+    ...perType(() => Type.Object(channels)),
+    chat_message: Type.Object({ push: channels.push }),
+  },
   { title: 'NotificationPreferences' },
 )
 export const PreferencesUpdate = Type.Object(
-  perType(() => Maybe(channelChanges)),
+  {
+    ...perType(() => Maybe(channelChanges)),
+    chat_message: Maybe(Type.Object({ push: Maybe(channels.push) }, open)),
+  },
   { title: 'NotificationPreferencesUpdate', ...open },
 )
 
@@ -194,24 +204,27 @@ export function pushTokenView(row: PushTokenRow): Static<typeof PushToken> {
   return { id, token, platform, created_at: isoTime(createdAt) }
 }
 
-export function preferencesView(list: readonly (readonly [NotificationType, Channels])[]) {
+export function preferencesView(list: readonly (readonly [PreferenceType, Channels])[]) {
   return Object.fromEntries(
-    list.map(([type, { inApp, push, email }]) => [type, { in_app: inApp, push, email }]),
+    list.map(([type, { inApp, push, email }]) => [
+      type,
+      type === 'chat_message' ? { push } : { in_app: inApp, push, email },
+    ]),
   )
 }
 
 /** What a body changes. */
 export function changesOf(body: Static<typeof PreferencesUpdate>): PreferenceChanges {
-  return notificationTypes.flatMap((type): PreferenceChanges => {
-    const given = body[type]
-    if (!given) return []
-    const { in_app, push, email } = given
+  const { push } = body.chat_message ?? {}
+  const given = { ...body, chat_message: { push } } as Record<PreferenceType, ChannelChanges>
+  return preferenceTypes.flatMap((type): PreferenceChanges => {
+    const { in_app, push, email } = given[type] ?? {}
     const change = {
       inApp: in_app ?? undefined,
       push: push ?? undefined,
       email: email ?? undefined,
     }
-    return [[type, change]]
+    return Object.values(change).some((value) => value !== undefined) ? [[type, change]] : []
   })
 }
 

@@ -4,7 +4,8 @@ import type { Pusher } from '../../push/pusher.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
 import { createAnnouncements } from './announcements.ts'
 import { serverFrames } from './frames.ts'
-import { createMailJob, createPushJobs, type FindUnreadMessage } from './jobs.ts'
+import { createMailJob, createPushJobs, type UnreadMessages } from './jobs.ts'
+import { createMessagePushes } from './message-pushes.ts'
 import { notificationView } from './model.ts'
 import { createNotifier } from './notifier.ts'
 import { createPreferences } from './preferences.ts'
@@ -19,19 +20,18 @@ type Neighbours = {
   pusher: Pusher
   webPushKey: string
   isAllowedEndpoint: (endpoint: string) => boolean
-  findUnreadMessage: FindUnreadMessage
+  unreadMessages: UnreadMessages
 }
-
-type MessagePush = { recipientId: string; conversationId: string; seq: number }
 
 /** Notifications in the app, by push and by mail. */
 export function createNotifications(core: Core, neighbours: Neighbours) {
-  const { orm, write, outbox } = core
+  const { orm, write } = core
   const { webPushKey, isAllowedEndpoint } = neighbours
   const store = createNotificationStore(orm)
   const pushTokenStore = createPushTokenStore(orm)
   const preferences = createPreferences(core, store)
-  const parts = { ...neighbours, store, preferences, pushTokenStore }
+  const messagePushes = createMessagePushes(core, { preferences, pushTokenStore })
+  const parts = { ...neighbours, store, preferences, pushTokenStore, messagePushes }
   const notifier = createNotifier(core, parts)
   const announcements = createAnnouncements(core, {
     store: createAnnouncementStore(orm),
@@ -58,13 +58,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       },
     },
     notify: notifier.notify,
-    /** Adds the pushes of a chat message to the queue, inside its `write`. */
-    pushMessage({ recipientId: userId, conversationId, seq }: MessagePush): void {
-      for (const id of pushTokenStore.listLiveIds(userId)) {
-        const job = { user_id: userId, push_token_id: id, conversation_id: conversationId, seq }
-        outbox.add('message_push', job)
-      }
-    },
+    pushMessage: messagePushes.arrived,
     exportOf: (userId: string) => ({ notifications: store.each(userId).map(notificationView) }),
     forget(userId: string): void {
       store.deleteOfUser(userId)

@@ -5,7 +5,7 @@ import { parseId } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationFrame } from './frames.ts'
 import type { NotificationData } from './model.ts'
-import type { Preferences } from './preferences.ts'
+import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
@@ -39,20 +39,23 @@ const mailDelayMilliseconds = 3 * 60_000
 export function createNotifier(core: Core, { store, preferences, pushTokenStore }: Parts) {
   const { outbox, hub, newId, clock, afterCommit } = core
 
-  function insert({ id: userId, locale }: Person, event: NotificationEvent): NotificationRow {
+  function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
     const { type, text, data, named, dedupeKey = null } = event
     const { notifications, events } = texts[locale]
     const usual = textOf(text ? events[text] : notifications[type], { ...data, ...named })
     const { title = usual.title, body = usual.body } = event
     const what = { userId, id: newId(), type, title, body, data, dedupeKey }
-    const row = { ...what, readAt: null, mailedAt: null, createdAt: clock.now() }
+    const row = { ...what, inApp, readAt: null, mailedAt: null, createdAt: clock.now() }
     store.insert(row)
     return row
   }
 
-  function deleteOldest(userId: string) {
+  function show(row: NotificationRow) {
+    const { userId } = row
     const { total } = store.count(userId)
     if (total > maxPerUser) store.deleteOldest(userId, total - maxPerUser)
+    const frame = notificationFrame(row, store.count(userId).unread)
+    afterCommit(() => hub.send([userId], frame))
   }
 
   // Urgent pushes have their own queue: they expire within a minute.
@@ -63,8 +66,17 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
     }
   }
 
+  function send(row: NotificationRow, { inApp, push: isPushed, email }: Channels) {
+    if (isPushed) push(row)
+    if (inApp) show(row)
+    if (!email) return
+    const mail = { user_id: row.userId, notification_id: row.id }
+    outbox.add('notification_mail', mail, mailDelayMilliseconds)
+  }
+
   return {
-    /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. */
+    /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. The channels are
+     *  independent: what is not shown in the app is pushed and mailed all the same. */
     notify(userId: string, event: NotificationEvent): Outcome {
       const person = store.findPerson(userId)
       if (!person) return { kind: 'nobody' }
@@ -72,16 +84,9 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
       const first = dedupeKey === undefined ? undefined : store.findByDedupeKey(userId, dedupeKey)
       if (first) return { kind: 'duplicate', row: first }
       const channels = preferences.channelsOf(userId, type)
-      if (!channels.inApp) return { kind: 'muted' }
-      const row = insert(person, event)
-      deleteOldest(userId)
-      if (channels.push) push(row)
-      if (channels.email) {
-        const mail = { user_id: userId, notification_id: row.id }
-        outbox.add('notification_mail', mail, mailDelayMilliseconds)
-      }
-      const frame = notificationFrame(row, store.count(userId).unread)
-      afterCommit(() => hub.send([userId], frame))
+      if (isMuted(channels)) return { kind: 'muted' }
+      const row = insert(person, event, channels.inApp)
+      send(row, channels)
       return { kind: 'created', row }
     },
 
@@ -95,6 +100,8 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
     },
   }
 }
+
+const isMuted = ({ inApp, push, email }: Channels) => !inApp && !push && !email
 
 /** A text may name values in braces; `bare` stands in when one of them is missing. */
 export type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }

@@ -1,20 +1,20 @@
 import type { Core } from '../../core.ts'
 import { AppError, problem } from '../../lib/errors.ts'
-import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
+import { type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
 import type { NotificationStore } from './store.ts'
 
 /** Where a user hears of a type. */
 export type Channels = { inApp: boolean; push: boolean; email: boolean }
 /** Channels that are undefined stay as they are. */
-export type PreferenceChanges = [NotificationType, { [C in keyof Channels]: boolean | undefined }][]
+export type PreferenceChanges = [PreferenceType, { [C in keyof Channels]: boolean | undefined }][]
 
 export type Preferences = ReturnType<typeof createPreferences>
 
-const alwaysInApp: readonly NotificationType[] = ['call_incoming', 'payout_failed', 'support_reply']
+const alwaysInApp: readonly PreferenceType[] = ['call_incoming', 'payout_failed', 'support_reply']
 
 /** What each user wants to hear of, and on which channels. */
 export function createPreferences({ write }: Core, store: NotificationStore) {
-  const channelsOf = (userId: string, type: NotificationType): Channels =>
+  const channelsOf = (userId: string, type: PreferenceType): Channels =>
     store.findPreference(userId, type) ?? {
       inApp: true,
       push: true,
@@ -22,7 +22,7 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
     }
 
   const list = (userId: string) =>
-    notificationTypes.map((type) => [type, channelsOf(userId, type)] as const)
+    preferenceTypes.map((type) => [type, channelsOf(userId, type)] as const)
 
   return {
     channelsOf,

@@ -37,7 +37,7 @@ export function createNotificationService(core: Core, { store, notifier }: Parts
       write(() => {
         const id = parseId(idText)
         const row = id === undefined ? undefined : store.find(userId, id)
-        if (!row) throw new AppError('not_found')
+        if (!row?.inApp) throw new AppError('not_found')
         if (row.readAt !== null) return
         store.updateRead(userId, row.id, clock.now())
         tellRead(userId, store.count(userId).unread)
@@ -61,7 +61,9 @@ export function createNotificationService(core: Core, { store, notifier }: Parts
       }
       const count = (kind: Outcome['kind']) => outcomes.filter((it) => it.kind === kind).length
       return {
-        rows: outcomes.flatMap((outcome) => ('row' in outcome ? [outcome.row] : [])),
+        rows: outcomes.flatMap((outcome) =>
+          'row' in outcome && outcome.row.inApp ? [outcome.row] : [],
+        ),
         duplicates: count('duplicate'),
         muted: count('muted'),
       }

@@ -8,7 +8,7 @@ import {
 } from '../../db/schema.ts'
 import { lazy, placeholders } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import type { NotificationType } from '../../lib/vocabulary.ts'
+import type { NotificationType, PreferenceType } from '../../lib/vocabulary.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
 type PreferenceRow = typeof notificationPreferences.$inferSelect
@@ -57,12 +57,14 @@ export function createNotificationStore(orm: Orm) {
 
   const own = (userId: string, id: string) =>
     and(eq(notifications.userId, userId), eq(notifications.id, id))
+  const shown = (userId: string) =>
+    and(eq(notifications.userId, userId), eq(notifications.inApp, true))
   const unread = (userId: string) =>
     and(eq(notifications.userId, userId), isNull(notifications.readAt))
 
   /** Newest first. */
   function list(userId: string, isUnread: boolean, { limit, offset, before }: RowRange) {
-    const which = isUnread ? unread(userId) : eq(notifications.userId, userId)
+    const which = and(shown(userId), isUnread ? unread(userId) : undefined)
     return orm
       .select()
       .from(notifications)
@@ -83,14 +85,18 @@ export function createNotificationStore(orm: Orm) {
       orm.select().from(notifications).where(own(userId, id)).get(),
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>
       byDedupeKey.get({ userId, dedupeKey }),
-    /** How many a user has, and how many of them are unread. */
+    /** How many are shown to a user, and how many of them are unread. */
     count: (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 },
     list,
     updateRead(userId: string, id: string, readAt: number) {
       orm.update(notifications).set({ readAt }).where(own(userId, id)).run()
     },
     updateAllRead(userId: string, readAt: number) {
-      orm.update(notifications).set({ readAt }).where(unread(userId)).run()
+      orm
+        .update(notifications)
+        .set({ readAt })
+        .where(and(shown(userId), unread(userId)))
+        .run()
     },
     /** Unread ones of some types that no mail has told of, oldest first. */
     listUnmailed: (
@@ -114,7 +120,7 @@ export function createNotificationStore(orm: Orm) {
       const oldest = orm
         .select({ id: notifications.id })
         .from(notifications)
-        .where(eq(notifications.userId, userId))
+        .where(shown(userId))
         .orderBy(asc(notifications.id))
         .limit(count)
       const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
@@ -129,7 +135,7 @@ export function createNotificationStore(orm: Orm) {
         yield* chunk
       } while (chunk.length === exportChunk)
     },
-    findPreference: (userId: string, type: NotificationType): PreferenceRow | undefined =>
+    findPreference: (userId: string, type: PreferenceType): PreferenceRow | undefined =>
       preference().get({ userId, type }),
     upsertPreference(row: PreferenceRow) {
       const { userId, type } = notificationPreferences
