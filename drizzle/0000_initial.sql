@@ -257,6 +257,7 @@ CREATE TABLE `service_keys` (
 	`hash` text NOT NULL,
 	`scopes` text NOT NULL,
 	`created_at` integer NOT NULL,
+	`expires_at` integer,
 	`last_used_at` integer,
 	`revoked_at` integer
 );

@@ -133,6 +133,48 @@ test.each(routes.filter(({ access }) => access === 'admin'))(
   },
 )
 
+test('every action of an admin is in the audit log, with who acted and on what', async () => {
+  await using d = await openDesk()
+  const { service, root } = d
+  const eve = await service.register('eve')
+  const { id: ticket } = await d.open()
+  const key = await service.issueKey(['calls'])
+  const replies = '/v1/admin/support/canned-replies'
+  const reply = { title: 'Thanks', body: 'Thank you.' }
+  const made = await service.call('POST', replies, { token: root.token, body: reply })
+  const actions: [route: string, path: string, body?: object][] = [
+    ['PATCH /v1/admin/users/:id', `/v1/admin/users/${eve.id}`, { role: 'host' }],
+    ['DELETE /v1/admin/users/:id/sessions', `/v1/admin/users/${eve.id}/sessions`],
+    ['POST /v1/admin/service-keys', '/v1/admin/service-keys', { name: 'k', scopes: ['all'] }],
+    ['DELETE /v1/admin/service-keys/:id', `/v1/admin/service-keys/${key.id}`],
+    [
+      'POST /v1/admin/notifications',
+      '/v1/admin/notifications',
+      { audience: 'all', title: 't', body: 'b' },
+    ],
+    ['PATCH /v1/admin/support/tickets/:id', `${desk}/${ticket}`, { priority: 'high' }],
+    ['POST /v1/admin/support/tickets/:id/messages', `${desk}/${ticket}/messages`, { body: 'b' }],
+    ['POST /v1/admin/support/tickets/:id/notes', `${desk}/${ticket}/notes`, { body: 'b' }],
+    ['POST /v1/admin/support/canned-replies', replies, reply],
+    ['PATCH /v1/admin/support/canned-replies/:id', `${replies}/${made.body.id}`, { title: 'T' }],
+    ['DELETE /v1/admin/support/canned-replies/:id', `${replies}/${made.body.id}`],
+  ]
+  const acting = routes.filter(({ access, method }) => access === 'admin' && method !== 'GET')
+  const known = actions.map(([route]) => route)
+  expect(known.sort()).toEqual(acting.map(({ method, path }) => `${method} ${path}`).sort())
+  const rows = service.sqlite.query<{ actor_id: string; target_id: string; ip: string }, []>(
+    'SELECT actor_id, target_id, ip FROM audit_log ORDER BY id DESC LIMIT 1',
+  )
+  const count = service.sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM audit_log')
+  for (const [route, path, body] of actions) {
+    const before = count.get()?.n ?? 0
+    const method = route.split(' ')[0] ?? ''
+    const { status } = await service.call(method, path, { token: root.token, body })
+    expect([route, status < 300, count.get()?.n]).toEqual([route, true, before + 1])
+    expect(rows.get()).toEqual({ actor_id: root.id, target_id: expect.any(String), ip: 'unknown' })
+  }
+})
+
 const takingBodies = service.app.routes.flatMap(({ method, path, hooks }) => {
   const { body }: { body?: TSchema } = hooks
   const guard = routes.find((route) => route.method === method && route.path === path)?.guardBody

@@ -51,6 +51,9 @@ describe('usage', () => {
     ['keys', 'keys list or rotate'],
     ['service-key', 'service-key create, list or revoke'],
     ['service-key create', 'service-key create needs --name'],
+    ['service-key create --name a', 'service-key create needs --scope'],
+    ['service-key create --name a --scope all --expires soon', '--expires takes days'],
+    ['service-key revoke', 'service-key revoke needs the id'],
     ['service-key create --name a --scope money', 'the scope must be one of'],
     ['notify', 'notify needs --email'],
     ['notify --email a@b.co --type news', 'the type must be one of'],
@@ -276,13 +279,15 @@ describe('service keys', () => {
     await waitFor(async () => (await status()) === 401, 'the end of the key')
     expect(performance.now() - revokedAt).toBeLessThan(2_000)
     const { out } = await hostline('service-key list', service.directory)
-    expect(out).toMatch(new RegExp(`^${keyId}\tpayments\tfollows,calls,users\t\\S+\trevoked \\S+$`))
+    expect(out).toMatch(
+      new RegExp(`^${keyId}\tpayments\tfollows,calls,users\t\\S+\tno end\trevoked \\S+$`),
+    )
     expect(out).not.toContain(key)
   })
 
-  test('without a scope may do everything, and an unknown one cannot be revoked', async () => {
+  test('with the scope all may do everything, and an unknown one cannot be revoked', async () => {
     using directory = temporaryDirectory()
-    const { out } = await hostline('service-key create --name all', directory.path)
+    const { out } = await hostline('service-key create --name all --scope all', directory.path)
     expect(out).toContain('\tnotifications,follows,calls,users\n')
     const missing = await hostline('service-key revoke 01ARZ3NDEKTSV4RRFFQ69G5FAV', directory.path)
     expect([missing.exitCode, missing.err]).toEqual([

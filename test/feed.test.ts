@@ -30,6 +30,7 @@ describe('service keys', () => {
       name: 'payments',
       scopes: ['follows', 'calls'],
       created_at: expect.any(String),
+      expires_at: null,
       last_used_at: null,
       revoked_at: null,
     })
@@ -422,7 +423,7 @@ describe('accounts', () => {
     [{ email_verified: true }, 'verified_user', true],
     [{ email_verified: true, role: 'host' }, 'host', true],
     [{ role: 'user', email_verified: true }, 'verified_user', true],
-    [{ email_verified: false, role: 'admin' }, 'admin', false],
+    [{ email_verified: false, role: 'host' }, 'host', false],
   ])('%j makes a %s', async (changes, role, email_verified) => {
     await using started = await startWithKey()
     const { id } = await started.service.register()
@@ -464,5 +465,52 @@ describe('accounts', () => {
     const { status, body } = await started.feed('PATCH', `/users/${id}`, changes)
     expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
     expect((await started.feed('GET', `/users/${unknownId}`)).status).toBe(404)
+  })
+})
+
+describe('a service key', () => {
+  const statusWith = async (service: TestService, token: string) =>
+    (await service.call('GET', '/v1/service/users/x', { token })).status
+
+  test('may have an end, from which on it opens nothing', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { token } = await service.registerAs('admin')
+    const expires_at = new Date(clock.now() + 60_000).toISOString()
+    const body = { name: 'short', scopes: ['users'], expires_at }
+    const made = await service.call('POST', '/v1/admin/service-keys', { token, body })
+    expect([made.status, made.body.expires_at]).toEqual([201, expires_at])
+    expect(await statusWith(service, made.body.key)).toBe(404)
+    clock.advance(60_000)
+    expect(await statusWith(service, made.body.key)).toBe(401)
+    const wrong = await service.call('POST', '/v1/admin/service-keys', {
+      token,
+      body: { ...body, expires_at: 'tomorrow' },
+    })
+    expect(wrong.body.error.details).toEqual({
+      expires_at: 'must be an ISO 8601 time with a time zone',
+    })
+  })
+
+  test('gives the roles of people and hosts, but makes no admins', async () => {
+    await using service = await startService()
+    const [ada, key] = [await service.register(), await service.issueKey(['users'])]
+    const give = (role: string, more = {}) =>
+      service.call('PATCH', `/v1/service/users/${ada.id}`, {
+        token: key.token,
+        body: { role, ...more },
+      })
+    expect((await give('host')).body.role).toBe('host')
+    const refused = await give('admin')
+    expect([refused.status, refused.headers.get('x-error-reason')]).toEqual([403, 'role_required'])
+    const unverified = await give('verified_user')
+    expect([unverified.status, unverified.body.error.details]).toEqual([
+      400,
+      { role: 'takes a verified e-mail address' },
+    ])
+    expect((await give('verified_user', { email_verified: true })).body).toMatchObject({
+      role: 'verified_user',
+      email_verified: true,
+    })
   })
 })

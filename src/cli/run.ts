@@ -15,8 +15,8 @@ usage: hostline [command]
   user list                                 id, e-mail, role, state of every account
   keys list                                 the keys that access tokens are signed with
   keys rotate [--now]                       go over to the next key; nobody is logged out
-  service-key create --name N [--scope S]   make a key for another part of the platform, shown once;
-                                            scopes: notifications, follows, calls, users (default: all)
+  service-key create --name N --scope S     make a key for another part of the platform, shown once;
+              [--expires 90d]               scopes: notifications, follows, calls, users, all
   service-key list
   service-key revoke ID
   notify --email E --type T                 notify somebody; the type is one of those of the API

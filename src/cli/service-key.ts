@@ -1,6 +1,6 @@
-import { isoTime } from '../lib/clock.ts'
+import { isoTime, parseTime } from '../lib/clock.ts'
 import { textProblem } from '../lib/text.ts'
-import { serviceScopes } from '../lib/vocabulary.ts'
+import { grantableScopes } from '../lib/vocabulary.ts'
 import { serviceKeyNameRule } from '../modules/platform/model.ts'
 import { createServiceKeys } from '../modules/platform/service-keys.ts'
 import { commandLine, withCore } from './open.ts'
@@ -12,6 +12,8 @@ import {
   type Terminal,
   wrongUsage,
 } from './terminal.ts'
+
+const day = 86_400_000
 
 /** `hostline service-key …`: the keys of the platform's other services. */
 export async function serviceKey([action, ...args]: string[], terminal: Terminal): Promise<void> {
@@ -25,33 +27,49 @@ function create(args: string[], terminal: Terminal) {
   const values = readOptions(args, {
     name: { type: 'string' },
     scope: { type: 'string', multiple: true },
+    expires: { type: 'string' },
   })
   const name = values.name?.trim() ?? ''
   if (textProblem(name, serviceKeyNameRule)) {
     throw wrongUsage('service-key create needs --name with 1 to 80 characters')
   }
-  const words = values.scope?.flatMap((list) => list.split(','))
-  const scopes = words?.map((word) => readWord('scope', serviceScopes, word))
+  const words = values.scope?.flatMap((list) => list.split(',')) ?? []
+  if (words.length === 0) {
+    throw wrongUsage(`service-key create needs --scope: ${grantableScopes.join(', ')}`)
+  }
+  const scopes = words.map((word) => readWord('scope', grantableScopes, word))
+  const expiresAt = values.expires === undefined ? undefined : readExpiry(values.expires)
   return withCore(terminal, async (core) => {
-    const { row, key } = await createServiceKeys(core).create({ name, scopes }, commandLine)
+    const made = { name, scopes, expiresAt }
+    const { row, key } = await createServiceKeys(core).create(made, commandLine)
     terminal.out([row.id, row.name, row.scopes.join(',')].join('\t'))
     terminal.out(`key: ${key}`)
   })
+}
+
+/** Days from now, or a time. */
+function readExpiry(text: string): number {
+  const [, days] = /^(\d{1,4})d$/.exec(text) ?? []
+  const time = days === undefined ? parseTime(text) : Date.now() + Number(days) * day
+  if (time === undefined) throw wrongUsage('--expires takes days such as 90d, or an ISO 8601 time')
+  return time
 }
 
 function list(args: string[], terminal: Terminal) {
   refuseArguments(args)
   return withCore(terminal, (core) => {
     for (const row of createServiceKeys(core).listAll()) {
-      const { id, name, scopes, createdAt, lastUsedAt, revokedAt } = row
+      const { id, name, scopes, createdAt, expiresAt, lastUsedAt, revokedAt } = row
       const used = lastUsedAt === null ? 'never used' : `used ${isoTime(lastUsedAt)}`
       const state = revokedAt === null ? used : `revoked ${isoTime(revokedAt)}`
-      terminal.out([id, name, scopes.join(','), isoTime(createdAt), state].join('\t'))
+      const end = expiresAt === null ? 'no end' : `until ${isoTime(expiresAt)}`
+      terminal.out([id, name, scopes.join(','), isoTime(createdAt), end, state].join('\t'))
     }
   })
 }
 
-function revoke([id = '', ...rest]: string[], terminal: Terminal) {
+function revoke([id, ...rest]: string[], terminal: Terminal) {
+  if (id === undefined) throw wrongUsage('service-key revoke needs the id of a key')
   refuseArguments(rest)
   return withCore(terminal, (core) =>
     createServiceKeys(core)

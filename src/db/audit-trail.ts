@@ -31,15 +31,34 @@ type AuditAction =
   | 'keys_rotated'
   | 'service_key_created'
   | 'service_key_revoked'
+  | 'profile_changed'
+  | 'ticket_updated'
+  | 'ticket_answered'
+  | 'ticket_note_added'
+  | 'canned_reply_created'
+  | 'canned_reply_changed'
+  | 'canned_reply_deleted'
+  | 'announcement_sent'
+
+type TargetType =
+  | 'user'
+  | 'session'
+  | 'key'
+  | 'service_key'
+  | 'ticket'
+  | 'canned_reply'
+  | 'announcement'
 
 export type Actor = { type: ActorType; id?: string }
 /** Who acts, and from where when that is over the network. */
 export type By = { actor: Actor; ip?: string }
+/** A person who acts. */
+export type ByUser = { actor: { type: 'user'; id: string }; ip: string }
 
 export type AuditEntry = {
   action: AuditAction
   actor: Actor
-  target?: { type: 'user' | 'session' | 'key' | 'service_key'; id: string }
+  target?: { type: TargetType; id: string }
   ip?: string
   /** Never a secret: no token, no password, no hash of one. */
   details?: Record<string, string>

@@ -226,6 +226,7 @@ export const serviceKeys = sqliteTable('service_keys', {
   hash: text('hash').notNull().unique(),
   scopes: text('scopes', { mode: 'json' }).$type<readonly ServiceScope[]>().notNull(),
   createdAt: time('created_at').notNull(),
+  expiresAt: time('expires_at'),
   lastUsedAt: time('last_used_at'),
   revokedAt: time('revoked_at'),
 })

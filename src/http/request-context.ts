@@ -41,13 +41,16 @@ export class RequestContext {
     return this.userPrincipal
   }
 
-  /** Who acts and from where, for the audit log. */
+  /** The person who acts and from where, for the audit log. */
+  get byUser() {
+    return { actor: { type: 'user', id: this.user.userId } as const, ip: this.ip }
+  }
+
+  /** The same, also for a service. */
   get by() {
     const { ip, servicePrincipal } = this
-    const actor = servicePrincipal
-      ? ({ type: 'service_key', id: servicePrincipal.id } as const)
-      : ({ type: 'user', id: this.user.userId } as const)
-    return { actor, ip }
+    if (!servicePrincipal) return this.byUser
+    return { actor: { type: 'service_key', id: servicePrincipal.id } as const, ip }
   }
 }
 

@@ -14,6 +14,14 @@ export const systemClock: Clock = {
   },
 }
 
+const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
+
+/** The time in an ISO 8601 text with a time zone, in ms since the epoch; undefined for any other text. */
+export function parseTime(text: string): number | undefined {
+  const time = isoPattern.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(time) ? undefined : time
+}
+
 /** ISO 8601 UTC with milliseconds, as the contract writes every timestamp. */
 export function isoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString()

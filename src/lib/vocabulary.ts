@@ -18,6 +18,9 @@ export const countedMails = ['verify_email', 'reset_password', 'password_changed
 export type CountedMail = (typeof countedMails)[number]
 
 export const serviceScopes = ['notifications', 'follows', 'calls', 'users'] as const
+/** Every scope, in one word. */
+export const allScopes = 'all' as const
+export const grantableScopes = [...serviceScopes, allScopes] as const
 export type ServiceScope = (typeof serviceScopes)[number]
 
 export const notificationTypes = [

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { loadAddressHash } from '../../db/address-hash.ts'
 import type { By } from '../../db/audit-trail.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -51,6 +51,8 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
   function changeRole(user: UserRow, wanted: Role, by: By) {
     const role = roleOf(wanted, user.emailVerified)
     if (user.role === role) return
+    if (role === 'verified_user' && !user.emailVerified) throw invalidField('role', 'not_verified')
+    if (role === 'admin' && by.actor.type === 'service_key') throw new AppError('role_required')
     if (role !== 'admin') keepAnAdmin(user)
     access.change(user.id, { role })
     const details = { from: user.role, to: role }
@@ -78,6 +80,12 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
     }
     const action = isDisabled ? 'user_disabled' : 'user_enabled'
     audit.record({ action, ...by, target: { type: 'user', id: user.id } })
+  }
+
+  function changeProfile({ id }: UserRow, changes: UserChanges, by: By) {
+    if (Object.values(changes).every((change) => change === undefined)) return
+    store.update(id, changes)
+    audit.record({ action: 'profile_changed', ...by, target: { type: 'user', id } })
   }
 
   function keepAnAdmin({ id, role, disabledAt }: UserRow) {
@@ -110,7 +118,8 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
 
     /** Changes the role, disables or enables, marks the address as verified or not, changes the profile. Disabling ends
      *  every session.
-     *  @throws not_found · last_admin */
+     *  @throws not_found · last_admin · role_required (a service makes no admins) · validation_error (`role`: verified_user
+     *  without a verified address) */
     update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
       write(() => {
         const user = existing(find())
@@ -118,7 +127,7 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
         if (emailVerified !== undefined) changeVerified(user, emailVerified, by)
         if (role !== undefined) changeRole(existing(store.find(user.id)), role, by)
         if (disabled !== undefined) changeDisabled(user, disabled, by)
-        store.update(user.id, { displayName, avatarUrl })
+        changeProfile(user, { displayName, avatarUrl }, by)
         return existing(store.find(user.id))
       }),
 

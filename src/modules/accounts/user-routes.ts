@@ -174,9 +174,9 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
       {
         body: PersonUpdate,
         ...service(
-          'Change what the platform decides about a person',
+          'Change what the platform decides about a person; admins are made by admins alone',
           { 200: ManagedUser },
-          { errors: ['last_admin'] },
+          { errors: ['last_admin', 'role_required'] },
         ),
       },
     )

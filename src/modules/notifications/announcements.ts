@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import type { ByUser } from '../../db/audit-trail.ts'
 import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -17,7 +18,7 @@ export type Announcements = ReturnType<typeof createAnnouncements>
 
 /** What admins tell many. When the sender is no admin any more it reaches nobody further. */
 export function createAnnouncements(core: Core, { store, notifier }: Parts) {
-  const { write, outbox, newId, clock } = core
+  const { write, outbox, audit, newId, clock } = core
   const fanOut = createFanOut<AnnouncementRow>(core, {
     find: store.findRunning,
     listNext,
@@ -45,13 +46,19 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     return { role: only, userIds: null, recipientsCount: store.countPeople(only) }
   }
 
-  function begin(senderId: string, draft: AnnouncementDraft) {
+  function begin(by: ByUser, draft: AnnouncementDraft) {
+    const senderId = by.actor.id
     const content = { ...draft, ...audienceOf(draft) }
     const { clientId } = draft
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
     if (first && essenceOf(content) !== essenceOf(first)) throw new AppError('idempotency_mismatch')
     if (first) return { announcement: first, replayed: true }
     const row = store.insert({ ...content, id: newId(), senderId, createdAt: clock.now() })
+    audit.record({
+      action: 'announcement_sent',
+      ...by,
+      target: { type: 'announcement', id: row.id },
+    })
     const { row: announcement, isComplete } = fanOut.begin(row)
     if (!isComplete) outbox.add('announcement', { announcement_id: row.id })
     return { announcement, replayed: false }
@@ -65,7 +72,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
 
     /** Tells everybody in an audience; the same `clientId` with the same content gives the same announcement again.
      *  @throws validation_error (`user_ids`: somebody who is none) · idempotency_mismatch */
-    send: (senderId: string, draft: AnnouncementDraft) => write(() => begin(senderId, draft)),
+    send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
     /** @throws not_found */
     get(idText: string): AnnouncementRow {

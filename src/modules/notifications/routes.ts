@@ -156,7 +156,7 @@ export function notificationRoutes(parts: Parts) {
       '/v1/admin/notifications',
       async ({ body, context, request, set }) => {
         const { audience, role, user_ids, title, body: text, data, client_id } = body
-        const { announcement, replayed } = await announcements.send(context.user.userId, {
+        const { announcement, replayed } = await announcements.send(context.byUser, {
           audience,
           role: role ?? null,
           userIds: user_ids ?? null,

@@ -1,8 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AuditRow } from '../../db/audit-trail.ts'
-import { isoTime } from '../../lib/clock.ts'
-import { Id, Maybe, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
-import { callStates, serviceScopes } from '../../lib/vocabulary.ts'
+import { isoTime, parseTime } from '../../lib/clock.ts'
+import { problem } from '../../lib/errors.ts'
+import { CheckedText, Id, Maybe, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
+import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, ServiceKeyRow } from './store.ts'
 
 const open = { additionalProperties: true } as const
@@ -19,9 +20,14 @@ export const NewServiceKey = Type.Object(
   {
     name: Text(serviceKeyNameRule),
     scopes: Maybe(
-      Type.Array(OneOf(serviceScopes), {
+      Type.Array(OneOf(grantableScopes), {
         minItems: 1,
-        description: 'What the key may be used for; everything when absent.',
+        description: `What the key may be used for; \`${allScopes}\` is everything, and what is meant when absent.`,
+      }),
+    ),
+    expires_at: Maybe(
+      CheckedText((text) => (parseTime(text) === undefined ? problem('time') : undefined), {
+        description: 'When the key ends: ISO 8601 with a time zone.',
       }),
     ),
   },
@@ -34,6 +40,7 @@ export const ServiceKey = Type.Object(
     name: Type.String(),
     scopes: Type.Array(OneOf(serviceScopes)),
     created_at: Timestamp,
+    expires_at: Nullable(Timestamp),
     last_used_at: Nullable(Timestamp),
     revoked_at: Nullable(Timestamp),
   },
@@ -96,10 +103,14 @@ export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
     name: row.name,
     scopes: [...row.scopes],
     created_at: isoTime(row.createdAt),
-    last_used_at: row.lastUsedAt === null ? null : isoTime(row.lastUsedAt),
-    revoked_at: row.revokedAt === null ? null : isoTime(row.revokedAt),
+    expires_at: timeOrNull(row.expiresAt),
+    last_used_at: timeOrNull(row.lastUsedAt),
+    revoked_at: timeOrNull(row.revokedAt),
   }
 }
+
+const timeOrNull = (milliseconds: number | null) =>
+  milliseconds === null ? null : isoTime(milliseconds)
 
 export function callView(row: CallRow): Static<typeof Call> {
   return {

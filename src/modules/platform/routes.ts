@@ -3,7 +3,9 @@ import type { AuditTrail } from '../../db/audit-trail.ts'
 import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
+import { parseTime } from '../../lib/clock.ts'
 import { listById } from '../../lib/list-range.ts'
+import { allScopes } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
 import {
@@ -62,11 +64,13 @@ export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
     .post(
       '/v1/admin/service-keys',
       async ({ body, context }) => {
-        const { name, scopes } = body
-        const made = await serviceKeys.create(
-          { name: name.trim(), scopes: scopes ?? undefined },
-          context.by,
-        )
+        const { name, scopes, expires_at } = body
+        const key = {
+          name: name.trim(),
+          scopes: scopes ?? [allScopes],
+          expiresAt: expires_at ? parseTime(expires_at) : undefined,
+        }
+        const made = await serviceKeys.create(key, context.by)
         return { ...serviceKeyView(made.row), key: made.key }
       },
       {

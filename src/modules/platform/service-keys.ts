@@ -6,11 +6,16 @@ import { sha256 } from '../../lib/hash.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { ServicePrincipal } from '../../lib/principal.ts'
-import { type ServiceScope, serviceScopes } from '../../lib/vocabulary.ts'
+import { allScopes, type ServiceScope, serviceScopes } from '../../lib/vocabulary.ts'
 import { createServiceKeyStore, type ServiceKeyRow } from './store.ts'
 
-type LiveKey = ServicePrincipal & { lastUsedAt: number }
-type NewKey = { name: string; scopes?: readonly ServiceScope[] | undefined }
+type LiveKey = ServicePrincipal & { lastUsedAt: number; expiresAt: number }
+type NewKey = {
+  name: string
+  scopes: readonly (ServiceScope | typeof allScopes)[]
+  /** In ms since the epoch. */
+  expiresAt?: number | undefined
+}
 type By = Pick<AuditEntry, 'actor' | 'ip'>
 
 export type ServiceKeys = ReturnType<typeof createServiceKeys>
@@ -27,8 +32,10 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
 
   /** Reads the keys again, after a command beside this process. */
   function reload() {
-    const entries = store.listLive().map(({ hash, id, scopes, lastUsedAt }) => {
-      return [hash, { id, scopes, lastUsedAt: lastUsedAt ?? 0 }] as const
+    const entries = store.listLive().map((row) => {
+      const { hash, id, scopes, lastUsedAt, expiresAt } = row
+      const end = expiresAt ?? Number.POSITIVE_INFINITY
+      return [hash, { id, scopes, lastUsedAt: lastUsedAt ?? 0, expiresAt: end }] as const
     })
     live = new Map(entries)
   }
@@ -36,7 +43,8 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
   /** The live key of that text, whose use is noted. Does not read the database. */
   function find(text: string): ServicePrincipal | undefined {
     const key = live.get(sha256(text))
-    if (key) noteUse(key)
+    if (!key || key.expiresAt <= clock.now()) return undefined
+    noteUse(key)
     return key
   }
 
@@ -61,11 +69,12 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
       return find(text)
     },
 
-    /** Makes a key; without scopes it may do everything.
-     *  @returns also the key itself, which is stored nowhere */
-    async create({ name, scopes = [] }: NewKey, by: By) {
+    /** @returns also the key itself, which is stored nowhere */
+    async create({ name, scopes, expiresAt }: NewKey, by: By) {
       const key = prefix + randomBytes(32).toString('base64url')
-      const granted = serviceScopes.filter((scope) => scopes.length === 0 || scopes.includes(scope))
+      const granted = serviceScopes.filter(
+        (scope) => scopes.includes(scope) || scopes.includes(allScopes),
+      )
       const row = await write(() => {
         const id = newId()
         const target = { type: 'service_key', id } as const
@@ -78,6 +87,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
           hash: sha256(key),
           scopes: granted,
           createdAt: clock.now(),
+          expiresAt: expiresAt ?? null,
         })
       })
       return { row, key }

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { asc, count, eq, gt } from 'drizzle-orm'
 import { Elysia } from 'elysia'
 import type { Core } from '../../core.ts'
+import type { By } from '../../db/audit-trail.ts'
 import { cannedReplies } from '../../db/schema.ts'
 import { operations } from '../../http/operation.ts'
 import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
@@ -32,8 +33,16 @@ const CannedReply = Type.Object(
 )
 
 /** Replies that admins keep ready: rows without rules, which are answered as they are stored. */
-export function cannedReplyRoutes({ orm, write, newId }: Core) {
+export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
   const { id } = cannedReplies
+
+  type Action = 'canned_reply_created' | 'canned_reply_changed' | 'canned_reply_deleted'
+  /** @throws not_found when there is no row */
+  function recorded<Row extends { id: string }>(row: Row | undefined, action: Action, by: By): Row {
+    if (!row) throw new AppError('not_found')
+    audit.record({ action, ...by, target: { type: 'canned_reply', id: row.id } })
+    return row
+  }
 
   const list = ({ limit, offset, before: after }: RowRange) =>
     orm
@@ -63,15 +72,18 @@ export function cannedReplyRoutes({ orm, write, newId }: Core) {
     )
     .post(
       '/v1/admin/support/canned-replies',
-      ({ body }) => {
+      ({ body, context: { by } }) => {
         const row = { id: newId(), title: body.title.trim(), body: body.body.trim() }
-        return write(() => orm.insert(cannedReplies).values(row).returning().get())
+        return write(() => {
+          const made = orm.insert(cannedReplies).values(row).returning().get()
+          return recorded(made, 'canned_reply_created', by)
+        })
       },
       { body: NewCannedReply, ...admin('Keep a reply ready', { 201: CannedReply }) },
     )
     .patch(
       '/v1/admin/support/canned-replies/:id',
-      ({ params, body }) =>
+      ({ params, body, context: { by } }) =>
         write(() => {
           const changed = orm
             .update(cannedReplies)
@@ -79,17 +91,18 @@ export function cannedReplyRoutes({ orm, write, newId }: Core) {
             .where(eq(id, knownId(params.id)))
             .returning()
             .get()
-          if (!changed) throw new AppError('not_found')
-          return changed
+          return recorded(changed, 'canned_reply_changed', by)
         }),
       { body: CannedReplyUpdate, ...admin('Change a canned reply', { 200: CannedReply }) },
     )
     .delete(
       '/v1/admin/support/canned-replies/:id',
-      async ({ params }) => {
+      async ({ params, context: { by } }) => {
         const one = eq(id, knownId(params.id))
-        const deleted = await write(() => orm.delete(cannedReplies).where(one).returning().get())
-        if (!deleted) throw new AppError('not_found')
+        await write(() => {
+          const deleted = orm.delete(cannedReplies).where(one).returning().get()
+          recorded(deleted, 'canned_reply_deleted', by)
+        })
       },
       admin('Remove a canned reply', { 204: null }),
     )

@@ -78,7 +78,7 @@ export function deskRoutes(desk: DeskService) {
     .patch(
       '/v1/admin/support/tickets/:id',
       async ({ params, body, context }) =>
-        deskTicketView(await desk.update(context.user.userId, params.id, updateIn(body))),
+        deskTicketView(await desk.update(context.byUser, params.id, updateIn(body))),
       {
         body: TicketUpdate,
         ...admin('Change status, priority or who works on it', { 200: DeskTicket }),
@@ -99,7 +99,7 @@ export function deskRoutes(desk: DeskService) {
     .post(
       '/v1/admin/support/tickets/:id/messages',
       async ({ params, body, context, request, set }) => {
-        const sent = await desk.reply(context.user.userId, params.id, {
+        const sent = await desk.reply(context.byUser, params.id, {
           body: body.body.trim(),
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
           status: body.status ?? undefined,
@@ -120,7 +120,7 @@ export function deskRoutes(desk: DeskService) {
     .post(
       '/v1/admin/support/tickets/:id/notes',
       async ({ params, body, context }) =>
-        ticketNoteView(await desk.addNote(context.user.userId, params.id, body.body.trim())),
+        ticketNoteView(await desk.addNote(context.byUser, params.id, body.body.trim())),
       { body: NewTicketNote, ...admin('Leave a note that only admins see', { 201: TicketNote }) },
     )
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
+import type { ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
@@ -57,7 +58,7 @@ const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
 /** What admins do with the tickets of everybody. */
 export function createDeskService(core: Core, parts: Parts) {
-  const { write, afterCommit, hub, newId, clock } = core
+  const { write, afterCommit, hub, audit, newId, clock } = core
   const { store, desk, search, messages, changes, notify } = parts
 
   function queue(filter: TicketFilter, range: ListRange): Listing<DeskItem> {
@@ -112,6 +113,10 @@ export function createDeskService(core: Core, parts: Parts) {
     authorName: desk.findAuthor(message.authorId)?.displayName ?? '',
   })
 
+  type DeskAction = 'ticket_updated' | 'ticket_answered' | 'ticket_note_added'
+  const record = (action: DeskAction, by: ByUser, id: string) =>
+    audit.record({ action, ...by, target: { type: 'ticket', id } })
+
   // Somebody else has written since this admin looked.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
     const id = parseId(messageId)
@@ -150,7 +155,7 @@ export function createDeskService(core: Core, parts: Parts) {
 
     /** Changes what is wanted; what is so already stays, without a trace.
      *  @throws not_found · validation_error (the assignee is no admin, or disabled) */
-    update: (adminId: string, id: string, update: DeskUpdate): Promise<DeskDetail> =>
+    update: (by: ByUser, id: string, update: DeskUpdate): Promise<DeskDetail> =>
       write(() => {
         const before = required(id)
         const { assigneeId, assigneeField } = update
@@ -158,7 +163,8 @@ export function createDeskService(core: Core, parts: Parts) {
         if (isNew && !store.findEnabledAdmin(assigneeId)) {
           throw invalidField(assigneeField, 'not_an_admin')
         }
-        const after = changes.change(before, update, adminId)
+        const after = changes.change(before, update, by.actor.id)
+        if (after !== before) record('ticket_updated', by, before.id)
         notifyOwner(before, after)
         return detailOf(after)
       }),
@@ -171,8 +177,9 @@ export function createDeskService(core: Core, parts: Parts) {
     /** Answers the owner, who is notified; a closed ticket stays closed unless a status is given.
      *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (somebody wrote meanwhile) · ticket_full ·
      *  idempotency_mismatch (`clientId` was used for something else) */
-    reply(adminId: string, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
+    reply(by: ByUser, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
       const { body, clientId, status, lastMessageId } = answer
+      const adminId = by.actor.id
       const draft = { authorId: adminId, isAdmin: true, body, clientId }
       return write(() => {
         const ticket = required(id)
@@ -182,6 +189,7 @@ export function createDeskService(core: Core, parts: Parts) {
         // Choice: whoever answers a ticket that nobody has takes it on.
         const wanted = { status, assigneeId: ticket.assigneeId ?? adminId }
         const message = changes.reply(ticket, draft, wanted)
+        record('ticket_answered', by, ticket.id)
         notifyOwner(ticket, required(ticket.id), message)
         return { value: authored(message), replayed: false }
       })
@@ -189,13 +197,15 @@ export function createDeskService(core: Core, parts: Parts) {
 
     /** Leaves a note that the owner never sees.
      *  @throws not_found */
-    addNote: (adminId: string, id: string, body: string): Promise<NoteItem> =>
+    addNote: (by: ByUser, id: string, body: string): Promise<NoteItem> =>
       write(() => {
         const ticketId = required(id).id
+        const adminId = by.actor.id
         const author = desk.findAuthor(adminId)
         if (!author) throw new AppError('unauthorized')
         const note = { id: newId(), ticketId, authorId: adminId, body, createdAt: clock.now() }
         desk.insertNote(note)
+        record('ticket_note_added', by, ticketId)
         const item = desk.get(ticketId)
         afterCommit(() => hub.sendToAdmins(ticketUpdatedFrame(item)))
         return { ...note, author }
