@@ -7,6 +7,7 @@ import { describeApi } from './http/openapi.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { routeBase } from './http/request-context.ts'
 import { createRouteFinder } from './http/route-table.ts'
+import { createUnreadAnswers } from './http/unread-answers.ts'
 import type { Metrics } from './metrics.ts'
 import type { Channel } from './realtime/channel.ts'
 import { socketQuery, socketRoute } from './realtime/socket.ts'
@@ -51,9 +52,10 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
   })
   let findRoute: PipelineOptions['findRoute'] = () => undefined
+  const boundUnread = createUnreadAnswers(() => app.server)
   app
     // The framework's type knows neither the request nor the promise.
-    .wrap((answer) => metrics.requests.count(answer as never))
+    .wrap((answer) => metrics.requests.count(boundUnread(answer as never)))
     .use(routeBase)
     .onError({ as: 'global' }, createErrorAnswer(log))
     .onRequest(

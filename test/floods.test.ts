@@ -9,6 +9,7 @@ import { waitFor } from './support/wait.ts'
 
 // Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
 
+const compiler = Bun.which('gcc') ?? Bun.which('cc') ?? ''
 const floodMilliseconds = 1_500
 const megabyte = 1_048_576
 
@@ -213,3 +214,61 @@ test('forty replays at once, two of each of twenty people, hold up nobody', asyn
   expect(took.length).toBeGreaterThan(5)
   expect(slowest).toBeLessThan(100)
 })
+
+// Opens `argv[2]` connections that read nothing and whose kernel takes little, each with the request from stdin.
+const holder = `
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **argv) {
+  char request[8192];
+  int length = fread(request, 1, sizeof request, stdin), buffer = 4096, segment = 1448;
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[1]))};
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (int n = atoi(argv[2]); n > 0; n--) {
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(s, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+    setsockopt(s, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
+    if (connect(s, (void *)&to, sizeof to) || write(s, request, length) != length) return 1;
+  }
+  puts("holding");
+  fflush(stdout);
+  pause();
+}`
+
+test.skipIf(!compiler)(
+  'answers that nobody reads take little memory, and others are answered',
+  async () => {
+    await using flooded = await startFlooded()
+    const { server, mallory, conversationId } = flooded
+    const message = { token: mallory.token, body: { body: '\u{1F600}'.repeat(2_300) } }
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    for (let n = 0; n < 100; n++) await call(server.base, 'POST', path, message)
+    const page = () => call(server.base, 'GET', `${path}?per_page=100`, mallory)
+    const bytes = Buffer.byteLength(JSON.stringify((await page()).body))
+    expect(bytes).toBeGreaterThan(900_000)
+    expect(bytes).toBeLessThan(megabyte)
+
+    const before = residentBytes(server.pid)
+    const binary = join(flooded.dataDir, 'holder')
+    await Bun.$`${compiler} -x c -o ${binary} - < ${new Response(holder)}`.quiet()
+    const { port } = new URL(server.base)
+    const head = `GET ${path}?per_page=100 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${mallory.token}\r\n\r\n`
+    const child = Bun.spawn([binary, port, '300'], { stdin: new Blob([head]), stdout: 'pipe' })
+    await child.stdout.getReader().read()
+    const refused = await waitFor(async () => {
+      const answer = await page()
+      return answer.status === 503 ? answer : undefined
+    }, 'the refusal of one more')
+    expect(refused.body.error.code).toBe('internal_error')
+    expect((await call(server.base, 'GET', '/v1/users/me', mallory)).status).toBe(200)
+    const grown = residentBytes(server.pid) - before
+    console.log(`unread answers: resident memory ${(grown / megabyte).toFixed(0)} MB more`)
+    expect(grown).toBeLessThan(100 * megabyte)
+    child.kill()
+    await child.exited
+    await waitFor(async () => (await page()).status === 200, 'answers as before')
+  },
+)

@@ -41,12 +41,48 @@ export function cursorRange({ limit, cursor }: Query, defaultSize: number): Curs
   return { form: 'cursor', limit: Math.min(Number(limit ?? defaultSize), largestPage), cursor }
 }
 
-/** The envelope of a list in the form that was asked for. */
-export function envelope<Row, View>(
-  range: ListRange,
-  listing: Listing<Row>,
+/** What a list answers to a query. A part whose texts are so long that the answer would be too large is served smaller,
+ *  and says so: half as many rows, and again. */
+export function listAnswer<Range extends ListRange, Row, View>(
+  range: Range,
+  list: (range: Range) => Listing<Row>,
   view: (row: Row) => View,
-) {
+): ReturnType<typeof envelope<Row, View>> {
+  const answer = envelope(range, list(range), view)
+  const isServed = answer.data.length < 2 || !isTooLarge(answer.data)
+  return isServed ? answer : listAnswer(halved(range), list, view)
+}
+
+const largestAnswerBytes = 1_000_000
+/** What JSON makes of one character at most: of a control character. */
+const longestEscape = 6
+const bytesOfNames = 512
+
+// Measured exactly only when it may be too much: that would cost as much as the answer itself.
+function isTooLarge(data: readonly unknown[]): boolean {
+  const most = data.reduce((sum: number, item) => sum + bytesOfNames + textLength(item), 0)
+  return most * longestEscape > largestAnswerBytes && jsonBytes(data) > largestAnswerBytes
+}
+
+const jsonBytes = (data: unknown) => Buffer.byteLength(JSON.stringify(data))
+
+function textLength(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  let length = 0
+  for (const key in value) length += textLength(value[key as keyof typeof value])
+  return length
+}
+
+function halved<Range extends ListRange>(range: Range): Range {
+  if (range.form === 'cursor') return { ...range, limit: Math.ceil(range.limit / 2) }
+  const { page } = range
+  const perPage = Math.ceil(range.perPage / 2)
+  return { ...range, perPage, offset: (page - 1) * perPage }
+}
+
+/** The envelope of a list in the form that was asked for. */
+function envelope<Row, View>(range: ListRange, listing: Listing<Row>, view: (row: Row) => View) {
   const data = listing.rows.map(view)
   if (listing.form === 'page' && range.form === 'page') {
     const { total } = listing

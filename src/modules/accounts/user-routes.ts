@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { operations } from '../../http/operation.ts'
-import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import {
@@ -98,8 +98,11 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
       ({ query, context }) => {
         const { userId, sessionId } = context.user
         const range = listRange(query, pageSize)
-        const listing = sessions.list(userId, range)
-        return envelope(range, listing, (row) => sessionView(row, sessionId))
+        return listAnswer(
+          range,
+          (part) => sessions.list(userId, part),
+          (row) => sessionView(row, sessionId),
+        )
       },
       user(
         'List the devices that are logged in',
@@ -116,7 +119,7 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
       '/v1/admin/users',
       ({ query }) => {
         const range = listRange(query, pageSize)
-        return envelope(range, userAdmin.search(query['q'], range), managedView)
+        return listAnswer(range, (part) => userAdmin.search(query['q'], part), managedView)
       },
       admin(
         'Find people',

@@ -5,8 +5,8 @@ import {
   CursorListOf,
   cursorQuery,
   cursorRange,
-  envelope,
   ListOf,
+  listAnswer,
   listQuery,
   listRange,
 } from '../../http/pagination.ts'
@@ -47,8 +47,12 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       '/v1/chat/conversations',
       ({ query, context }) => {
         const range = listRange(query, conversationPageSize)
-        const listing = chat.listConversations(context.user.userId, range)
-        return envelope(range, listing, (row) => conversationListItemView(row, avatarUrl))
+        const { userId } = context.user
+        return listAnswer(
+          range,
+          (part) => chat.listConversations(userId, part),
+          (row) => conversationListItemView(row, avatarUrl),
+        )
       },
       user(
         'List conversations, most recent activity first',
@@ -81,8 +85,8 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       '/v1/chat/messages',
       ({ query, context }) => {
         const range = cursorRange(query, messagePageSize)
-        const listing = catchUp.list(context.user.userId, query['since'], range)
-        return envelope(range, listing, messageView)
+        const { userId } = context.user
+        return listAnswer(range, (part) => catchUp.list(userId, query['since'], part), messageView)
       },
       user(
         'Catch up: own and received messages after another, oldest first',
@@ -102,8 +106,8 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       '/v1/chat/conversations/:id/messages',
       ({ params, query, context }) => {
         const range = listRange(query, messagePageSize)
-        const listing = chat.listMessages(context.user.userId, params.id, range)
-        return envelope(range, listing, messageView)
+        const { userId } = context.user
+        return listAnswer(range, (part) => chat.listMessages(userId, params.id, part), messageView)
       },
       user(
         'List messages, newest first',

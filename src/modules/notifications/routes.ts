@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
-import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { Announcements } from './announcements.ts'
 import {
@@ -52,8 +52,13 @@ export function notificationRoutes(parts: Parts) {
       '/v1/notifications',
       ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const listing = notifications.list(context.user.userId, query['unread'] === 'true', range)
-        return envelope(range, listing, notificationView)
+        const { userId } = context.user
+        const isUnread = query['unread'] === 'true'
+        return listAnswer(
+          range,
+          (part) => notifications.list(userId, isUnread, part),
+          notificationView,
+        )
       },
       user(
         'List notifications, newest first',
@@ -115,7 +120,8 @@ export function notificationRoutes(parts: Parts) {
       '/v1/notifications/push-tokens',
       ({ query, context }) => {
         const range = listRange(query, pageSize)
-        return envelope(range, pushTokens.list(context.user.userId, range), pushTokenView)
+        const { userId } = context.user
+        return listAnswer(range, (part) => pushTokens.list(userId, part), pushTokenView)
       },
       user('List devices', { 200: ListOf(PushToken) }, { query: listQuery(pageSize) }),
     )

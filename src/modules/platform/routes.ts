@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { AuditTrail } from '../../db/audit-trail.ts'
 import { operations } from '../../http/operation.ts'
-import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
 import { listById } from '../../lib/list-range.ts'
@@ -40,8 +40,8 @@ export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
       ({ query }) => {
         const range = listRange(query, auditPageSize)
         const { list, count } = audit
-        const listing = listById(range, { name: 'audit_log', list, count })
-        return envelope(range, listing, auditEntryView)
+        const reader = { name: 'audit_log', list, count }
+        return listAnswer(range, (part) => listById(part, reader), auditEntryView)
       },
       admin(
         'Who did what, newest first',
@@ -53,7 +53,7 @@ export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
       '/v1/admin/service-keys',
       ({ query }) => {
         const range = listRange(query, keyPageSize)
-        return envelope(range, serviceKeys.list(range), serviceKeyView)
+        return listAnswer(range, serviceKeys.list, serviceKeyView)
       },
       admin(
         'List service keys, revoked ones too, newest first',

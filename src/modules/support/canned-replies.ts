@@ -5,7 +5,7 @@ import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { cannedReplies } from '../../db/schema.ts'
 import { operations } from '../../http/operation.ts'
-import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { AppError, problem } from '../../lib/errors.ts'
 import { Maybe, Refined } from '../../lib/fields.ts'
@@ -61,8 +61,12 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
       '/v1/admin/support/canned-replies',
       ({ query }) => {
         const range = listRange(query, pageSize)
-        const listing = listById(range, { name: 'canned_replies', list, count: countAll })
-        return envelope(range, listing, (row) => row)
+        const reader = { name: 'canned_replies', list, count: countAll }
+        return listAnswer(
+          range,
+          (part) => listById(part, reader),
+          (row) => row,
+        )
       },
       admin(
         'List canned replies, oldest first',

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
-import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { problem } from '../../lib/errors.ts'
 import { CheckedText, Id, Text } from '../../lib/fields.ts'
@@ -62,7 +62,7 @@ export function deskRoutes(desk: DeskService) {
       ({ query, context }) => {
         const range = listRange(query, pageSize)
         const { filter, q } = deskQuery(query as DeskQuery, context.user.userId) // the pipeline has checked it
-        return envelope(range, desk.list(filter, q, range), deskTicketListItemView)
+        return listAnswer(range, (part) => desk.list(filter, q, part), deskTicketListItemView)
       },
       admin(
         'List all tickets: who waits longest for an answer, then what changed last',
@@ -88,7 +88,11 @@ export function deskRoutes(desk: DeskService) {
       '/v1/admin/support/tickets/:id/messages',
       ({ params, query }) => {
         const range = listRange(query, pageSize)
-        return envelope(range, desk.listMessages(params.id, range), deskTicketMessageView)
+        return listAnswer(
+          range,
+          (part) => desk.listMessages(params.id, part),
+          deskTicketMessageView,
+        )
       },
       admin(
         'List the messages of a ticket, newest first',

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
-import { envelope, ListOf, listQuery, listRange } from '../../http/pagination.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import {
   NewTicket,
@@ -48,8 +48,8 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets',
       ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const listing = tickets.list(context.user.userId, range)
-        return envelope(range, listing, ticketListItemView)
+        const { userId } = context.user
+        return listAnswer(range, (part) => tickets.list(userId, part), ticketListItemView)
       },
       user(
         'List the own tickets, newest first',
@@ -70,8 +70,12 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets/:id/messages',
       ({ params, query, context }) => {
         const range = listRange(query, pageSize)
-        const listing = tickets.listMessages(context.user.userId, params.id, range)
-        return envelope(range, listing, ticketMessageView)
+        const { userId } = context.user
+        return listAnswer(
+          range,
+          (part) => tickets.listMessages(userId, params.id, part),
+          ticketMessageView,
+        )
       },
       user(
         'List the messages of an own ticket, newest first',
