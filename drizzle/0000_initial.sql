@@ -413,7 +413,12 @@ CREATE TABLE `vapid_keys` (
 --> statement-breakpoint
 CREATE TRIGGER `audit_log_keeps_rows` BEFORE DELETE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 --> statement-breakpoint
-CREATE TRIGGER `audit_log_keeps_words` BEFORE UPDATE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+CREATE TRIGGER `audit_log_keeps_words` BEFORE UPDATE OF `id`, `at`, `action`, `actor_type`, `actor_id`, `target_type`, `target_id` ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+--> statement-breakpoint
+-- The addresses of somebody who is gone are the one thing that may change.
+CREATE TRIGGER `audit_log_keeps_addresses` BEFORE UPDATE OF `ip`, `details` ON `audit_log`
+WHEN NOT EXISTS (SELECT 1 FROM `users` WHERE `id` = old.`actor_id` AND `deleted_at` IS NOT NULL)
+BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 --> statement-breakpoint
 -- People by any part of their name or address; the texts themselves are kept in `users`. What changes or is erased leaves
 -- nothing behind in the index.
@@ -449,6 +454,9 @@ WHEN (old.`disabled_at` IS NULL) <> (new.`disabled_at` IS NULL) BEGIN
 	ON CONFLICT DO UPDATE SET
 		`follower_count` = `follower_count` + (new.`disabled_at` IS NULL) - (old.`disabled_at` IS NULL);
 END;--> statement-breakpoint
+CREATE INDEX `notifications_follower` ON `notifications` (json_extract(`data`, '$.follower_id'), `id`)
+WHERE json_extract(`data`, '$.follower_id') IS NOT NULL;
+--> statement-breakpoint
 -- The totals are true after every statement, whatever it was.
 CREATE TRIGGER `notifications_added` AFTER INSERT ON `notifications` WHEN new.`in_app` BEGIN
 	INSERT INTO `notification_counts` VALUES (new.`user_id`, 1, new.`read_at` IS NULL)

@@ -33,10 +33,13 @@ export type Module = {
   /** What the server sends over the channel, by type. */
   serverFrames?: ServerFrames
   jobs?: Partial<JobHandlers>
-  /** Everything that the module keeps of a person, by section, read while it is written out. */
+  /** Everything that the module keeps of a person, by section, read while it is written out. Where much may be passed
+   *  over, undefined gives others their turn. */
   exportOf?: (userId: string) => Record<string, Iterable<unknown>>
   /** Takes a person out of what the module keeps, inside the write that removes the account. */
   forget?: (userId: string) => void
+  /** Removes what else is left of somebody who is gone, which may be much: each piece is for a write of its own. */
+  erase?: (userId: string) => Iterable<() => void>
   /** A command beside this process has committed. */
   onForeignCommit?: () => void | Promise<void>
   /** Stops what runs by itself. */

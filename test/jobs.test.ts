@@ -39,6 +39,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     verification_mail: async (_, { id }) =>
       (await handle(id)) as { againAfterMilliseconds: number } | undefined,
     broadcast: nothing,
+    erasure: nothing,
     password_reset_mail: nothing,
     password_changed_mail: nothing,
     support_inbox_mail: nothing,

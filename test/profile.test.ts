@@ -215,24 +215,6 @@ describe('leaving', () => {
   })
 })
 
-test('the export holds the own data, messages included, and nothing of others', async () => {
-  await using service = await startService()
-  const { a, b, conversationId } = await service.pair()
-  for (let n = 0; n < 450; n++) await service.say(n % 3 ? a : b, conversationId, `message ${n}`)
-  const { status, headers, body } = await service.call('GET', '/v1/users/me/export', {
-    token: a.token,
-  })
-  expect([status, headers.get('content-disposition')]).toEqual([
-    200,
-    'attachment; filename="hostline-export.json"',
-  ])
-  expect(body.user.id).toBe(a.id)
-  expect(body.sessions).toHaveLength(1)
-  expect(body.messages).toHaveLength(300)
-  expect(JSON.stringify(body)).not.toContain(b.email)
-  expect(JSON.stringify(body)).not.toContain('argon2')
-})
-
 describe('administration', () => {
   const users = (service: TestService, { token }: Person, query = '') =>
     service.call('GET', `/v1/admin/users${query}`, { token })

@@ -24,6 +24,10 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .* BETWEEN lower/, 'people whose name begins so'],
   [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING 1$/, 'one chunk of what has expired'],
+  [
+    /^LIST SUBQUERY .* DELETE FROM "follows" .* LIMIT \?\)$/,
+    'one chunk of the followers of a host',
+  ],
   [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],
   [/^SCAN outbox: update .* where "outbox"\."leased_until" is not null$/, 'once at a start'],
   [/^SCAN users .* select count\(\*\) from "users"/, 'everybody, for admins: 3 ms at 100,000'],
@@ -36,6 +40,7 @@ const jobs: Record<JobKind, 'done'> = {
   password_reset_mail: 'done',
   password_changed_mail: 'done',
   broadcast: 'done',
+  erasure: 'done',
   support_inbox_mail: 'done',
   assignee_mail: 'done',
   announcement: 'done',

@@ -1,8 +1,10 @@
-import { and, count, desc, eq, gte, inArray, lt, max, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, sql } from 'drizzle-orm'
+import { chunksOf } from '../lib/chunks.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
+import type { AddressHash } from './address-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
 import { lazy, placeholders } from './statements.ts'
@@ -76,11 +78,30 @@ export function onOneself(userId: string | undefined, ip: string) {
   }
 }
 
+const chunkSize = 200
+/** Rows in one transaction: short enough for the loop. */
+const erasedAtOnce = 100
+
 export type AuditTrail = ReturnType<typeof createAuditTrail>
 
 /** The audit log: a row is written in the transaction that it tells about, and triggers keep it as it is. */
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = lazy(() => orm.insert(auditLog).values(placeholders(auditLog)).prepare())
+
+  function* eachBy(userId: string): Generator<AuditRow> {
+    let chunk: AuditRow[] = []
+    do {
+      const own = and(eq(auditLog.actorId, userId), gt(auditLog.id, chunk.at(-1)?.id ?? ''))
+      chunk = orm
+        .select()
+        .from(auditLog)
+        .where(own)
+        .orderBy(asc(auditLog.id))
+        .limit(chunkSize)
+        .all()
+      yield* chunk
+    } while (chunk.length === chunkSize)
+  }
 
   return {
     record({ action, actor, target, ip, details }: AuditEntry): void {
@@ -96,15 +117,15 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         details: details ? JSON.stringify(details) : null,
       })
     },
-    /** How often something happened to a user in the last `milliseconds`, and when last (ms since the epoch). */
+    /** How often something happened to a user in the last `milliseconds`, and when first (ms since the epoch). */
     recent(userId: string, action: AuditAction, milliseconds: number) {
       const since = gte(auditLog.at, clock.now() - milliseconds)
       const found = orm
-        .select({ times: count(), lastAt: max(auditLog.at) })
+        .select({ times: count(), firstAt: min(auditLog.at) })
         .from(auditLog)
         .where(and(eq(auditLog.targetId, userId), eq(auditLog.action, action), since))
         .get()
-      return { times: found?.times ?? 0, lastAt: found?.lastAt ?? 0 }
+      return { times: found?.times ?? 0, firstAt: found?.firstAt ?? 0 }
     },
     /** The client addresses of what happened to a user in the last `milliseconds`. */
     listAddresses(userId: string, actions: readonly AuditAction[], milliseconds: number): string[] {
@@ -113,6 +134,18 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       const which = and(eq(auditLog.targetId, userId), inArray(auditLog.action, actions), since)
       const found = orm.selectDistinct({ ip }).from(auditLog).where(which).all()
       return found.flatMap((row) => row.ip ?? [])
+    },
+    /** Everything that a user did, oldest first. */
+    eachBy,
+    /** Puts a keyed hash in the place of each address of somebody who is gone, in pieces: rows that anybody may still have
+     *  to explain stay. Triggers let that alone pass. */
+    *erase(userId: string, hashAddress: AddressHash): Generator<() => void> {
+      const update = ({ id, ip, action }: AuditRow) => {
+        const details = action === 'session_moved' ? { details: null } : {}
+        const erased = { ip: ip && hashAddress(ip), ...details }
+        orm.update(auditLog).set(erased).where(eq(auditLog.id, id)).run()
+      }
+      for (const rows of chunksOf(eachBy(userId), erasedAtOnce)) yield () => rows.forEach(update)
     },
     /** Newest first, from an id on or from the start. */
     list({ limit, offset, before }: RowRange): AuditRow[] {

@@ -560,7 +560,8 @@ export const cannedReplies = sqliteTable('canned_replies', {
 })
 // Notifications
 
-/** WITHOUT ROWID in the migration: the notifications of a user lie together. */
+/** WITHOUT ROWID in the migration: the notifications of a user lie together. It also has an index of the followers that
+ *  they name, for what is left of somebody who has gone. */
 export const notifications = sqliteTable(
   'notifications',
   {

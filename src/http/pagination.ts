@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { problem } from '../lib/errors.ts'
+import { invalidField, problem } from '../lib/errors.ts'
 import { CheckedText } from '../lib/fields.ts'
 import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib/list-range.ts'
 
@@ -41,19 +41,28 @@ export function cursorRange({ limit, cursor }: Query, defaultSize: number): Curs
   return { form: 'cursor', limit: Math.min(Number(limit ?? defaultSize), largestPage), cursor }
 }
 
-/** What a list answers to a query. A part whose texts are so long that the answer would be too large is served smaller,
- *  and says so: half as many rows, and again. */
+/** What a list answers to a query. A part by cursor whose texts are so long that the answer would be too large is served
+ *  smaller: half as many rows, and again. Pages by number cannot be: the rows between two pages would be in none.
+ *  @throws validation_error (`per_page`) for a page that would be too large, with the size that fits */
 export function listAnswer<Range extends ListRange, Row, View>(
   range: Range,
   list: (range: Range) => Listing<Row>,
   view: (row: Row) => View,
 ): ReturnType<typeof envelope<Row, View>> {
   const answer = envelope(range, list(range), view)
-  const isServed = answer.data.length < 2 || !isTooLarge(answer.data)
-  return isServed ? answer : listAnswer(halved(range), list, view)
+  const rows = answer.data.length
+  if (rows < 2 || !isTooLarge(answer.data)) return answer
+  if (range.form === 'page') throw invalidField('per_page', 'too_big', fitting(answer.data))
+  return listAnswer({ ...range, limit: Math.ceil(rows / 2) }, list, view)
 }
 
-const largestAnswerBytes = 1_000_000
+/** How many rows of this page's kind fit into an answer. */
+function fitting(data: readonly unknown[]): number {
+  const largest = Math.max(...data.map(jsonBytes))
+  return Math.max(1, Math.floor(largestAnswerBytes / largest))
+}
+
+const largestAnswerBytes = 1_040_000
 /** What JSON makes of one character at most: of a control character. */
 const longestEscape = 6
 const bytesOfNames = 512
@@ -72,13 +81,6 @@ function textLength(value: unknown): number {
   let length = 0
   for (const key in value) length += textLength(value[key as keyof typeof value])
   return length
-}
-
-function halved<Range extends ListRange>(range: Range): Range {
-  if (range.form === 'cursor') return { ...range, limit: Math.ceil(range.limit / 2) }
-  const { page } = range
-  const perPage = Math.ceil(range.perPage / 2)
-  return { ...range, perPage, offset: (page - 1) * perPage }
 }
 
 /** The envelope of a list in the form that was asked for. */

@@ -1,6 +1,7 @@
 import {
   and,
   asc,
+  between,
   count,
   eq,
   gt,
@@ -9,6 +10,7 @@ import {
   isNull,
   lt,
   lte,
+  not,
   or,
   type SQL,
   sql,
@@ -27,8 +29,9 @@ export type AccountMail = { user_id: string | null; address_hash: string }
 /** What can be due later, by kind. Payloads name things and hold no secrets: tokens are made when a job runs. */
 export type OutboxJobs = {
   verification_mail: AccountMail
-  password_reset_mail: AccountMail
+  password_reset_mail: AccountMail & { ip: string }
   password_changed_mail: AccountMail
+  erasure: { user_id: string }
   broadcast: { broadcast_id: string }
   support_inbox_mail: { ticket_id: string }
   assignee_mail: { ticket_id: string }
@@ -56,6 +59,7 @@ export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 
 // Metrics are read often, and must not make a long queue longer.
 const countedAtMost = 10_000
+const erasedAtOnce = 500
 
 export type Outbox = ReturnType<typeof createOutbox>
 
@@ -178,6 +182,25 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     /** Releases what a process held that died. */
     releaseAll(): void {
       orm.update(outbox).set({ leasedUntil: null }).where(isNotNull(outbox.leasedUntil)).run()
+    },
+    /** Removes what is due for somebody who is gone, in pieces. */
+    *erase(userId: string): Generator<() => void> {
+      const of = sql`json_extract(${outbox.payload}, '$.user_id') = ${userId}`
+      let after = ''
+      for (;;) {
+        const ids = orm
+          .select({ id: outbox.id })
+          .from(outbox)
+          .where(gt(outbox.id, after))
+          .orderBy(asc(outbox.id))
+          .limit(erasedAtOnce)
+          .all()
+        const [first, last] = [ids[0]?.id, ids.at(-1)?.id]
+        if (first === undefined || last === undefined) return
+        after = last
+        const which = and(between(outbox.id, first, last), of, not(eq(outbox.kind, 'erasure')))
+        yield () => orm.delete(outbox).where(which).run()
+      }
     },
     stats(): OutboxStats {
       const now = clock.now()

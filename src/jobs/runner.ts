@@ -1,5 +1,6 @@
 import type { Core } from '../core.ts'
 import { PermanentFailure, RetryLater } from '../lib/errors.ts'
+import { withoutAddresses } from '../lib/text.ts'
 import type { Job, JobKind, OutboxJobs } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
@@ -122,7 +123,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   function fail({ id, kind, attempts }: Job, error: unknown): JobOutcome {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = withoutAddresses(error instanceof Error ? error.message : String(error))
     if (error instanceof PermanentFailure || attempts >= maxAttempts) {
       log.error('a job was given up', { job: id, kind, attempts, reason })
       outbox.markDead(id, reason)

@@ -69,6 +69,11 @@ export function normalizeEmail(text: string): string | undefined {
   return emailPattern.test(text) ? text.toLowerCase() : undefined
 }
 
+/** A text for the log and for operators: mail servers quote the address that they refuse. */
+export function withoutAddresses(text: string): string {
+  return text.replace(/[^\s<>@]+@[^\s<>@]+/g, '…@…')
+}
+
 /** An absolute http or https URL without user information, which would show a host that it does not lead to. */
 export function isHttpUrl(text: string): boolean {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text)) return false

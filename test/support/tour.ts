@@ -37,6 +37,7 @@ export async function tour(service: TestService, clock: TestClock) {
   await guide.ask(root, `DELETE /v1/admin/users/${bob.id}/sessions`)
   await guide.ask(ada, 'GET /v1/users/me/export')
   await guide.ask(ada, 'DELETE /v1/users/me', { password })
+  await guide.settle()
 }
 
 function createGuide(service: TestService, clock: TestClock) {

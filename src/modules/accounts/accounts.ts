@@ -2,7 +2,9 @@ import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { closeCodes } from '../../realtime/hub.ts'
+import { createExports } from './exports.ts'
 import { openKeyring } from './keys.ts'
+import { ownAuditView, sessionView } from './model.ts'
 import { type Argon2Cost, createLoginThrottle } from './passwords.ts'
 import { createMailJobs, createRecovery } from './recovery.ts'
 import { accountRoutes } from './routes.ts'
@@ -43,11 +45,28 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
         sessions,
         userAdmin: createUserAdmin(core, base),
         avatarUrl: createAvatarUrls(core.config.publicUrl),
-        exportOf: (userId) =>
-          Object.assign({}, ...others.map((module) => module.exportOf?.(userId))),
+        exports: createExports(core, (userId) =>
+          Object.assign(
+            {
+              sessions: sessionStore.each(userId).map((row) => sessionView(row, '')),
+              audit_log: core.audit.eachBy(userId).map(ownAuditView),
+            },
+            ...others.map((module) => module.exportOf?.(userId)),
+          ),
+        ),
       }),
     ),
-    jobs: createMailJobs(core, mailer, base),
+    jobs: {
+      ...createMailJobs(core, mailer, base),
+      async erasure({ user_id: userId }) {
+        const { audit, outbox, write } = core
+        const own = [audit.erase(userId, base.hashAddress), outbox.erase(userId)]
+        for (const pieces of [...own, ...others.map((module) => module.erase?.(userId) ?? [])]) {
+          for (const piece of pieces) await write(piece)
+        }
+        return undefined
+      },
+    },
     async onForeignCommit() {
       access.handleForeign()
       // Sockets came with access tokens: their clients renew them and come back.

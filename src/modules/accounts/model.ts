@@ -1,4 +1,5 @@
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import type { AuditRow } from '../../db/audit-trail.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
@@ -186,6 +187,11 @@ export function profileView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof P
 
 export function managedUserView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof ManagedUser> {
   return { ...profileView(row, avatarUrl), disabled: row.disabledAt !== null }
+}
+
+/** A row of the audit log as it is exported to whoever acted. */
+export function ownAuditView({ at, action, ip, details }: AuditRow) {
+  return { at: isoTime(at), action, ip, details: details === null ? null : JSON.parse(details) }
 }
 
 export function sessionView(row: SessionRow, currentId: string): Static<typeof Session> {

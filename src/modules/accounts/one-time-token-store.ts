@@ -46,6 +46,9 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (!row) throw invalidField('token', 'token')
       return row
     },
+    deleteOfUser(userId: string): void {
+      orm.delete(oneTimeTokens).where(eq(oneTimeTokens.userId, userId)).run()
+    },
     /** Makes what is left of a user's tokens of a kind useless; null for those that belong to nobody. */
     revoke(purpose: TokenPurpose, userId: string | null): void {
       const own = sql`${oneTimeTokens.userId} IS ${userId}`

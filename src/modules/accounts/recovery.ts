@@ -117,8 +117,7 @@ export function createRecovery(core: Core, parts: Parts) {
         if (sentMails.take('reset_password', address) > 0) return
         const userId = store.findByEmail(address)?.id
         const address_hash = hashAddress(address)
-        audit.record({ action: 'password_reset_requested', ...onOneself(userId, ip) })
-        outbox.add('password_reset_mail', { user_id: userId ?? null, address_hash })
+        outbox.add('password_reset_mail', { user_id: userId ?? null, address_hash, ip })
       })
     },
 
@@ -152,8 +151,8 @@ export function createRecovery(core: Core, parts: Parts) {
       const passwordHash = await passwords.hash(password)
       await write(() => {
         mustStillBeConfirmed(user, principal)
-        const { times, lastAt } = audit.recent(userId, 'password_changed', hour)
-        if (times >= changesPerHour) throw quotaExceeded(lastAt + hour - clock.now())
+        const { times, firstAt } = audit.recent(userId, 'password_changed', hour)
+        if (times >= changesPerHour) throw quotaExceeded(firstAt + hour - clock.now())
         audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
         const ended = setPassword(user, passwordHash, sessionId)
         afterCommit(() => {
@@ -171,7 +170,7 @@ export function createMailJobs(
   mailer: Mailer,
   parts: AccountParts,
 ): Partial<JobHandlers> {
-  const { write, config } = core
+  const { write, audit, config } = core
   const { store, oneTimeTokens, hashAddress } = parts
   const { publicUrl } = config
 
@@ -200,7 +199,14 @@ export function createMailJobs(
     },
     async password_reset_mail(payload, { id }) {
       const user = recipient(payload)
-      return user?.disabledAt === null ? deliverLink(user, id, 'reset_password') : undefined
+      if (user?.disabledAt !== null) return undefined
+      await deliverLink(user, id, 'reset_password')
+      const entry = {
+        action: 'password_reset_requested',
+        ...onOneself(user.id, payload.ip),
+      } as const
+      await write(() => audit.record(entry))
+      return undefined
     },
     async password_changed_mail(payload, { id }) {
       const user = recipient(payload)

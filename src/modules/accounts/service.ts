@@ -161,7 +161,9 @@ export function createAccountService(core: Core, parts: Parts) {
           throw new AppError('last_admin')
         }
         sessionStore.deleteOfUser(userId)
+        oneTimeTokens.deleteOfUser(userId)
         forget(userId)
+        outbox.add('erasure', { user_id: userId })
         access.change(userId, erased(userId, clock.now()))
         audit.record({ action: 'user_deleted', ...onOneself(userId, ip) })
       })

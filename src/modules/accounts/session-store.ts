@@ -1,4 +1,4 @@
-import { and, count, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { refreshTokens, sessions } from '../../db/schema.ts'
 import { prepareInsert, selectList } from '../../db/statements.ts'
@@ -10,6 +10,8 @@ const day = 24 * 60 * 60_000
 export const refreshTokenMilliseconds = 30 * day
 /** However often it is refreshed, a session ends so long after its login. */
 export const longestSessionMilliseconds = 180 * day
+
+const chunkSize = 200
 
 export type SessionRow = typeof sessions.$inferSelect
 type RefreshToken = {
@@ -87,6 +89,21 @@ export function createSessionStore(orm: Orm) {
     },
     count(userId: string, now: number): number {
       return orm.select({ n: count() }).from(sessions).where(live(userId, now)).get()?.n ?? 0
+    },
+    /** Every session of a user, ended ones too, oldest first, read in small chunks. */
+    *each(userId: string): Generator<SessionRow> {
+      let chunk: SessionRow[] = []
+      do {
+        const next = and(eq(sessions.userId, userId), gt(sessions.id, chunk.at(-1)?.id ?? ''))
+        chunk = orm
+          .select()
+          .from(sessions)
+          .where(next)
+          .orderBy(asc(sessions.id))
+          .limit(chunkSize)
+          .all()
+        yield* chunk
+      } while (chunk.length === chunkSize)
     },
     /** Ends one session of a user.
      *  @returns false when it is not theirs or had ended before */

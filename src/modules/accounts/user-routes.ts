@@ -4,6 +4,7 @@ import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
+import type { Exports } from './exports.ts'
 import {
   AccessUpdate,
   ManagedUser,
@@ -22,7 +23,6 @@ import type { UserRow } from './store.ts'
 import type { UserAdmin } from './user-admin.ts'
 
 const pageSize = 20
-const exportedSessions = 10_000
 
 const user = operations('Accounts', { access: 'user' })
 const admin = operations('Administration', { access: 'admin' })
@@ -33,12 +33,11 @@ type Parts = {
   sessions: Sessions
   userAdmin: UserAdmin
   avatarUrl: AvatarUrl
-  /** What the other modules keep of a person, by section. */
-  exportOf: (userId: string) => Record<string, Iterable<unknown>>
+  exports: Exports
 }
 
 /** People: their own account, and what admins and the rest of the platform see and change of it. */
-export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf }: Parts) {
+export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }: Parts) {
   const ownView = (row: UserRow) => profileView(row, avatarUrl)
   const managedView = (row: UserRow) => managedUserView(row, avatarUrl)
 
@@ -75,23 +74,23 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
     )
     .get(
       '/v1/users/me/export',
-      ({ context, set }) => {
-        const { userId, sessionId } = context.user
-        const all = { form: 'page', page: 1, perPage: exportedSessions, offset: 0 } as const
-        const own = {
-          user: ownView(accounts.get(userId)),
-          sessions: sessions.list(userId, all).rows.map((row) => sessionView(row, sessionId)),
-        }
+      async ({ context, set }) => {
+        const user = ownView(accounts.get(context.user.userId))
+        const pieces = await exports.begin(context.byUser, user)
         set.headers['content-type'] = 'application/json'
         set.headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
-        return new Response(jsonPieces(own, exportOf(userId)))
+        return new Response(pieces)
       },
-      user('Export everything that is kept about you', {
-        200: Type.Object(
-          { user: Profile, sessions: Type.Array(Session) },
-          { title: 'Export', additionalProperties: true },
-        ),
-      }),
+      user(
+        'Export everything that is kept about you: one at a time, and five an hour',
+        {
+          200: Type.Object(
+            { user: Profile, sessions: Type.Array(Session) },
+            { title: 'Export', additionalProperties: true },
+          ),
+        },
+        { errors: ['quota_exceeded'] },
+      ),
     )
     .get(
       '/v1/auth/sessions',
@@ -183,18 +182,4 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exportOf 
         ),
       },
     )
-}
-
-/** One JSON object, written piece by piece however long its lists are. */
-async function* jsonPieces(start: object, lists: Record<string, Iterable<unknown>>) {
-  yield JSON.stringify(start).slice(0, -1)
-  for (const [name, list] of Object.entries(lists)) {
-    let separator = `,${JSON.stringify(name)}:[`
-    for (const item of list) {
-      yield separator + JSON.stringify(item)
-      separator = ','
-    }
-    yield separator === ',' ? ']' : `${separator}]`
-  }
-  yield '}'
 }

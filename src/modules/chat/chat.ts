@@ -12,7 +12,7 @@ import {
   TypingClientFrame,
 } from './frames.ts'
 import { createInboxStore } from './inbox-store.ts'
-import { broadcastView, draftOf, messageView } from './model.ts'
+import { broadcastView, conversationListItemView, draftOf, messageView } from './model.ts'
 import { chatRoutes } from './routes.ts'
 import { createChatService, type PushMessage } from './service.ts'
 import { createChatStore } from './store.ts'
@@ -64,7 +64,8 @@ export function createChat(core: Core, { pushMessage, areInCall, followers }: Ne
     },
     jobs: { broadcast: broadcasts.job },
     exportOf: (userId: string) => ({
-      messages: store.eachSentBy(userId).map(messageView),
+      conversations: inbox.each(userId).map((row) => conversationListItemView(row, avatarUrl)),
+      messages: store.eachOf(userId).map((row) => row && messageView(row)),
       broadcasts: broadcastStore.eachSentBy(userId).map(broadcastView),
     }),
   } satisfies Module & Record<string, unknown>

@@ -11,6 +11,7 @@ export type MessageKey = { id: string; conversationId: string; seq: number }
 
 /** After the id of every message. */
 const start = '~'
+const exportChunk = 100
 const value = sql.placeholder
 
 /** SQL over conversation lists, most recent activity first, and over what somebody missed. Nothing is kept for the latter:
@@ -80,6 +81,9 @@ export function createInboxStore(orm: Orm) {
   )
   const newest = sqlite.prepare<{ id: string | null }, []>('SELECT max(id) AS id FROM messages')
 
+  const list = (userId: string, { limit, offset, before = start }: RowRange) =>
+    rows().all({ userId, limit, offset, before })
+
   return {
     count(userId: string): number {
       const { conversationCount } = inboxes
@@ -87,8 +91,16 @@ export function createInboxStore(orm: Orm) {
       return orm.select({ n: conversationCount }).from(inboxes).where(own).get()?.n ?? 0
     },
     /** A user's conversations with what the list shows; `before` is a `lastActivityId`. */
-    list: (userId: string, { limit, offset, before = start }: RowRange) =>
-      rows().all({ userId, limit, offset, before }),
+    list,
+    /** Every conversation of a user, read in small chunks. */
+    *each(userId: string) {
+      let chunk: ReturnType<typeof list> = []
+      do {
+        const before = chunk.at(-1)?.lastActivityId
+        chunk = list(userId, { limit: exportChunk, offset: 0, before })
+        yield* chunk
+      } while (chunk.length === exportChunk)
+    },
     /** Conversations of a user with something newer than a message. */
     listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
     /** The `seq` of the newest message up to `since`, read backwards down to `floor`, which is the answer when there is

@@ -57,11 +57,12 @@ export function createChatStore(orm: Orm) {
   const participant = (userId: string, conversationId: string) =>
     and(eq(participants.userId, userId), eq(participants.conversationId, conversationId))
 
-  function* eachMessage(conversationId: string, senderId: string) {
+  // Copies of the user's own broadcasts are passed over.
+  function* eachMessage(conversationId: string, userId: string) {
     let chunk = messageRange.all(conversationId, 0, exportChunk)
     for (let until = exportChunk; chunk.length > 0; until += exportChunk) {
-      const own = chunk.filter((row) => row.senderId === senderId && row.broadcastId === null)
-      yield* own.reverse()
+      yield* chunk.filter((row) => row.senderId !== userId || row.broadcastId === null).reverse()
+      yield undefined
       chunk = messageRange.all(conversationId, until, until + exportChunk)
     }
   }
@@ -121,9 +122,9 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Every message that a user sent, copies of broadcasts left out, conversation by conversation, oldest first, read in
-     *  small chunks. */
-    *eachSentBy(userId: string): Generator<MessageRow> {
+    /** Every message that a user sent or received, copies of their own broadcasts left out, conversation by conversation,
+     *  oldest first, read in small chunks; undefined after each. */
+    *eachOf(userId: string): Generator<MessageRow | undefined> {
       let own = ownConversations.all(userId, '')
       while (own.length > 0) {
         for (const { id } of own) yield* eachMessage(id, userId)

@@ -1,4 +1,5 @@
 import type { Core, Module } from '../../core.ts'
+import { chunksOf } from '../../lib/chunks.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Pusher } from '../../push/pusher.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
@@ -6,7 +7,7 @@ import { createAnnouncements } from './announcements.ts'
 import { serverFrames } from './frames.ts'
 import { createMailJob, createPushJobs, type UnreadMessages } from './jobs.ts'
 import { createMessagePushes } from './message-pushes.ts'
-import { notificationView } from './model.ts'
+import { notificationView, preferencesView, pushTokenView } from './model.ts'
 import { createNotifier } from './notifier.ts'
 import { createPreferences } from './preferences.ts'
 import { createPushTokenStore } from './push-token-store.ts'
@@ -22,6 +23,9 @@ type Neighbours = {
   isAllowedEndpoint: (endpoint: string) => boolean
   unreadMessages: UnreadMessages
 }
+
+/** Notifications in one transaction: short enough for the loop. */
+const erasedAtOnce = 50
 
 /** Notifications in the app, by push and by mail. */
 export function createNotifications(core: Core, neighbours: Neighbours) {
@@ -59,7 +63,16 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
     },
     notify: notifier.notify,
     pushMessage: messagePushes.arrived,
-    exportOf: (userId: string) => ({ notifications: store.each(userId).map(notificationView) }),
+    exportOf: (userId: string) => ({
+      notifications: store.each(userId).map(notificationView),
+      push_tokens: pushTokenStore.listAll(userId).map(pushTokenView),
+      notification_preferences: [preferencesView(preferences.list(userId))],
+    }),
+    /** The names of somebody who is gone in what others were told. */
+    *erase(userId: string) {
+      const named = store.eachNaming(userId)
+      for (const rows of chunksOf(named, erasedAtOnce)) yield () => rows.forEach(notifier.eraseName)
+    },
     forget(userId: string): void {
       store.deleteOfUser(userId)
       pushTokenStore.deleteOfUser(userId)

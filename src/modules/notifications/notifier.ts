@@ -90,6 +90,13 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
       return { kind: 'created', row }
     },
 
+    /** Takes the name of a follower out of a notification, inside a `write`. */
+    eraseName(row: NotificationRow): void {
+      const { follower_name: _, ...data } = row.data
+      const { locale = 'en' } = store.findPerson(row.userId) ?? {}
+      store.updateTexts({ ...row, data, ...textOf(texts[locale].notifications[row.type], data) })
+    },
+
     /** The people behind some ids, each once.
      *  @throws validation_error (`field`) when one is nobody's */
     peopleOf(idTexts: readonly string[], field: string): string[] {

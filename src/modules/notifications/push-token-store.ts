@@ -48,6 +48,9 @@ export function createPushTokenStore(orm: Orm) {
     findLive: (userId: string, id: string): PushTokenRow | undefined =>
       selectLive(and(ofUser(userId), eq(pushTokens.id, id))).get(),
     listLiveIds: (userId: string): string[] => liveIds.all(userId).map(({ id }) => id),
+    /** Those of sessions that have ended, too: there are few. */
+    listAll: (userId: string): PushTokenRow[] =>
+      orm.select().from(pushTokens).where(ofUser(userId)).all(),
     /** Newest first. */
     listLive: (userId: string, { limit, offset, before }: RowRange): PushTokenRow[] =>
       selectLive(and(ofUser(userId), before === undefined ? undefined : lt(pushTokens.id, before)))

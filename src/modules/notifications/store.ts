@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import {
   notificationCounts,
@@ -17,6 +17,8 @@ export type NotificationStore = ReturnType<typeof createNotificationStore>
 
 const value = sql.placeholder
 const exportChunk = 200
+/** As the index has it. */
+const followerOf = sql`json_extract(data, '$.follower_id')`
 
 /** SQL over notifications and preferences. Triggers keep the totals. What each notification needs is prepared: an
  *  announcement makes one for everybody. */
@@ -126,14 +128,41 @@ export function createNotificationStore(orm: Orm) {
       const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
       orm.delete(notifications).where(which).run()
     },
-    /** Every notification of a user, newest first, read in small chunks. */
+    /** Every notification of a user, also those that are not shown, oldest first, read in small chunks. */
     *each(userId: string): Generator<NotificationRow> {
       let chunk: NotificationRow[] = []
       do {
-        const before = chunk.at(-1)?.id
-        chunk = list(userId, false, { limit: exportChunk, offset: 0, before })
+        const { id, userId: owner } = notifications
+        const next = and(eq(owner, userId), gt(id, chunk.at(-1)?.id ?? ''))
+        chunk = orm
+          .select()
+          .from(notifications)
+          .where(next)
+          .orderBy(asc(id))
+          .limit(exportChunk)
+          .all()
         yield* chunk
       } while (chunk.length === exportChunk)
+    },
+    /** What others were told of a follower, read in small chunks. */
+    *eachNaming(followerId: string): Generator<NotificationRow> {
+      let chunk: NotificationRow[] = []
+      do {
+        const { id } = notifications
+        const isOf = and(isNotNull(followerOf), eq(followerOf, followerId))
+        const next = and(isOf, gt(id, chunk.at(-1)?.id ?? ''))
+        chunk = orm
+          .select()
+          .from(notifications)
+          .where(next)
+          .orderBy(asc(id))
+          .limit(exportChunk)
+          .all()
+        yield* chunk
+      } while (chunk.length === exportChunk)
+    },
+    updateTexts({ userId, id, title, body, data }: NotificationRow) {
+      orm.update(notifications).set({ title, body, data }).where(own(userId, id)).run()
     },
     findPreference: (userId: string, type: PreferenceType): PreferenceRow | undefined =>
       preference().get({ userId, type }),

@@ -4,7 +4,7 @@ import { isoTime, parseTime } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
 import { CheckedText, Id, Maybe, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
 import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
-import type { CallRow, ServiceKeyRow } from './store.ts'
+import type { CallRow, FollowRow, ServiceKeyRow } from './store.ts'
 
 const open = { additionalProperties: true } as const
 
@@ -111,6 +111,10 @@ export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
 
 const timeOrNull = (milliseconds: number | null) =>
   milliseconds === null ? null : isoTime(milliseconds)
+
+export function followView({ hostId, followerId, createdAt }: FollowRow) {
+  return { host_id: hostId, follower_id: followerId, created_at: isoTime(createdAt) }
+}
 
 export function callView(row: CallRow): Static<typeof Call> {
   return {

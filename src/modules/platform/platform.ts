@@ -1,6 +1,7 @@
 import type { Core, Module } from '../../core.ts'
 import { createCalls, type Notify } from './calls.ts'
 import { createFollows } from './follows.ts'
+import { callView, followView } from './model.ts'
 import { platformRoutes } from './routes.ts'
 import { createServiceKeys } from './service-keys.ts'
 import { createFeedStore } from './store.ts'
@@ -14,7 +15,16 @@ export function createPlatform(core: Core, { notify }: { notify: Notify }) {
 
   return {
     routes: platformRoutes({ audit: core.audit, serviceKeys, follows, calls }),
+    exportOf: (userId: string) => ({
+      follows: store.eachFollow('followerId', userId).map(followView),
+      followers: store.eachFollow('hostId', userId).map(followView),
+      calls: store.eachCall(userId).map((row) => row && callView(row)),
+    }),
     forget: store.deleteFollowsBy,
+    *erase(userId: string) {
+      while (store.hasFollowers(userId)) yield () => store.deleteSomeFollowers(userId)
+      yield () => store.deleteAudience(userId)
+    },
     onForeignCommit: serviceKeys.reload,
     findServiceKey: serviceKeys.find,
     loadServiceKey: serviceKeys.load,

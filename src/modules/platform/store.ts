@@ -1,8 +1,11 @@
-import { and, count, desc, eq, isNull, lt } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
+const exportChunk = 200
+
+export type FollowRow = typeof follows.$inferSelect
 export type CallRow = typeof calls.$inferSelect
 export type FeedStore = ReturnType<typeof createFeedStore>
 export type ServiceKeyRow = typeof serviceKeys.$inferSelect
@@ -21,6 +24,9 @@ export function createFeedStore(orm: Orm) {
     `SELECT follower_id AS id FROM follows WHERE host_id = ? AND follower_id > ?
        AND (SELECT disabled_at IS NULL FROM users WHERE id = follower_id)
      ORDER BY follower_id LIMIT ?`,
+  )
+  const followersOf = sqlite.prepare<unknown, [string]>(
+    'SELECT 1 FROM follows WHERE host_id = ? LIMIT 1',
   )
   // `state` is written out: the index holds active calls alone.
   const activeCall = sqlite.prepare<unknown, [string, string, number]>(
@@ -41,6 +47,36 @@ export function createFeedStore(orm: Orm) {
     },
     deleteFollowsBy(followerId: string) {
       orm.delete(follows).where(eq(follows.followerId, followerId)).run()
+    },
+    /** Whom a person follows, or by whom a host is followed, read in small chunks. */
+    *eachFollow(as: 'followerId' | 'hostId', userId: string): Generator<FollowRow> {
+      const other = as === 'hostId' ? follows.followerId : follows.hostId
+      let chunk: FollowRow[] = []
+      let after = ''
+      do {
+        const next = and(eq(follows[as], userId), gt(other, after))
+        chunk = orm.select().from(follows).where(next).orderBy(asc(other)).limit(exportChunk).all()
+        after = chunk.at(-1)?.[as === 'hostId' ? 'followerId' : 'hostId'] ?? ''
+        yield* chunk
+      } while (chunk.length === exportChunk)
+    },
+    /** The calls of a person. No index tells them: all that are kept are passed over, with a pause after each chunk. */
+    *eachCall(userId: string): Generator<CallRow | undefined> {
+      let chunk: CallRow[] = []
+      do {
+        const next = gt(calls.id, chunk.at(-1)?.id ?? '')
+        chunk = orm.select().from(calls).where(next).orderBy(asc(calls.id)).limit(exportChunk).all()
+        yield* chunk.filter(({ hostId, guestId }) => hostId === userId || guestId === userId)
+        yield undefined
+      } while (chunk.length === exportChunk)
+    },
+    hasFollowers: (hostId: string): boolean => followersOf.get(hostId) !== null,
+    deleteAudience(hostId: string) {
+      orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
+    },
+    deleteSomeFollowers(hostId: string) {
+      orm.run(sql`DELETE FROM ${follows} WHERE host_id = ${hostId} AND follower_id IN (
+        SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${exportChunk})`)
     },
     /** Those who can be reached: a trigger leaves out who is disabled. */
     countFollowers(hostId: string): number {

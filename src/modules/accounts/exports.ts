@@ -1,0 +1,80 @@
+import type { Core } from '../../core.ts'
+import { type ByUser, onOneself } from '../../db/audit-trail.ts'
+import { quotaExceeded } from '../../lib/errors.ts'
+
+const hour = 3_600_000
+const perHour = 5
+/** Whoever reads nothing for so long has gone, or may begin anew. */
+const stuckMilliseconds = 60_000
+const pieceLength = 65_536
+const sliceMilliseconds = 5
+
+type Sections = (userId: string) => Record<string, Iterable<unknown>>
+
+export type Exports = ReturnType<typeof createExports>
+
+/** Everything that is kept of a person, as one JSON object, read and written piece by piece at the pace of its reader. */
+export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {
+  // When each running export made progress last.
+  const running = new Map<string, number>()
+
+  function mustBeAlone(userId: string) {
+    const wait = (running.get(userId) ?? 0) + stuckMilliseconds - clock.now()
+    if (wait > 0) throw quotaExceeded(wait)
+  }
+
+  async function* follow(userId: string, pieces: AsyncIterable<string>) {
+    try {
+      for await (const piece of pieces) {
+        running.set(userId, clock.now())
+        yield piece
+      }
+    } finally {
+      running.delete(userId)
+    }
+  }
+
+  return {
+    /** @param user what the export begins with
+     *  @throws quota_exceeded: one at a time, and five an hour */
+    async begin({ actor, ip }: ByUser, user: object): Promise<AsyncGenerator<string>> {
+      const { id: userId } = actor
+      mustBeAlone(userId)
+      running.set(userId, clock.now())
+      await write(() => {
+        const { times, firstAt } = audit.recent(userId, 'data_exported', hour)
+        if (times >= perHour) throw quotaExceeded(firstAt + hour - clock.now())
+        audit.record({ action: 'data_exported', ...onOneself(userId, ip) })
+      }).catch((error: unknown) => {
+        running.delete(userId)
+        throw error
+      })
+      return follow(userId, piecesOf(user, sectionsOf(userId)))
+    },
+  }
+}
+
+/** Others have the loop after each few milliseconds, however long the lists are. */
+async function* piecesOf(user: object, sections: Record<string, Iterable<unknown>>) {
+  let piece = `{"user":${JSON.stringify(user)}`
+  let sliceEnd = performance.now() + sliceMilliseconds
+  for (const [name, list] of Object.entries(sections)) {
+    piece += `,${JSON.stringify(name)}:[`
+    let separator = ''
+    for (const item of list) {
+      if (item !== undefined) {
+        piece += separator + JSON.stringify(item)
+        separator = ','
+      }
+      if (piece.length > pieceLength) {
+        yield piece
+        piece = ''
+      }
+      if (performance.now() < sliceEnd) continue
+      await new Promise(setImmediate)
+      sliceEnd = performance.now() + sliceMilliseconds
+    }
+    piece += ']'
+  }
+  yield `${piece}}`
+}

@@ -1,0 +1,276 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { createTestClock } from './support/clock.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { call, startServer } from './support/process.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+const path = '/v1/users/me/export'
+const exportOf = (service: TestService, { token }: Person) => service.call('GET', path, { token })
+
+/** Somebody of whom there is something everywhere, and others who must not show. */
+async function startFull() {
+  const clock = createTestClock()
+  const service = await startService({ clock, isAllowedPushEndpoint: () => true })
+  const [ada, bob, root] = [
+    await service.registerAs('host', 'ada'),
+    await service.register('bob'),
+    await service.registerAs('admin', 'root'),
+  ]
+  const key = await service.issueKey()
+  const as = (who: { token: string }, method: string, where: string, body?: unknown) =>
+    service.call(method, where, { token: who.token, body })
+  const conversationId = await service.openConversation(ada, bob)
+  await service.say(ada, conversationId, 'from ada')
+  await service.say(bob, conversationId, 'to ada')
+  const file = { type: 'file', body: '', file_url: 'https://files.example.com/1' }
+  await as(bob, 'POST', `/v1/chat/conversations/${conversationId}/messages`, file)
+  await as(key, 'PUT', `/v1/service/follows/${ada.id}/${bob.id}`)
+  const host = await service.registerAs('host', 'holly')
+  await as(key, 'PUT', `/v1/service/follows/${host.id}/${ada.id}`)
+  await as(key, 'PUT', '/v1/service/calls/c1', {
+    state: 'ringing',
+    host_id: ada.id,
+    guest_id: bob.id,
+  })
+  await as(ada, 'POST', '/v1/chat/broadcast', { body: 'to all' })
+  await as(ada, 'POST', '/v1/notifications/push-tokens', {
+    token: 'device of ada',
+    platform: 'ios',
+  })
+  await as(ada, 'PUT', '/v1/notifications/preferences', { follow_new: { email: true } })
+  const ticket = await as(ada, 'POST', '/v1/support/tickets', {
+    subject: 'Help',
+    body: 'It broke.',
+  })
+  await as(root, 'POST', `/v1/admin/support/tickets/${ticket.body.id}/messages`, {
+    body: 'Try again.',
+  })
+  await as(root, 'POST', `/v1/admin/support/tickets/${ticket.body.id}/notes`, {
+    body: 'a secret note',
+  })
+  return {
+    service,
+    clock,
+    ada,
+    bob,
+    root,
+    host,
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+describe('the export', () => {
+  test('holds what is kept of a person, and no secret of theirs or others', async () => {
+    await using full = await startFull()
+    const { service, ada, bob, host } = full
+    const { status, headers, body } = await exportOf(service, ada)
+    expect([status, headers.get('content-disposition')]).toEqual([
+      200,
+      'attachment; filename="hostline-export.json"',
+    ])
+    expect(body.user.email).toBe(ada.email)
+    expect(
+      body.messages.map((it: { body: string; file_url: string }) => it.file_url ?? it.body),
+    ).toEqual(['from ada', 'to ada', 'https://files.example.com/1'])
+    expect(body.conversations[0].participant.id).toBe(bob.id)
+    expect(body.follows).toEqual([expect.objectContaining({ host_id: host.id })])
+    expect(body.followers).toEqual([expect.objectContaining({ follower_id: bob.id })])
+    expect(body.calls).toEqual([expect.objectContaining({ call_session_id: 'c1' })])
+    expect(body.broadcasts).toEqual([expect.objectContaining({ body: 'to all' })])
+    expect(body.push_tokens).toEqual([expect.objectContaining({ token: 'device of ada' })])
+    expect(body.notification_preferences[0].follow_new.email).toBe(true)
+    expect(body.tickets[0].messages.map((it: { body: string }) => it.body)).toEqual([
+      'It broke.',
+      'Try again.',
+    ])
+    expect(body.notifications.map((it: { type: string }) => it.type).sort()).toEqual([
+      'call_incoming',
+      'follow_new',
+      'support_reply',
+    ])
+    expect(body.sessions).toHaveLength(1)
+    expect(body.audit_log.map((it: { action: string }) => it.action)).toContain('user_registered')
+    const text = JSON.stringify(body)
+    for (const secret of [bob.email, 'argon2', 'a secret note', ada.refreshToken]) {
+      expect(text).not.toContain(secret)
+    }
+  })
+
+  test('is one at a time, and five an hour', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock, listen: true })
+    const ada = await service.register()
+    const headers = { authorization: `Bearer ${ada.token}` }
+    const [first, second] = await Promise.all([
+      service.request(path, { headers }),
+      service.request(path, { headers }),
+    ])
+    const refused = [first, second].find(({ status }) => status === 429)
+    expect(refused?.headers.get('x-error-reason')).toBe('quota_exceeded')
+    await Promise.all([first.text(), second.text()])
+    for (let n = 0; n < 4; n++) expect((await exportOf(service, ada)).status).toBe(200)
+    const sixth = await exportOf(service, ada)
+    expect([sixth.status, sixth.headers.get('x-error-reason')]).toEqual([429, 'quota_exceeded'])
+    expect(Number(sixth.headers.get('retry-after'))).toBeGreaterThan(3_000)
+    clock.advance(3_600_001)
+    expect((await exportOf(service, await service.login(ada.email))).status).toBe(200)
+  })
+
+  test('that nobody reads to its end stops, and another may begin', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock, listen: true })
+    const { a, b, conversationId } = await service.pair()
+    for (let n = 0; n < 400; n++) await service.say(b, conversationId, 'x'.repeat(5_000))
+    const abort = new AbortController()
+    const headers = { authorization: `Bearer ${a.token}` }
+    const answer = await service.request(path, { headers, signal: abort.signal })
+    await answer.body?.getReader().read()
+    abort.abort()
+    await waitFor(async () => (await exportOf(service, a)).status === 200, 'another export')
+  })
+
+  test('of 400,000 received messages never holds the loop for more than 20 ms', async () => {
+    using directory = temporaryDirectory()
+    await using server = await startServer({ dataDir: directory.path })
+    const register = async (name: string) => {
+      const body = { email: `${name}@example.com`, password: 'correct horse' }
+      return (await call(server.base, 'POST', '/v1/auth/register', { body })).body
+    }
+    const [ada, bob] = [await register('ada'), await register('bob')]
+    const body = { user_id: ada.user.id }
+    const opened = await call(server.base, 'POST', '/v1/chat/conversations', {
+      token: bob.access_token,
+      body,
+    })
+    const sqlite = new Database(join(directory.path, 'hostline.db'))
+    sqlite.run(
+      `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 400000)
+       INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at)
+       SELECT ?1, i, printf('%s%08d', substr(?1, 1, 18), i), ?2, 'text', 'what people write to each other', i FROM n`,
+      [opened.body.id, bob.user.id],
+    )
+    sqlite.close()
+    const looks = async () => {
+      const metrics = await (await fetch(`${server.base}/metrics`)).text()
+      const numberOf = (line: string) =>
+        Number(metrics.split(`hostline_event_loop_delay_seconds_${line} `)[1]?.split('\n')[0])
+      return { within: numberOf('bucket{le="0.025"}'), all: numberOf('count') }
+    }
+    const before = await looks()
+    const answer = await fetch(server.base + path, {
+      headers: { authorization: `Bearer ${ada.access_token}` },
+    })
+    let bytes = 0
+    const reader = answer.body?.getReader()
+    for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+      bytes += part.value.length
+    }
+    expect(bytes).toBeGreaterThan(80_000_000)
+    const after = await looks()
+    const all = after.all - before.all
+    const late = all - (after.within - before.within)
+    console.log(`export: ${late} of ${all} looks at the loop came more than 25 ms late`)
+    expect(all).toBeGreaterThan(10)
+    // Other tests run on the same machine: a few may be late because of them.
+    expect(late).toBeLessThan(all / 10)
+  })
+})
+
+describe('removing an account', () => {
+  async function leave(full: Awaited<ReturnType<typeof startFull>>, person: Person) {
+    const { service, clock } = full
+    await service.call('DELETE', '/v1/users/me', {
+      token: person.token,
+      body: { password: 'correct horse' },
+    })
+    const waiting = service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'erasure'")
+    await waitFor(() => {
+      clock.advance(500)
+      return waiting.all().length === 0
+    }, 'the end of the erasure')
+  }
+
+  /** Where in the database a text stands, in any table. */
+  function placesOf({ sqlite }: TestService, text: string): string[] {
+    const tables = sqlite
+      .query<{ name: string }, []>(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%\\_data' ESCAPE '\\'",
+      )
+      .all()
+    return tables.flatMap(({ name }) =>
+      JSON.stringify(sqlite.query(`SELECT * FROM "${name}"`).all()).includes(text) ? [name] : [],
+    )
+  }
+
+  test('leaves neither name nor address nor device anywhere, also in what others were told', async () => {
+    await using full = await startFull()
+    const { service, ada, bob, host } = full
+    const told = () => service.call('GET', '/v1/notifications', { token: host.token })
+    expect((await told()).body.data[0].body).toBe('ada follows you now.')
+    const traces = ['ada@example.com', 'device of ada', '"ada"', 'ada follows']
+    expect(traces.map((text) => placesOf(service, text).length > 0)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ])
+    await leave(full, ada)
+    expect(traces.flatMap((text) => placesOf(service, text))).toEqual([])
+    expect((await told()).body.data[0]).toMatchObject({
+      body: 'Somebody follows you now.',
+      data: { follower_id: ada.id },
+    })
+    const of = (table: string, column: string) =>
+      service.sqlite.query(`SELECT 1 FROM ${table} WHERE ${column} = ?`).all(ada.id).length
+    const left = [
+      of('follows', 'host_id'),
+      of('follows', 'follower_id'),
+      of('audiences', 'host_id'),
+      of('one_time_tokens', 'user_id'),
+      of('sessions', 'user_id'),
+      of('push_tokens', 'user_id'),
+      of('notifications', 'user_id'),
+      of('notification_preferences', 'user_id'),
+    ]
+    expect(left).toEqual(left.map(() => 0))
+    const jobs = service.sqlite
+      .query('SELECT 1 FROM outbox WHERE payload LIKE ?')
+      .all(`%${ada.id}%`)
+    expect(jobs).toEqual([])
+    // What was said stays, without a name.
+    const { body } = await service.call('GET', '/v1/chat/conversations', { token: bob.token })
+    expect(body.data[0].participant.display_name).toBe('Deleted user')
+  })
+
+  test('puts keyed hashes in the place of addresses in the audit log; those of others cannot be changed', async () => {
+    await using full = await startFull()
+    const { service, ada, bob } = full
+    const ips = (id: string) =>
+      service.sqlite
+        .query<{ ip: string }, [string]>('SELECT DISTINCT ip FROM audit_log WHERE actor_id = ?')
+        .all(id)
+        .map(({ ip }) => ip)
+    expect(ips(ada.id)).toEqual(['unknown'])
+    await leave(full, ada)
+    expect(ips(ada.id)).toEqual([expect.stringMatching(/^[\w-]{43}$/)])
+    expect(ips(bob.id)).toEqual(['unknown'])
+    const change = (id: string) =>
+      service.sqlite.run('UPDATE audit_log SET ip = NULL WHERE actor_id = ?', [id])
+    expect(() => change(bob.id)).toThrow('append-only')
+  })
+
+  test('overwrites the pages that it frees', async () => {
+    await using full = await startFull()
+    const { service, ada } = full
+    expect(service.sqlite.query('PRAGMA secure_delete').values()).toEqual([[1]])
+    await leave(full, ada)
+    service.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
+    const bytes = await Bun.file(join(service.directory, 'hostline.db')).text()
+    expect(
+      ['ada@example.com', 'device of ada', 'ada follows'].filter((it) => bytes.includes(it)),
+    ).toEqual([])
+  })
+})
