@@ -136,7 +136,10 @@ export const entries = {
     wholeNumber(0, 3_650),
     'Days of silence after which a resolved ticket closes by itself; 0 is never.',
   ),
-  SUPPORT_INBOX: optional(emailAddress, 'E-mail address that is told of every new ticket.'),
+  SUPPORT_INBOX: optional(
+    emailAddress,
+    'E-mail address that gets one mail for all that came to unassigned tickets within ten minutes.',
+  ),
   LOG_LEVEL: entry(
     'info',
     oneOf(logLevels),

@@ -568,3 +568,17 @@ test('the list of devices shows the last address and agent; a change of both is 
   expect(await useFrom('198.51.100.3', 'three')).toEqual(['198.51.100.3', 'three'])
   expect(moves()).toBe(before + 1)
 })
+
+test('a failed login at an unknown address leaves a keyed hash of it, and the address nowhere', async () => {
+  await using service = await startService()
+  const body = { email: 'nobody@example.com', password: 'wrong horse' }
+  for (let n = 0; n < 2; n++) await service.call('POST', '/v1/auth/login', { body })
+  const rows = service.sqlite
+    .query<{ details: string }, []>(
+      "SELECT DISTINCT details FROM audit_log WHERE action = 'login_failed'",
+    )
+    .all()
+  expect(rows.map(({ details }) => JSON.parse(details))).toEqual([
+    { address_hash: expect.stringMatching(/^[\w-]{43}$/) },
+  ])
+})

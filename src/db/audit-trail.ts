@@ -7,7 +7,7 @@ import type { ActorType } from '../lib/vocabulary.ts'
 import type { AddressHash } from './address-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
-import { lazy, placeholders } from './statements.ts'
+import { eachRow, lazy, placeholders } from './statements.ts'
 
 type AuditAction =
   | 'user_registered'
@@ -78,7 +78,6 @@ export function onOneself(userId: string | undefined, ip: string) {
   }
 }
 
-const chunkSize = 200
 /** Rows in one transaction: short enough for the loop. */
 const erasedAtOnce = 100
 
@@ -88,20 +87,11 @@ export type AuditTrail = ReturnType<typeof createAuditTrail>
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = lazy(() => orm.insert(auditLog).values(placeholders(auditLog)).prepare())
 
-  function* eachBy(userId: string): Generator<AuditRow> {
-    let chunk: AuditRow[] = []
-    do {
-      const own = and(eq(auditLog.actorId, userId), gt(auditLog.id, chunk.at(-1)?.id ?? ''))
-      chunk = orm
-        .select()
-        .from(auditLog)
-        .where(own)
-        .orderBy(asc(auditLog.id))
-        .limit(chunkSize)
-        .all()
-      yield* chunk
-    } while (chunk.length === chunkSize)
-  }
+  const eachBy = (userId: string) =>
+    eachRow<AuditRow>((last, limit) => {
+      const next = and(eq(auditLog.actorId, userId), gt(auditLog.id, last?.id ?? ''))
+      return orm.select().from(auditLog).where(next).orderBy(asc(auditLog.id)).limit(limit).all()
+    })
 
   return {
     record({ action, actor, target, ip, details }: AuditEntry): void {

@@ -2,6 +2,8 @@ import type { Database, Statement } from 'bun:sqlite'
 import { getTableColumns, getTableName, type Placeholder, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 
+const chunkSize = 200
+
 /** The placeholders of an insert: one for each column, named like its key in `schema.ts`. */
 export function placeholders<T extends SQLiteTable>(table: T) {
   const names = Object.keys(getTableColumns(table)).map((name) => [name, sql.placeholder(name)])
@@ -28,6 +30,17 @@ export function prepareInsert<T extends SQLiteTable>(sqlite: Database, table: T)
   return (row: T['$inferSelect']) => {
     statement.run(...keys.map((key) => (row as Row)[key] ?? null))
   }
+}
+
+/** Rows that are read in small chunks, each after the last row of the one before, while somebody works through them. */
+export function* eachRow<Row>(
+  read: (last: Row | undefined, limit: number) => Row[],
+): Generator<Row, undefined> {
+  let chunk: Row[] = []
+  do {
+    chunk = read(chunk.at(-1), chunkSize)
+    yield* chunk
+  } while (chunk.length === chunkSize)
 }
 
 /** A statement that is built and prepared when it is first used: a start waits for none of them. */

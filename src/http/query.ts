@@ -5,7 +5,8 @@ import { fieldProblems } from '../lib/fields.ts'
 /** @returns a function that throws validation_error for the query of an address, naming each parameter that does not fit
  *  its schema and each that is repeated, known or not */
 export function createQueryGuard(parameters: Record<string, TSchema>) {
-  const schema = Type.Partial(Type.Object(parameters))
+  // Made when first asked: all of them together would make a start longer.
+  let schema: TSchema | undefined
 
   return (url: string): void => {
     const start = url.indexOf('?')
@@ -16,6 +17,7 @@ export function createQueryGuard(parameters: Record<string, TSchema>) {
       if (values.has(name)) repeated.set(name, problem('repeated'))
       values.set(name, parameterValue(text, parameters[name]))
     }
+    schema ??= Type.Partial(Type.Object(parameters))
     const problems = Object.entries(fieldProblems(schema, Object.fromEntries(values)))
     const details = Object.fromEntries([...problems, ...repeated])
     if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })

@@ -22,8 +22,6 @@ const rules: Record<CountedMail, Rule> = {
   password_changed: { perDay: Number.POSITIVE_INFINITY, pauseAfter: () => hour },
 }
 
-export type SentMails = ReturnType<typeof createSentMails>
-
 /** Counts the mails that strangers can make this service send, by the address that gets them. */
 export function createSentMails({ orm, clock }: Core, hashAddress: AddressHash) {
   return {

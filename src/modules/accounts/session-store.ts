@@ -1,7 +1,7 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { refreshTokens, sessions } from '../../db/schema.ts'
-import { prepareInsert, selectList } from '../../db/statements.ts'
+import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
 import type { Role } from '../../lib/vocabulary.ts'
@@ -10,8 +10,6 @@ const day = 24 * 60 * 60_000
 export const refreshTokenMilliseconds = 30 * day
 /** However often it is refreshed, a session ends so long after its login. */
 export const longestSessionMilliseconds = 180 * day
-
-const chunkSize = 200
 
 export type SessionRow = typeof sessions.$inferSelect
 type RefreshToken = {
@@ -90,21 +88,12 @@ export function createSessionStore(orm: Orm) {
     count(userId: string, now: number): number {
       return orm.select({ n: count() }).from(sessions).where(live(userId, now)).get()?.n ?? 0
     },
-    /** Every session of a user, ended ones too, oldest first, read in small chunks. */
-    *each(userId: string): Generator<SessionRow> {
-      let chunk: SessionRow[] = []
-      do {
-        const next = and(eq(sessions.userId, userId), gt(sessions.id, chunk.at(-1)?.id ?? ''))
-        chunk = orm
-          .select()
-          .from(sessions)
-          .where(next)
-          .orderBy(asc(sessions.id))
-          .limit(chunkSize)
-          .all()
-        yield* chunk
-      } while (chunk.length === chunkSize)
-    },
+    /** Every session of a user, ended ones too, oldest first. */
+    each: (userId: string) =>
+      eachRow<SessionRow>((last, limit) => {
+        const next = and(eq(sessions.userId, userId), gt(sessions.id, last?.id ?? ''))
+        return orm.select().from(sessions).where(next).orderBy(asc(sessions.id)).limit(limit).all()
+      }),
     /** Ends one session of a user.
      *  @returns false when it is not theirs or had ended before */
     revoke(id: string, userId: string, now: number): boolean {

@@ -1,11 +1,10 @@
 import { and, asc, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { broadcasts, users } from '../../db/schema.ts'
+import { eachRow } from '../../db/statements.ts'
 
 export type BroadcastRow = typeof broadcasts.$inferSelect
 export type BroadcastStore = ReturnType<typeof createBroadcastStore>
-
-const exportChunk = 200
 
 /** SQL over broadcasts. */
 export function createBroadcastStore(orm: Orm) {
@@ -44,20 +43,12 @@ export function createBroadcastStore(orm: Orm) {
     /** Everybody has it: those whom it reached are its recipients. */
     updateCompleted: (id: string, completedAt: number): BroadcastRow =>
       update(id, { completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` }),
-    /** Every broadcast of a user, oldest first, read in small chunks. */
-    *eachSentBy(senderId: string): Generator<BroadcastRow> {
-      let chunk: BroadcastRow[] = []
-      do {
-        const after = chunk.at(-1)?.id ?? ''
-        chunk = orm
-          .select()
-          .from(broadcasts)
-          .where(and(eq(broadcasts.senderId, senderId), gt(broadcasts.id, after)))
-          .orderBy(asc(broadcasts.id))
-          .limit(exportChunk)
-          .all()
-        yield* chunk
-      } while (chunk.length === exportChunk)
-    },
+    /** Every broadcast of a user, oldest first. */
+    eachSentBy: (senderId: string) =>
+      eachRow<BroadcastRow>((last, limit) => {
+        const { id } = broadcasts
+        const next = and(eq(broadcasts.senderId, senderId), gt(id, last?.id ?? ''))
+        return orm.select().from(broadcasts).where(next).orderBy(asc(id)).limit(limit).all()
+      }),
   }
 }

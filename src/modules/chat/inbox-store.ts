@@ -1,7 +1,7 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
-import { lazy, selectList } from '../../db/statements.ts'
+import { eachRow, lazy, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { MessageRow } from './store.ts'
 
@@ -11,7 +11,6 @@ export type MessageKey = { id: string; conversationId: string; seq: number }
 
 /** After the id of every message. */
 const start = '~'
-const exportChunk = 100
 const value = sql.placeholder
 
 /** SQL over conversation lists, most recent activity first, and over what somebody missed. Nothing is kept for the latter:
@@ -92,15 +91,10 @@ export function createInboxStore(orm: Orm) {
     },
     /** A user's conversations with what the list shows; `before` is a `lastActivityId`. */
     list,
-    /** Every conversation of a user, read in small chunks. */
-    *each(userId: string) {
-      let chunk: ReturnType<typeof list> = []
-      do {
-        const before = chunk.at(-1)?.lastActivityId
-        chunk = list(userId, { limit: exportChunk, offset: 0, before })
-        yield* chunk
-      } while (chunk.length === exportChunk)
-    },
+    each: (userId: string) =>
+      eachRow<ReturnType<typeof list>[number]>((last, limit) =>
+        list(userId, { limit, offset: 0, before: last?.lastActivityId }),
+      ),
     /** Conversations of a user with something newer than a message. */
     listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
     /** The `seq` of the newest message up to `since`, read backwards down to `floor`, which is the answer when there is

@@ -64,8 +64,9 @@ export const NewNotification = Refined(
     },
     { title: 'NewNotification', ...open },
   ),
-  ({ user_id, user_ids, data }) => ({
+  ({ user_id, user_ids, title, body, data }) => ({
     ...((user_id ?? user_ids) ? {} : { user_id: problem('required') }),
+    ...answerProblems(user_ids, [title, body, data]),
     ...dataProblems(data),
   }),
 )
@@ -162,6 +163,16 @@ export const AnnouncementProgress = Type.Object(
   },
   { title: 'AnnouncementProgress' },
 )
+
+const maxAnswerBytes = 1_000_000
+const bytesOfNames = 300
+
+/** Each user's notification is in the answer, which has its bound. */
+function answerProblems(userIds: unknown, texts: readonly unknown[]): FieldProblems {
+  if (!Array.isArray(userIds)) return {}
+  const most = maxAnswerBytes / (Buffer.byteLength(JSON.stringify(texts)) + bytesOfNames)
+  return userIds.length > most ? { user_ids: problem('too_big', Math.floor(most)) } : {}
+}
 
 const maxDataBytes = 2_048
 const keyPattern = /^[A-Za-z_][\w.-]{0,63}$/

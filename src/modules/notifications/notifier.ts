@@ -111,7 +111,7 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
 const isMuted = ({ inApp, push, email }: Channels) => !inApp && !push && !email
 
 /** A text may name values in braces; `bare` stands in when one of them is missing. */
-export type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
+type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
 
 /** Title and body with the values that they name. */
 export function textOf(text: NotificationText, values: Record<string, string>) {

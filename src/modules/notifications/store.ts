@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import {
   notificationCounts,
@@ -6,7 +6,7 @@ import {
   notifications,
   users,
 } from '../../db/schema.ts'
-import { lazy, placeholders } from '../../db/statements.ts'
+import { eachRow, lazy, placeholders } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { NotificationType, PreferenceType } from '../../lib/vocabulary.ts'
 
@@ -16,7 +16,6 @@ type PreferenceRow = typeof notificationPreferences.$inferSelect
 export type NotificationStore = ReturnType<typeof createNotificationStore>
 
 const value = sql.placeholder
-const exportChunk = 200
 /** As the index has it. */
 const followerOf = sql`json_extract(data, '$.follower_id')`
 
@@ -63,6 +62,18 @@ export function createNotificationStore(orm: Orm) {
     and(eq(notifications.userId, userId), eq(notifications.inApp, true))
   const unread = (userId: string) =>
     and(eq(notifications.userId, userId), isNull(notifications.readAt))
+
+  const eachWhere = (which: SQL | undefined) =>
+    eachRow<NotificationRow>((last, limit) => {
+      const next = and(which, gt(notifications.id, last?.id ?? ''))
+      return orm
+        .select()
+        .from(notifications)
+        .where(next)
+        .orderBy(asc(notifications.id))
+        .limit(limit)
+        .all()
+    })
 
   /** Newest first. */
   function list(userId: string, isUnread: boolean, { limit, offset, before }: RowRange) {
@@ -128,39 +139,11 @@ export function createNotificationStore(orm: Orm) {
       const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
       orm.delete(notifications).where(which).run()
     },
-    /** Every notification of a user, also those that are not shown, oldest first, read in small chunks. */
-    *each(userId: string): Generator<NotificationRow> {
-      let chunk: NotificationRow[] = []
-      do {
-        const { id, userId: owner } = notifications
-        const next = and(eq(owner, userId), gt(id, chunk.at(-1)?.id ?? ''))
-        chunk = orm
-          .select()
-          .from(notifications)
-          .where(next)
-          .orderBy(asc(id))
-          .limit(exportChunk)
-          .all()
-        yield* chunk
-      } while (chunk.length === exportChunk)
-    },
-    /** What others were told of a follower, read in small chunks. */
-    *eachNaming(followerId: string): Generator<NotificationRow> {
-      let chunk: NotificationRow[] = []
-      do {
-        const { id } = notifications
-        const isOf = and(isNotNull(followerOf), eq(followerOf, followerId))
-        const next = and(isOf, gt(id, chunk.at(-1)?.id ?? ''))
-        chunk = orm
-          .select()
-          .from(notifications)
-          .where(next)
-          .orderBy(asc(id))
-          .limit(exportChunk)
-          .all()
-        yield* chunk
-      } while (chunk.length === exportChunk)
-    },
+    /** Every notification of a user, also those that are not shown, oldest first. */
+    each: (userId: string) => eachWhere(eq(notifications.userId, userId)),
+    /** What others were told of a follower. */
+    eachNaming: (followerId: string) =>
+      eachWhere(and(isNotNull(followerOf), eq(followerOf, followerId))),
     updateTexts({ userId, id, title, body, data }: NotificationRow) {
       orm.update(notifications).set({ title, body, data }).where(own(userId, id)).run()
     },

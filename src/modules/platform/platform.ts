@@ -16,8 +16,8 @@ export function createPlatform(core: Core, { notify }: { notify: Notify }) {
   return {
     routes: platformRoutes({ audit: core.audit, serviceKeys, follows, calls }),
     exportOf: (userId: string) => ({
-      follows: store.eachFollow('followerId', userId).map(followView),
-      followers: store.eachFollow('hostId', userId).map(followView),
+      follows: store.eachFollowed(userId).map(followView),
+      followers: store.eachFollower(userId).map(followView),
       calls: store.eachCall(userId).map((row) => row && callView(row)),
     }),
     forget: store.deleteFollowsBy,

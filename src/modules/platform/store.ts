@@ -1,9 +1,11 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys } from '../../db/schema.ts'
+import { eachRow } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
-const exportChunk = 200
+/** Rows in one transaction: short enough for the loop. */
+const deletedAtOnce = 200
 
 export type FollowRow = typeof follows.$inferSelect
 export type CallRow = typeof calls.$inferSelect
@@ -48,35 +50,33 @@ export function createFeedStore(orm: Orm) {
     deleteFollowsBy(followerId: string) {
       orm.delete(follows).where(eq(follows.followerId, followerId)).run()
     },
-    /** Whom a person follows, or by whom a host is followed, read in small chunks. */
-    *eachFollow(as: 'followerId' | 'hostId', userId: string): Generator<FollowRow> {
-      const other = as === 'hostId' ? follows.followerId : follows.hostId
-      let chunk: FollowRow[] = []
-      let after = ''
-      do {
-        const next = and(eq(follows[as], userId), gt(other, after))
-        chunk = orm.select().from(follows).where(next).orderBy(asc(other)).limit(exportChunk).all()
-        after = chunk.at(-1)?.[as === 'hostId' ? 'followerId' : 'hostId'] ?? ''
-        yield* chunk
-      } while (chunk.length === exportChunk)
-    },
-    /** The calls of a person. No index tells them: all that are kept are passed over, with a pause after each chunk. */
-    *eachCall(userId: string): Generator<CallRow | undefined> {
-      let chunk: CallRow[] = []
-      do {
-        const next = gt(calls.id, chunk.at(-1)?.id ?? '')
-        chunk = orm.select().from(calls).where(next).orderBy(asc(calls.id)).limit(exportChunk).all()
-        yield* chunk.filter(({ hostId, guestId }) => hostId === userId || guestId === userId)
-        yield undefined
-      } while (chunk.length === exportChunk)
-    },
+    /** Whom a person follows. */
+    eachFollowed: (followerId: string) =>
+      eachRow<FollowRow>((last, limit) => {
+        const { hostId } = follows
+        const next = and(eq(follows.followerId, followerId), gt(hostId, last?.hostId ?? ''))
+        return orm.select().from(follows).where(next).orderBy(asc(hostId)).limit(limit).all()
+      }),
+    /** Who follows a host. */
+    eachFollower: (hostId: string) =>
+      eachRow<FollowRow>((last, limit) => {
+        const { followerId } = follows
+        const next = and(eq(follows.hostId, hostId), gt(followerId, last?.followerId ?? ''))
+        return orm.select().from(follows).where(next).orderBy(asc(followerId)).limit(limit).all()
+      }),
+    /** The calls of a person; undefined in the place of others', as no index tells whose they are. */
+    eachCall: (userId: string) =>
+      eachRow<CallRow>((last, limit) => {
+        const next = gt(calls.id, last?.id ?? '')
+        return orm.select().from(calls).where(next).orderBy(asc(calls.id)).limit(limit).all()
+      }).map((row) => (row.hostId === userId || row.guestId === userId ? row : undefined)),
     hasFollowers: (hostId: string): boolean => followersOf.get(hostId) !== null,
     deleteAudience(hostId: string) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
     deleteSomeFollowers(hostId: string) {
       orm.run(sql`DELETE FROM ${follows} WHERE host_id = ${hostId} AND follower_id IN (
-        SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${exportChunk})`)
+        SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${deletedAtOnce})`)
     },
     /** Those who can be reached: a trigger leaves out who is disabled. */
     countFollowers(hostId: string): number {
