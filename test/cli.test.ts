@@ -1,5 +1,6 @@
+import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../src/lib/clock.ts'
 import { createTestClock } from './support/clock.ts'
@@ -99,27 +100,41 @@ describe('accounts', () => {
     expect(login.body.user.role).toBe('host')
   })
 
-  test('works before the first start', async () => {
+  test.each([
+    'user create --email a@b.co --role admin',
+    'user list',
+    'keys list',
+    'service-key list',
+    'notify --email a@b.co --type broadcast',
+  ])('%s makes no database where there is none, and says where that is', async (line) => {
     using directory = temporaryDirectory()
-    const made = await hostline('user create --email a@b.co --role admin', directory.path)
-    expect(made.exitCode).toBe(0)
-    expect((await hostline('user list', directory.path)).out).toMatch(
-      /\ta@b\.co\tadmin\tverified\t/,
-    )
+    const path = join(directory.path, 'mistyped')
+    const { exitCode, err } = await hostline(line, path)
+    expect([exitCode, err]).toEqual([
+      1,
+      `hostline: there is no database in ${path}: start the server once, or set DATA_DIR`,
+    ])
+    expect(existsSync(path)).toBe(false)
   })
 
-  test.each([
-    ['user create --email ada@example.com --role user', 'ada@example.com is taken'],
-    ['user role nobody@example.com host', 'there is no account nobody@example.com'],
-    ['user verify nobody@example.com', 'there is no account nobody@example.com'],
-    ['user disable nobody@example.com', 'there is no account nobody@example.com'],
-    ['user role ada@example.com user', 'ada@example.com is the last admin'],
-    ['user disable ada@example.com', 'ada@example.com is the last admin'],
-  ])('%s fails: exit 1 and one line', async (line, reason) => {
+  test('a command leaves a database of another version as it is', async () => {
     await using service = await startService()
-    await hostline(created, service.directory, { stdin: 'correct horse' })
-    const { exitCode, err } = await hostline(line, service.directory)
-    expect([exitCode, err]).toEqual([1, `hostline: ${reason}`])
+    await service.stop()
+    const path = join(service.directory, 'hostline.db')
+    const setVersion = (version: number) => {
+      using sqlite = new Database(path)
+      sqlite.run(`PRAGMA user_version = ${version}`)
+    }
+    for (const [version, reason] of [
+      [0, 'is older than this hostline: start the server once'],
+      [99, 'use a newer executable'],
+    ] as const) {
+      setVersion(version)
+      const { exitCode, err } = await hostline('user list', service.directory)
+      expect([exitCode, err]).toEqual([1, expect.stringContaining(reason)])
+      using sqlite = new Database(path)
+      expect(sqlite.query('PRAGMA user_version').values()).toEqual([[version]])
+    }
   })
 
   test('a short password is refused', async () => {
@@ -286,10 +301,13 @@ describe('service keys', () => {
   })
 
   test('with the scope all may do everything, and an unknown one cannot be revoked', async () => {
-    using directory = temporaryDirectory()
-    const { out } = await hostline('service-key create --name all --scope all', directory.path)
+    await using service = await startService()
+    const { out } = await hostline('service-key create --name all --scope all', service.directory)
     expect(out).toContain('\tnotifications,follows,calls,users\n')
-    const missing = await hostline('service-key revoke 01ARZ3NDEKTSV4RRFFQ69G5FAV', directory.path)
+    const missing = await hostline(
+      'service-key revoke 01ARZ3NDEKTSV4RRFFQ69G5FAV',
+      service.directory,
+    )
     expect([missing.exitCode, missing.err]).toEqual([
       1,
       'hostline: there is no service key 01ARZ3NDEKTSV4RRFFQ69G5FAV',
@@ -341,7 +359,11 @@ describe('check', () => {
 
   test('finds no database before the first start, and makes none', async () => {
     const { exitCode, out } = await hostline('check', empty.path)
-    expect([exitCode, out]).toEqual([0, expect.stringContaining('the first start makes it')])
+    expect([exitCode, out]).toEqual([
+      1,
+      expect.stringContaining(`FAILED database: none in ${empty.path}: start the server once`),
+    ])
+    expect(readdirSync(empty.path)).toEqual([])
   })
 
   test('finds a corrupt database', async () => {

@@ -77,8 +77,10 @@ test('keeps its log short: the checkpoint Worker is in the executable', async ()
   expect(await server.kill('SIGTERM')).toBe(0)
 })
 
-test('commands work in it', () => {
+test('commands work in it', async () => {
   const cwd = emptyFolder('commands')
+  const server = await startServer({ command: [executable], cwd })
+  await server.kill('SIGTERM')
   expect(command(cwd, 'version')).toMatchObject({
     exitCode: 0,
     out: expect.stringMatching(/^\d+\.\d+\.\d+$/),
@@ -95,7 +97,7 @@ test('what lies in the folder where it starts is not run', () => {
   writeFileSync(join(cwd, '.env'), 'PORT=nonsense\n')
   writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./evil.ts"]\n')
   writeFileSync(join(cwd, 'evil.ts'), 'process.exit(66)\n')
-  expect(command(cwd, 'check')).toMatchObject({ exitCode: 0 })
+  expect(command(cwd, 'check').out).toContain('ok     configuration')
 })
 
 test('a port that is taken is told in one line, and nothing hangs on', async () => {

@@ -57,7 +57,8 @@ async function checkPush({ fcm }: Config): Promise<Finding> {
 
 function checkData(directory: string): Finding[] {
   if (!existsSync(join(directory, databaseFile))) {
-    return [{ subject: 'database', detail: `none yet in ${directory}: the first start makes it` }]
+    const problem = `none in ${directory}: start the server once, or set DATA_DIR`
+    return [{ subject: 'database', problem }]
   }
   return [checkDisk(directory), ...checkDatabase(directory)]
 }

@@ -11,6 +11,23 @@ const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite
 /** Brings an empty or older database to this version, one transaction for each step.
  *  @throws StartError for a newer database or a file of another program */
 export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
+  const version = knownVersion(sqlite, path, steps)
+  steps.slice(version).forEach((step, index) => {
+    sqlite.transaction(() => {
+      sqlite.run(step)
+      sqlite.run(`PRAGMA application_id = ${applicationId}`)
+      sqlite.run(`PRAGMA user_version = ${version + index + 1}`)
+    })()
+  })
+}
+
+/** @throws StartError for a database of another version or program */
+export function mustBeCurrent(sqlite: Database, path: string): void {
+  if (knownVersion(sqlite, path, migrations) === migrations.length) return
+  throw new StartError(`the database ${path} is older than this hostline: start the server once`)
+}
+
+function knownVersion(sqlite: Database, path: string, steps: readonly string[]): number {
   const version = versionOf(sqlite)
   if (version > steps.length) {
     throw new StartError(
@@ -20,13 +37,7 @@ export function migrate(sqlite: Database, path: string, steps: readonly string[]
   if (version > 0 && pragma(sqlite, 'application_id') !== applicationId) {
     throw new StartError(`the database ${path} belongs to another program`)
   }
-  steps.slice(version).forEach((step, index) => {
-    sqlite.transaction(() => {
-      sqlite.run(step)
-      sqlite.run(`PRAGMA application_id = ${applicationId}`)
-      sqlite.run(`PRAGMA user_version = ${version + index + 1}`)
-    })()
-  })
+  return version
 }
 
 export function versionOf(sqlite: Database) {

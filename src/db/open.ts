@@ -1,10 +1,18 @@
 import { Database } from 'bun:sqlite'
-import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { max } from 'drizzle-orm'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
 import { StartError } from '../lib/errors.ts'
-import { migrate, migrations, versionOf } from './migrations.ts'
+import { migrate, migrations, mustBeCurrent } from './migrations.ts'
 import {
   auditLog,
   broadcasts,
@@ -33,7 +41,6 @@ const cacheKibibytes = 65_536
 const busyTimeoutMilliseconds = 2_000
 // A command beside us holds the directory for moments only.
 const lockWaitMilliseconds = 1_000
-const lockPollMilliseconds = 20
 const notNow = ['SQLITE_BUSY', 'SQLITE_LOCKED']
 
 /** Opens the data directory for the one server on it: takes the lock, makes what is missing, migrates.
@@ -70,31 +77,22 @@ export function openForServer(directory: string): Connection {
   }
 }
 
-/** Opens the data directory for one command, also beside a running server. Each commit waits for the disk.
- *  @throws StartError, also when a server of another version runs there */
+/** Opens the database for one command, also beside a running server. Each commit waits for the disk. A command makes no
+ *  database and changes none to another version: a mistyped directory would get one of its own.
+ *  @throws StartError that names the directory */
 export function openForCommand(directory: string): Connection {
-  prepareDirectory(directory)
-  const deadline = performance.now() + lockWaitMilliseconds
-  for (;;) {
-    const unlock = lockDirectory(directory, 0)
-    const connection = open(directory, 'FULL')
-    try {
-      if (unlock) migrate(connection.sqlite, connection.path)
-    } catch (error) {
-      connection.close()
-      throw error
-    } finally {
-      unlock?.()
-    }
-    if (versionOf(connection.sqlite) === migrations.length) return connection
+  if (!existsSync(join(directory, databaseFile))) {
+    throw new StartError(
+      `there is no database in ${directory}: start the server once, or set DATA_DIR`,
+    )
+  }
+  const connection = open(directory, 'FULL')
+  try {
+    mustBeCurrent(connection.sqlite, connection.path)
+    return connection
+  } catch (error) {
     connection.close()
-    // Another command may be at it right now.
-    if (performance.now() > deadline) {
-      throw new StartError(
-        'the running server has another version: use the executable it runs from',
-      )
-    }
-    Bun.sleepSync(lockPollMilliseconds)
+    throw error
   }
 }
 
