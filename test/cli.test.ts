@@ -32,6 +32,17 @@ describe('usage', () => {
     }
   })
 
+  test.each([
+    ['help user', 'user disable E', 'keys rotate'],
+    ['user --help', 'user disable E', 'keys rotate'],
+    ['keys rotate --help', 'keys rotate [--now]', 'user disable'],
+  ])('%s tells that command alone', async (line, told, untold) => {
+    const { exitCode, out } = await hostline(line, empty.path)
+    expect(exitCode).toBe(0)
+    expect(out).toContain(told)
+    expect(out).not.toContain(untold)
+  })
+
   test('version is that of the package', async () => {
     const { version } = await Bun.file(join(import.meta.dir, '../package.json')).json()
     expect(await hostline('version', empty.path)).toEqual({ exitCode: 0, out: version, err: '' })
@@ -40,6 +51,7 @@ describe('usage', () => {
   test.each([
     ['nonsense', 'there is no command "nonsense"'],
     ['constructor', 'there is no command "constructor"'],
+    ['help constructor', 'there is no command "constructor"'],
     ['user', 'user create, role, verify, disable, enable or list'],
     ['user dance', 'user create, role, verify, disable, enable or list'],
     ['user constructor', 'user create, role, verify, disable, enable or list'],
@@ -162,6 +174,7 @@ describe('accounts', () => {
     const { out } = await hostline('user list', service.directory)
     const states = out.split('\n').map((line) => line.split('\t').slice(1, 4))
     expect(states).toEqual([
+      ['email', 'role', 'state'],
       ['ada@example.com', 'verified_user', 'verified'],
       ['bob@example.com', 'host', 'verified'],
     ])
@@ -274,8 +287,13 @@ test('keys list shows the keys without their secret', async () => {
       .split('\n')
       .map((line) => line.split('\t')[1])
       .sort(),
-  ).toEqual(['active', 'next'])
-  expect(out).not.toContain('PRIVATE')
+  ).toEqual(['active', 'next', 'state'])
+  const { out: forPrograms } = await hostline('keys list --json', service.directory)
+  expect(JSON.parse(forPrograms)).toEqual([
+    { kid: expect.any(String), state: expect.any(String), created_at: expect.any(String) },
+    { kid: expect.any(String), state: expect.any(String), created_at: expect.any(String) },
+  ])
+  expect(out + forPrograms).not.toContain('PRIVATE')
 })
 
 describe('service keys', () => {
@@ -294,8 +312,10 @@ describe('service keys', () => {
     await waitFor(async () => (await status()) === 401, 'the end of the key')
     expect(performance.now() - revokedAt).toBeLessThan(2_000)
     const { out } = await hostline('service-key list', service.directory)
-    expect(out).toMatch(
-      new RegExp(`^${keyId}\tpayments\tfollows,calls,users\t\\S+\tno end\trevoked \\S+$`),
+    const [names = '', row = ''] = out.split('\n')
+    expect(names.split('\t')).toContain('revoked_at')
+    expect(row).toMatch(
+      new RegExp(`^${keyId}\tpayments\tfollows,calls,users\t\\S+Z\t–\t\\S+Z\t\\S+Z$`),
     )
     expect(out).not.toContain(key)
   })

@@ -30,7 +30,11 @@ test('a key that has not been published for an hour is not used yet, unless it m
     exitCode: 1,
     err: expect.stringContaining('has not been published for an hour'),
   })
-  expect(await rotate(service, '--now')).toEqual({ exitCode: 0, out: '', err: '' })
+  expect(await rotate(service, '--now')).toEqual({
+    exitCode: 0,
+    out: 'rotated: the old keys are withdrawn',
+    err: '',
+  })
 })
 
 test('a running server goes over to the next key, and nobody is logged out', async () => {

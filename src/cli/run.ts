@@ -1,32 +1,50 @@
 import { version } from '../../package.json' with { type: 'json' }
 import { AppError, StartError } from '../lib/errors.ts'
-import { type Terminal, wrongUsage } from './terminal.ts'
+import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
-const help = `hostline ${version}: messaging, accounts, support and notifications in one executable
-
-usage: hostline [command]
-
-  serve                                     serve until SIGTERM (the default)
-  user create --email E --role R            make an account that counts as verified
+/** What `help COMMAND` tells, in the order of `help`. */
+const usages: Record<string, string> = {
+  serve: `  serve                                     serve until SIGTERM (the default)`,
+  user: `  user create --email E --role R            make an account that counts as verified
               [--password-stdin]            (without it a password is made and shown once)
   user role E R                             guest, user, verified_user, host or admin
   user verify E                             count the e-mail address as verified
   user disable E                            shut the account out; user enable E lets it in again
-  user list                                 id, e-mail, role, state of every account
-  keys list                                 the keys that access tokens are signed with
+  user list [--json]                        id, e-mail, role, state of every account`,
+  keys: `  keys list [--json]                        the keys that access tokens are signed with
   keys rotate [--now]                       go over to the next key; nobody is logged out
-  service-key create --name N --scope S     make a key for another part of the platform, shown once;
+                                            (--now, after a leak: the old keys end at once)`,
+  'service-key': `  service-key create --name N --scope S     make a key for another part of the platform, shown once;
               [--expires 90d]               scopes: notifications, follows, calls, users, all
-  service-key list
-  service-key revoke ID
-  notify --email E --type T                 notify somebody; the type is one of those of the API
-         [--title … --body … --data JSON]
-  check                                     configuration, database, disk, mail, push
-  openapi                                   print the API description
-  version, help
+  service-key list [--json]                 every key, when it ends and when it was used last
+  service-key revoke ID                     end a key`,
+  notify: `  notify --email E --type T                 notify somebody; the type is one of those of the API
+         [--title … --body … --data JSON]`,
+  check: `  check                                     configuration, database, disk, mail, push`,
+  openapi: `  openapi                                   print the API description`,
+  version: `  version                                   that of this executable`,
+  help: `  help [COMMAND]                            this, or the part about one command`,
+}
+
+const help = (
+  parts: string,
+) => `hostline ${version}: messaging, accounts, support and notifications in one executable
+
+usage: hostline [command]
+
+${parts}
 
 Everything is configured by environment variables; see the README.
 Exit codes: 0 done, 1 failed, 2 wrong usage.`
+
+/** @throws StartError (wrong usage) */
+function showHelp([name, ...rest]: string[], { out }: Terminal): void {
+  refuseArguments(rest)
+  if (name !== undefined && !Object.hasOwn(usages, name)) {
+    throw wrongUsage(`there is no command "${name}"`)
+  }
+  out(help(usages[name ?? ''] ?? Object.values(usages).join('\n')))
+}
 
 type Command = (args: string[], terminal: Terminal) => void | Promise<void>
 
@@ -43,10 +61,7 @@ const commands: Record<string, () => Promise<Command>> = {
     async () =>
     (_args, { out }) =>
       out(version),
-  help:
-    async () =>
-    (_args, { out }) =>
-      out(help),
+  help: async () => showHelp,
 }
 
 const aliases = new Map([
@@ -63,8 +78,8 @@ export async function run(argv: string[], terminal: Terminal): Promise<number> {
   try {
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined
     if (!load) throw wrongUsage(`there is no command "${first}"`)
-    const command = await load()
-    await command(args, terminal)
+    if (args.some((arg) => aliases.get(arg) === 'help')) showHelp([name], terminal)
+    else await (await load())(args, terminal)
     return 0
   } catch (error) {
     terminal.err(explain(error))

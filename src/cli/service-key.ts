@@ -6,6 +6,8 @@ import { createServiceKeys } from '../modules/platform/service-keys.ts'
 import { commandLine, withCore } from './open.ts'
 import {
   explained,
+  printList,
+  readListOptions,
   readOptions,
   readWord,
   refuseArguments,
@@ -56,24 +58,32 @@ function readExpiry(text: string): number {
 }
 
 function list(args: string[], terminal: Terminal) {
-  refuseArguments(args)
+  const options = readListOptions(args)
+  const time = (at: number | null) => (at === null ? null : isoTime(at))
   return withCore(terminal, (core) => {
-    for (const row of createServiceKeys(core).listAll()) {
-      const { id, name, scopes, createdAt, expiresAt, lastUsedAt, revokedAt } = row
-      const used = lastUsedAt === null ? 'never used' : `used ${isoTime(lastUsedAt)}`
-      const state = revokedAt === null ? used : `revoked ${isoTime(revokedAt)}`
-      const end = expiresAt === null ? 'no end' : `until ${isoTime(expiresAt)}`
-      terminal.out([id, name, scopes.join(','), isoTime(createdAt), end, state].join('\t'))
-    }
+    const rows = createServiceKeys(core)
+      .listAll()
+      .map(({ id, name, scopes, ...row }) => ({
+        id,
+        name,
+        scopes: scopes.join(','),
+        created_at: isoTime(row.createdAt),
+        expires_at: time(row.expiresAt),
+        last_used_at: time(row.lastUsedAt),
+        revoked_at: time(row.revokedAt),
+      }))
+    const names = Object.keys(rows[0] ?? { id: '' }) as (keyof (typeof rows)[number])[]
+    printList(terminal, names, rows, options)
   })
 }
 
 function revoke([id, ...rest]: string[], terminal: Terminal) {
   if (id === undefined) throw wrongUsage('service-key revoke needs the id of a key')
   refuseArguments(rest)
-  return withCore(terminal, (core) =>
-    createServiceKeys(core)
+  return withCore(terminal, async (core) => {
+    await createServiceKeys(core)
       .revoke(id, commandLine)
-      .catch(explained({ not_found: `there is no service key ${id}` })),
-  )
+      .catch(explained({ not_found: `there is no service key ${id}` }))
+    terminal.out(`${id} is revoked`)
+  })
 }

@@ -39,6 +39,28 @@ function parse<T extends NonNullable<ParseArgsConfig['options']>>(args: string[]
   }
 }
 
+/** Whether a list is for a program, by the arguments of its command.
+ *  @throws StartError (wrong usage) */
+export function readListOptions(args: string[]): { isJson: boolean } {
+  const { json = false } = readOptions(args, { json: { type: 'boolean' } })
+  return { isJson: json }
+}
+
+/** Prints rows under a header, tab-separated; for programs as JSON. Nothing is written for null. */
+export function printList<Row extends Record<string, string | null>>(
+  { out }: Terminal,
+  names: readonly (keyof Row & string)[],
+  rows: readonly Row[],
+  { isJson }: { isJson: boolean },
+): void {
+  if (isJson) {
+    out(JSON.stringify(rows, null, 2))
+  } else {
+    out(names.join('\t'))
+    for (const row of rows) out(names.map((name) => row[name] ?? '–').join('\t'))
+  }
+}
+
 /** One of a closed set of words.
  *  @throws StartError (wrong usage) */
 export function readWord<T extends string>(name: string, words: readonly T[], text = ''): T {

@@ -5,10 +5,13 @@ import { normalizeEmail, textProblem } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
 import { passwordRule } from '../modules/accounts/model.ts'
 import { isGuessable } from '../modules/accounts/passwords.ts'
+import type { UserRow } from '../modules/accounts/store.ts'
 import { createUserAdmin, type UserAdmin } from '../modules/accounts/user-admin.ts'
 import { commandLine, withCore } from './open.ts'
 import {
   explained,
+  printList,
+  readListOptions,
   readOptions,
   readWord,
   refuseArguments,
@@ -68,13 +71,10 @@ async function create(args: string[], terminal: Terminal) {
 }
 
 function list(args: string[], terminal: Terminal) {
-  refuseArguments(args)
+  const options = readListOptions(args)
   return withCore(terminal, (core) => {
-    for (const row of createUserAdmin(core).list()) {
-      const { id, email, role, emailVerified, disabledAt, createdAt } = row
-      const state = disabledAt !== null ? 'disabled' : emailVerified ? 'verified' : 'unverified'
-      terminal.out([id, email, role, state, isoTime(createdAt)].join('\t'))
-    }
+    const rows = createUserAdmin(core).list().map(accountView)
+    printList(terminal, ['id', 'email', 'role', 'state', 'created_at'], rows, options)
   })
 }
 
@@ -86,8 +86,18 @@ function change(text: string, changes: Changes, terminal: Terminal) {
   }
   return withCore(terminal, async (core) => {
     const users = createUserAdmin(core)
-    await users.update(users.byEmail(email), changes, commandLine).catch(explained(refusals))
+    const user = await users
+      .update(users.byEmail(email), changes, commandLine)
+      .catch(explained(refusals))
+    const { role, state } = accountView(user)
+    terminal.out(`${email} is ${role}, ${state}`)
   })
+}
+
+function accountView(row: UserRow) {
+  const { id, email, role, emailVerified, disabledAt, createdAt } = row
+  const state = disabledAt !== null ? 'disabled' : emailVerified ? 'verified' : 'unverified'
+  return { id, email, role, state, created_at: isoTime(createdAt) }
 }
 
 function parseEmail(text: string) {
