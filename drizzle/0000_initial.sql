@@ -421,7 +421,7 @@ WHEN NOT EXISTS (SELECT 1 FROM `users` WHERE `id` = old.`actor_id` AND `deleted_
 BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 --> statement-breakpoint
 -- People by any part of their name or address; the texts themselves are kept in `users`. What changes or is erased leaves
--- nothing behind in the index.
+-- nothing behind in the index; somebody who is gone is not in it. Names that are shorter than its parts have an index of their own.
 CREATE VIRTUAL TABLE `user_search` USING fts5(
 	display_name, email, content='users', content_rowid='n', tokenize="trigram remove_diacritics 1"
 );
@@ -432,11 +432,13 @@ CREATE TRIGGER `user_search_insert` AFTER INSERT ON `users` BEGIN
 	INSERT INTO `user_search` (rowid, display_name, email) VALUES (new.`n`, new.`display_name`, new.`email`);
 END;--> statement-breakpoint
 CREATE TRIGGER `user_search_update` AFTER UPDATE OF `display_name`, `email` ON `users`
-WHEN old.`display_name` <> new.`display_name` OR old.`email` <> new.`email` BEGIN
+WHEN old.`deleted_at` IS NULL AND (old.`display_name` <> new.`display_name` OR old.`email` <> new.`email`) BEGIN
 	INSERT INTO `user_search` (`user_search`, rowid, display_name, email)
 	VALUES ('delete', old.`n`, old.`display_name`, old.`email`);
-	INSERT INTO `user_search` (rowid, display_name, email) VALUES (new.`n`, new.`display_name`, new.`email`);
-END;
+	INSERT INTO `user_search` (rowid, display_name, email)
+	SELECT new.`n`, new.`display_name`, new.`email` WHERE new.`deleted_at` IS NULL;
+END;--> statement-breakpoint
+CREATE INDEX `users_short_names` ON `users` (`display_name` COLLATE NOCASE) WHERE length(`display_name`) < 3;
 --> statement-breakpoint
 -- A broadcast reaches who is not disabled. A removed account follows nobody.
 CREATE TRIGGER `follows_added` AFTER INSERT ON `follows`
@@ -454,8 +456,8 @@ WHEN (old.`disabled_at` IS NULL) <> (new.`disabled_at` IS NULL) BEGIN
 	ON CONFLICT DO UPDATE SET
 		`follower_count` = `follower_count` + (new.`disabled_at` IS NULL) - (old.`disabled_at` IS NULL);
 END;--> statement-breakpoint
-CREATE INDEX `notifications_follower` ON `notifications` (json_extract(`data`, '$.follower_id'), `id`)
-WHERE json_extract(`data`, '$.follower_id') IS NOT NULL;
+CREATE INDEX `notifications_named` ON `notifications` (coalesce(json_extract(`data`, '$.follower_id'), json_extract(`data`, '$.guest_id'), json_extract(`data`, '$.host_id')), `id`)
+WHERE coalesce(json_extract(`data`, '$.follower_id'), json_extract(`data`, '$.guest_id'), json_extract(`data`, '$.host_id')) IS NOT NULL;
 --> statement-breakpoint
 -- The totals are true after every statement, whatever it was.
 CREATE TRIGGER `notifications_added` AFTER INSERT ON `notifications` WHEN new.`in_app` BEGIN

@@ -158,7 +158,7 @@ async function createModules(core: Core, mailer: Mailer, substitutes: Substitute
     ...pushOf(core, substitutes),
     unreadMessages: {
       find: (...message) => chat.unread.find(...message),
-      findNewest: (...conversation) => chat.unread.findNewest(...conversation),
+      findAll: (...conversation) => chat.unread.findAll(...conversation),
       count: (userId) => chat.unread.count(userId),
     },
   })

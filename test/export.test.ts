@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { createExports } from '../src/modules/accounts/exports.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { call, startServer } from './support/process.ts'
@@ -146,6 +147,7 @@ describe('the export', () => {
       body,
     })
     const sqlite = new Database(join(directory.path, 'hostline.db'))
+    sqlite.run('PRAGMA busy_timeout = 5000')
     sqlite.run(
       `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 400000)
        INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at)
@@ -177,6 +179,22 @@ describe('the export', () => {
     // Other tests run on the same machine: a few may be late because of them.
     expect(late).toBeLessThan(all / 10)
   })
+})
+
+test('an export that passes much over is not silent for long', async () => {
+  const audit = { recent: () => ({ times: 0, firstAt: 0 }), record: () => {} }
+  const core = { audit, clock: createTestClock(), write: async (run: () => void) => run() }
+  function* slow() {
+    for (let n = 0; n < 75; n++) {
+      Bun.sleepSync(20)
+      yield n === 70 ? 'found' : undefined
+    }
+  }
+  const exports = createExports(core as never, () => ({ list: slow() }))
+  const by = { actor: { type: 'user', id: 'ada' }, ip: '' } as const
+  const pieces = await Array.fromAsync(await exports.begin(by, {}))
+  expect(pieces.length).toBe(2)
+  expect(JSON.parse(pieces.join(''))).toEqual({ user: {}, list: ['found'] })
 })
 
 describe('removing an account', () => {
@@ -260,6 +278,46 @@ describe('removing an account', () => {
     const change = (id: string) =>
       service.sqlite.run('UPDATE audit_log SET ip = NULL WHERE actor_id = ?', [id])
     expect(() => change(bob.id)).toThrow('append-only')
+  })
+
+  test('changes nothing more when it runs again', async () => {
+    await using full = await startFull()
+    const { service, ada } = full
+    const ips = () =>
+      service.sqlite.query('SELECT id, ip FROM audit_log WHERE actor_id = ?').values(ada.id)
+    await leave(full, ada)
+    const once = ips()
+    service.sqlite.run(
+      "INSERT INTO outbox (id, kind, payload, created_at, run_at) VALUES ('again', 'erasure', ?, 0, 0)",
+      [JSON.stringify({ user_id: ada.id })],
+    )
+    // Makes a job, which has the queue looked at.
+    await service.register('eve')
+    await waitFor(() => {
+      full.clock.advance(500)
+      return service.sqlite.query("SELECT 1 FROM outbox WHERE id = 'again'").all().length === 0
+    }, 'the end of the second erasure')
+    expect(ips()).toEqual(once)
+  })
+
+  test('takes the name out of what a platform told about calls; news stay as they are', async () => {
+    await using full = await startFull()
+    const { service, ada, bob } = full
+    const { token } = await service.issueKey()
+    const tell = (body: object) =>
+      service.call('POST', '/v1/service/notifications', {
+        token,
+        body: { user_id: ada.id, ...body },
+      })
+    const data = { guest_id: bob.id, guest_name: 'bob' }
+    await tell({ type: 'call_missed', title: 'bob called', data })
+    await tell({ type: 'broadcast', title: 'News', body: 'For all.', data })
+    await leave(full, bob)
+    const { body } = await service.call('GET', '/v1/notifications', { token: ada.token })
+    expect(body.data.slice(0, 2)).toEqual([
+      expect.objectContaining({ title: 'News', body: 'For all.', data: { guest_id: bob.id } }),
+      expect.objectContaining({ title: 'Missed call', data: { guest_id: bob.id } }),
+    ])
   })
 
   test('overwrites the pages that it frees', async () => {

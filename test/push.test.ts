@@ -525,6 +525,33 @@ describe('a chat message', () => {
     socket.close()
   })
 
+  test('of a burst are pushed once, and one that came after others were read only when its own time is over', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, until, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register('bob')
+    const conversation_id = await service.openConversation(bob, ada)
+    const socket = await service.connect(ada)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => service.say(bob, conversation_id, `burst ${n}`)),
+    )
+    clock.advance(31_000)
+    await until(() => google.sends.length > 0)
+    await settle()
+    expect(google.sends).toHaveLength(1)
+
+    await service.say(bob, conversation_id, 'read')
+    socket.send({ type: 'read', conversation_id })
+    clock.advance(29_000)
+    await service.say(bob, conversation_id, 'not read')
+    clock.advance(2_000)
+    await settle()
+    expect([google.sends.length, all.waiting()]).toEqual([1, 1])
+    clock.advance(29_000)
+    await until(() => google.sends.length === 2)
+    socket.close()
+  })
+
   test('that a socket has shown and somebody has read is not pushed', async () => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, clock, settle } = all

@@ -207,6 +207,28 @@ describe('mails to the desk', () => {
     expect(d.mail.mails).toEqual([])
   })
 
+  test('do not tell the inbox of what has been answered, assigned or settled since', async () => {
+    await using d = await openMailedDesk()
+    const [answered, assigned, settled] = [await d.open(), await d.open(), await d.open()]
+    await d.answer(answered.id)
+    await d.update(assigned.id, { assignee_id: d.root.id })
+    await d.update(settled.id, { status: 'resolved' })
+    await d.pass(11 * minute)
+    expect(d.mail.mails.filter(({ to }) => to === 'desk@example.com')).toEqual([])
+  })
+
+  test('go to the inbox when whoever worked on the ticket is not there any more', async () => {
+    await using d = await openMailedDesk()
+    const { id } = await d.open()
+    await d.update(id, { assignee_id: d.root.id })
+    d.service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [d.root.id])
+    await d.write(id, 'Anybody?')
+    await d.pass(11 * minute)
+    const { to, text } = await d.mail.next()
+    expect(to).toBe('desk@example.com')
+    expect(text).toContain('Anybody?')
+  })
+
   test('say who asks, answer to that person, and take nothing from strangers into their head', async () => {
     await using d = await openMailedDesk()
     const subject = 'A\r\nBcc: x@example.com'
@@ -277,6 +299,14 @@ describe('the search of the desk', () => {
     expect(await found('example.com')).toHaveLength(2)
     const status = '&status=closed'
     expect((await d.list(`?q=angstrom${status}`)).data).toEqual([])
+    await d.service.call('PATCH', '/v1/users/me', {
+      token: zoe.token,
+      body: { display_name: '王芳' },
+    })
+    expect(await found('王芳')).toEqual([id])
+    // Eight words count.
+    expect(await found(`${'invoice '.repeat(8)} unknown`)).toEqual([id])
+    expect(await found(`${'invoice '.repeat(7)} unknown`)).toEqual([])
   })
 
   test('forgets the name and the address of who has left', async () => {
@@ -287,6 +317,7 @@ describe('the search of the desk', () => {
       body: { password: 'correct horse' },
     })
     expect((await d.list('?q=ada%40example.com')).data).toEqual([])
+    expect((await d.list('?q=deleted')).data).toEqual([])
     expect((await d.list('?q=refund')).data).toHaveLength(1)
   })
 })

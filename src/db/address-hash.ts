@@ -5,6 +5,9 @@ import { secrets } from './schema.ts'
 
 const name = 'address_hash'
 
+/** The form of a keyed hash, which no address has. */
+export const isAddressHash = (text: string) => /^[\w-]{43}$/.test(text)
+
 export type AddressHash = ReturnType<typeof loadAddressHash>
 
 /** A keyed hash of addresses: tells whether two are the same, and nobody without this database which one it is. */

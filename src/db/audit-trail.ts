@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
-import type { AddressHash } from './address-hash.ts'
+import { type AddressHash, isAddressHash } from './address-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
 import { eachRow, lazy, placeholders } from './statements.ts'
@@ -132,7 +132,8 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
     *erase(userId: string, hashAddress: AddressHash): Generator<() => void> {
       const update = ({ id, ip, action }: AuditRow) => {
         const details = action === 'session_moved' ? { details: null } : {}
-        const erased = { ip: ip && hashAddress(ip), ...details }
+        // After a crash the rows of an earlier run come again.
+        const erased = { ip: ip && (isAddressHash(ip) ? ip : hashAddress(ip)), ...details }
         orm.update(auditLog).set(erased).where(eq(auditLog.id, id)).run()
       }
       for (const rows of chunksOf(eachBy(userId), erasedAtOnce)) yield () => rows.forEach(update)

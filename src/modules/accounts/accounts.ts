@@ -58,11 +58,14 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     ),
     jobs: {
       ...createMailJobs(core, mailer, base),
-      async erasure({ user_id: userId }) {
+      async erasure({ user_id: userId }, { isStopping }) {
         const { audit, outbox, write } = core
         const own = [audit.erase(userId, base.hashAddress), outbox.erase(userId)]
         for (const pieces of [...own, ...others.map((module) => module.erase?.(userId) ?? [])]) {
-          for (const piece of pieces) await write(piece)
+          for (const piece of pieces) {
+            await write(piece)
+            if (isStopping()) return { againAfterMilliseconds: 0 }
+          }
         }
         return undefined
       },

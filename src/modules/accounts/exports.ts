@@ -8,6 +8,8 @@ const perHour = 5
 const stuckMilliseconds = 60_000
 const pieceLength = 65_536
 const sliceMilliseconds = 5
+/** Proxies and clients end a connection on which nothing comes. */
+const silenceMilliseconds = 1_000
 
 type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
@@ -56,25 +58,36 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
 
 /** Others have the loop after each few milliseconds, however long the lists are. */
 async function* piecesOf(user: object, sections: Record<string, Iterable<unknown>>) {
-  let piece = `{"user":${JSON.stringify(user)}`
+  let piece = ''
   let sliceEnd = performance.now() + sliceMilliseconds
+  let pieceEnd = performance.now() + silenceMilliseconds
+  for (const part of partsOf(user, sections)) {
+    piece += part
+    const now = performance.now()
+    if (piece.length > pieceLength || now > pieceEnd) {
+      // Between two values JSON allows a space.
+      yield piece || ' '
+      piece = ''
+      pieceEnd = now + silenceMilliseconds
+    }
+    if (now < sliceEnd) continue
+    await new Promise(setImmediate)
+    sliceEnd = performance.now() + sliceMilliseconds
+  }
+  yield piece
+}
+
+/** One JSON object, part by part: a value, what stands between two, or nothing where much is passed over. */
+function* partsOf(user: object, sections: Record<string, Iterable<unknown>>): Generator<string> {
+  yield `{"user":${JSON.stringify(user)}`
   for (const [name, list] of Object.entries(sections)) {
-    piece += `,${JSON.stringify(name)}:[`
+    yield `,${JSON.stringify(name)}:[`
     let separator = ''
     for (const item of list) {
-      if (item !== undefined) {
-        piece += separator + JSON.stringify(item)
-        separator = ','
-      }
-      if (piece.length > pieceLength) {
-        yield piece
-        piece = ''
-      }
-      if (performance.now() < sliceEnd) continue
-      await new Promise(setImmediate)
-      sliceEnd = performance.now() + sliceMilliseconds
+      yield item === undefined ? '' : separator + JSON.stringify(item)
+      if (item !== undefined) separator = ','
     }
-    piece += ']'
+    yield ']'
   }
-  yield `${piece}}`
+  yield '}'
 }

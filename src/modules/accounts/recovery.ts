@@ -180,8 +180,17 @@ export function createMailJobs(
     return undefined
   }
 
-  async function deliverLink(user: UserRow, jobId: string, purpose: keyof typeof pages) {
-    const token = await write(() => oneTimeTokens.issue(purpose, user))
+  /** @param record what else is written with the token */
+  async function deliverLink(
+    user: UserRow,
+    jobId: string,
+    purpose: keyof typeof pages,
+    record = () => {},
+  ) {
+    const token = await write(() => {
+      record()
+      return oneTimeTokens.issue(purpose, user)
+    })
     const link = `${publicUrl}/${pages[purpose]}?lang=${user.locale}#token=${token}`
     return deliver(user, jobId, renderMail(purpose, user.locale, link))
   }
@@ -200,13 +209,9 @@ export function createMailJobs(
     async password_reset_mail(payload, { id }) {
       const user = recipient(payload)
       if (user?.disabledAt !== null) return undefined
-      await deliverLink(user, id, 'reset_password')
-      const entry = {
-        action: 'password_reset_requested',
-        ...onOneself(user.id, payload.ip),
-      } as const
-      await write(() => audit.record(entry))
-      return undefined
+      return deliverLink(user, id, 'reset_password', () =>
+        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, payload.ip) }),
+      )
     },
     async password_changed_mail(payload, { id }) {
       const user = recipient(payload)

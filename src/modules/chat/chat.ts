@@ -59,7 +59,7 @@ export function createChat(core: Core, { pushMessage, areInCall, followers }: Ne
     replay: catchUp.replay,
     unread: {
       find: store.findUnread,
-      findNewest: store.findNewestUnread,
+      findAll: store.findAllUnread,
       count: store.countUnread,
     },
     jobs: { broadcast: broadcasts.job },

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, isNull, lt, ne, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, lt, ne, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import { prepareInsert, selectList } from '../../db/statements.ts'
@@ -157,8 +157,8 @@ export function createChatStore(orm: Orm) {
         )
         .get()
     },
-    /** The newest message that a user has not read in a conversation: its `seq`. */
-    findNewestUnread(userId: string, conversationId: string): number | undefined {
+    /** What a user has not read in a conversation: the `seq` of the newest message, and when the oldest came. */
+    findAllUnread(userId: string, conversationId: string) {
       const { lastReadSeq, unreadCount } = participants
       const own = orm
         .select({ lastReadSeq, unreadCount })
@@ -166,14 +166,16 @@ export function createChatStore(orm: Orm) {
         .where(participant(userId, conversationId))
         .get()
       if (!own || own.unreadCount === 0) return undefined
-      const { conversationId: conversation, seq, senderId } = messages
+      const { conversationId: conversation, seq, senderId, createdAt } = messages
       const fromOther = and(
         eq(conversation, conversationId),
         gt(seq, own.lastReadSeq),
         ne(senderId, userId),
       )
-      return orm.select({ seq }).from(messages).where(fromOther).orderBy(desc(seq)).limit(1).get()
-        ?.seq
+      const first = (order: SQL) =>
+        orm.select({ seq, createdAt }).from(messages).where(fromOther).orderBy(order).limit(1).get()
+      const [oldest, newest] = [first(asc(seq)), first(desc(seq))]
+      return oldest && newest && { newestSeq: newest.seq, since: oldest.createdAt }
     },
     /** Over all conversations of a user. */
     countUnread: (userId: string): number =>

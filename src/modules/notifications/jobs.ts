@@ -15,7 +15,7 @@ import {
   type PushTarget,
   targetOf,
 } from '../../push/pusher.ts'
-import type { MessagePushes } from './message-pushes.ts'
+import type { MessagePushes, Unread } from './message-pushes.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
@@ -26,8 +26,8 @@ type UnreadMessage = { senderName: string; text: string; createdAt: number }
 export type UnreadMessages = {
   /** Undefined when it has been read, a newer one has come, or its recipient is not that user. */
   find(userId: string, conversationId: string, seq: number): UnreadMessage | undefined
-  /** The `seq` of the newest one in a conversation. */
-  findNewest(userId: string, conversationId: string): number | undefined
+  /** All of one conversation. */
+  findAll(userId: string, conversationId: string): Unread | undefined
   /** Of a user, in all conversations. */
   count(userId: string): number
 }
@@ -141,13 +141,11 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       }),
 
     // A socket was open when the message came, and nobody has read it.
-    async unread_push({ user_id: recipientId, conversation_id: conversationId }) {
-      await write(() => {
-        const seq = unreadMessages.findNewest(recipientId, conversationId)
-        if (seq !== undefined) messagePushes.push({ recipientId, conversationId, seq })
-      })
-      return undefined
-    },
+    unread_push: ({ user_id: userId, conversation_id }) =>
+      inOrder(`${userId} ${conversation_id}`, async () => {
+        const wait = await write(() => messagePushes.pushUnread(userId, conversation_id))
+        return wait === undefined ? undefined : { againAfterMilliseconds: wait }
+      }),
   }
 }
 

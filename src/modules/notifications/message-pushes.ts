@@ -3,7 +3,14 @@ import { createLru } from '../../lib/lru.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 
-type Parts = { preferences: Preferences; pushTokenStore: PushTokenStore }
+/** How much somebody has not read in a conversation: the `seq` of the newest message, and when the oldest came. */
+export type Unread = { newestSeq: number; since: number }
+
+type Parts = {
+  preferences: Preferences
+  pushTokenStore: PushTokenStore
+  findUnread: (userId: string, conversationId: string) => Unread | undefined
+}
 
 /** A chat message, and to whom it was sent. */
 type Arrived = { recipientId: string; conversationId: string; seq: number }
@@ -11,14 +18,16 @@ type Arrived = { recipientId: string; conversationId: string; seq: number }
 export type MessagePushes = ReturnType<typeof createMessagePushes>
 
 /** How long a socket has to show a message before the devices do: a forgotten tab silences no phone. */
-const patienceMilliseconds = 30_000
+const unreadDelayMilliseconds = 30_000
 const rememberedConversations = 100_000
 
 /** Which chat messages are pushed, and when. Everything is called inside a `write`. */
-export function createMessagePushes(core: Core, { preferences, pushTokenStore }: Parts) {
+export function createMessagePushes(core: Core, parts: Parts) {
+  const { preferences, pushTokenStore, findUnread } = parts
   const { outbox, hub, clock, afterCommit } = core
-  // Until when a look at a conversation is due already: one covers all messages that come before it.
-  const lookedAt = createLru<number>(rememberedConversations)
+  // When the next check of a conversation is due: it covers all messages that come before it.
+  const unreadCheckDueAt = createLru<number>(rememberedConversations)
+  const pushedSeqs = createLru<number>(rememberedConversations)
 
   function push({ recipientId: userId, conversationId, seq }: Arrived) {
     const ids = pushTokenStore.listLiveIds(userId)
@@ -29,22 +38,37 @@ export function createMessagePushes(core: Core, { preferences, pushTokenStore }:
     }
   }
 
-  function lookLater({ recipientId: userId, conversationId }: Arrived) {
+  function checkLater({ recipientId: userId, conversationId }: Arrived) {
     const key = `${userId} ${conversationId}`
     const now = clock.now()
-    if ((lookedAt.get(key) ?? 0) > now) return
-    afterCommit(() => lookedAt.set(key, now + patienceMilliseconds))
+    if ((unreadCheckDueAt.get(key) ?? 0) > now) return
     if (pushTokenStore.listLiveIds(userId).length === 0) return
+    afterCommit(() => unreadCheckDueAt.set(key, now + unreadDelayMilliseconds))
     const job = { user_id: userId, conversation_id: conversationId }
-    outbox.add('unread_push', job, patienceMilliseconds)
+    outbox.add('unread_push', job, unreadDelayMilliseconds)
   }
 
   return {
-    push,
     /** Pushes a message to somebody without a socket now, to others when it is still unread after a while. */
     arrived(message: Arrived): void {
-      if (hub.isOnline(message.recipientId)) lookLater(message)
+      if (hub.isOnline(message.recipientId)) checkLater(message)
       else push(message)
+    },
+
+    /** Pushes the newest message of a conversation when somebody has not read it for a while; messages of one commit each
+     *  have a check, of which the first pushes.
+     *  @returns after how long to check again, in milliseconds, when what is unread is newer */
+    pushUnread(recipientId: string, conversationId: string): number | undefined {
+      const unread = findUnread(recipientId, conversationId)
+      if (!unread) return undefined
+      const wait = unread.since + unreadDelayMilliseconds - clock.now()
+      if (wait > 0) return wait
+      const key = `${recipientId} ${conversationId}`
+      const { newestSeq: seq } = unread
+      if (pushedSeqs.get(key) === seq) return undefined
+      push({ recipientId, conversationId, seq })
+      afterCommit(() => pushedSeqs.set(key, seq))
+      return undefined
     },
   }
 }

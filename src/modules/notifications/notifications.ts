@@ -34,7 +34,11 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   const store = createNotificationStore(orm)
   const pushTokenStore = createPushTokenStore(orm)
   const preferences = createPreferences(core, store)
-  const messagePushes = createMessagePushes(core, { preferences, pushTokenStore })
+  const messagePushes = createMessagePushes(core, {
+    preferences,
+    pushTokenStore,
+    findUnread: neighbours.unreadMessages.findAll,
+  })
   const parts = { ...neighbours, store, preferences, pushTokenStore, messagePushes }
   const notifier = createNotifier(core, parts)
   const announcements = createAnnouncements(core, {

@@ -90,11 +90,13 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
       return { kind: 'created', row }
     },
 
-    /** Takes the name of a follower out of a notification, inside a `write`. */
+    /** Takes the name of somebody else out of a notification, inside a `write`. News for many names nobody. */
     eraseName(row: NotificationRow): void {
-      const { follower_name: _, ...data } = row.data
+      const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data
       const { locale = 'en' } = store.findPerson(row.userId) ?? {}
-      store.updateTexts({ ...row, data, ...textOf(texts[locale].notifications[row.type], data) })
+      const isNews = row.type === 'broadcast'
+      const usual = isNews ? {} : textOf(texts[locale].notifications[row.type], data)
+      store.updateTexts({ ...row, data, ...usual })
     },
 
     /** The people behind some ids, each once.

@@ -16,8 +16,8 @@ type PreferenceRow = typeof notificationPreferences.$inferSelect
 export type NotificationStore = ReturnType<typeof createNotificationStore>
 
 const value = sql.placeholder
-/** As the index has it. */
-const followerOf = sql`json_extract(data, '$.follower_id')`
+/** Whom else a notification names, as the index has it. */
+const namedOf = sql`coalesce(json_extract(data, '$.follower_id'), json_extract(data, '$.guest_id'), json_extract(data, '$.host_id'))`
 
 /** SQL over notifications and preferences. Triggers keep the totals. What each notification needs is prepared: an
  *  announcement makes one for everybody. */
@@ -141,9 +141,8 @@ export function createNotificationStore(orm: Orm) {
     },
     /** Every notification of a user, also those that are not shown, oldest first. */
     each: (userId: string) => eachWhere(eq(notifications.userId, userId)),
-    /** What others were told of a follower. */
-    eachNaming: (followerId: string) =>
-      eachWhere(and(isNotNull(followerOf), eq(followerOf, followerId))),
+    /** What others were told of somebody. */
+    eachNaming: (id: string) => eachWhere(and(isNotNull(namedOf), eq(namedOf, id))),
     updateTexts({ userId, id, title, body, data }: NotificationRow) {
       orm.update(notifications).set({ title, body, data }).where(own(userId, id)).run()
     },

@@ -77,7 +77,8 @@ export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
   return {
     /** Takes a report of a call's state and notifies the host of one that rings or was missed.
      *  @returns the call as it stands
-     *  @throws not_found (no possible call id) · validation_error (unknown users) · idempotency_mismatch (other users than before) */
+     *  @throws not_found (no possible call id) · validation_error (unknown users) · idempotency_mismatch (other users than
+     *  before) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report)

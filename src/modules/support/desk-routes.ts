@@ -25,6 +25,7 @@ import {
   TicketUpdate,
   ticketNoteView,
 } from './model.ts'
+import { maxWords } from './search-store.ts'
 
 const pageSize = 20
 const admin = operations('Support', { access: 'admin' })
@@ -44,7 +45,7 @@ const DeskQuery = Type.Partial(
       { max: 200 },
       {
         description:
-          'Words that are all in the ticket, the last one as a beginning; accents and case do not matter. ' +
+          `Up to ${maxWords} words that are all in the ticket, the last one as a beginning; accents and case do not matter. ` +
           'Newest ticket first; `total` counts up to 200, where pages by number end and the cursor form goes on.',
       },
     ),

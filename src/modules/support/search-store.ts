@@ -14,16 +14,28 @@ const maxOwners = 200
 /** Pages of the index that one step writes: a millisecond or two. */
 const mergedPages = 16
 
-/** SQL over the full-text indexes: that of people, and that of tickets, which knows the words of each ticket and what it can be filtered by: both come out of
- *  one walk along it, newest ticket first, that ends with the page. */
+/** Words of one search: each is a walk along the index. */
+export const maxWords = 8
+
+/** SQL over the full-text indexes of people and of tickets. The latter knows the words of each ticket and what it can be
+ *  filtered by: both come out of one walk along it, newest ticket first, that ends with the page. */
 export function createSearchStore({ $client: sqlite }: Orm) {
   const countChanges = () =>
     sqlite.query<{ n: number }, []>('SELECT total_changes() AS n').get()?.n ?? 0
 
+  const shortNames = () =>
+    sqlite.query<{ id: string }, [string, number]>(
+      'SELECT id FROM users WHERE display_name = ? COLLATE NOCASE AND length(display_name) < 3 LIMIT ?',
+    )
+
   return {
-    /** People whose name or address has a text in it, the newest first; accents and case do not matter. */
+    /** People whose name or address has a text in it, the newest first; accents and case do not matter. A text of one or two
+     *  characters is a whole name. */
     listOwners(text: string): string[] {
-      if (text.length < shortestPart) return []
+      if (text.length < shortestPart)
+        return shortNames()
+          .all(text, maxOwners)
+          .map(({ id }) => id)
       const owners = sqlite.query<{ id: string }, [string, number]>(
         `SELECT (SELECT id FROM users WHERE n = user_search.rowid) AS id FROM user_search
          WHERE user_search MATCH ? ORDER BY rowid DESC LIMIT ?`,
@@ -64,7 +76,10 @@ function termsOf(q: string, listOwners: SearchStore['listOwners']): string | und
   const id = parseId(q.trim())
   if (id !== undefined) return `id : "${id}"`
   // An address is several words for the index of tickets, one text for that of people.
-  const parts = q.split(/\s+/).filter((part) => wordsIn(part).length > 0)
+  const parts = q
+    .split(/\s+/)
+    .filter((part) => wordsIn(part).length > 0)
+    .slice(0, maxWords)
   if (parts.length === 0) return undefined
   return parts
     .map((part, index) => {
@@ -75,7 +90,8 @@ function termsOf(q: string, listOwners: SearchStore['listOwners']): string | und
     .join(' AND ')
 }
 
-const wordsIn = (text: string) => (text.match(word) ?? []).filter((part) => hasLetter.test(part))
+const wordsIn = (text: string) =>
+  (text.match(word) ?? []).filter((part) => hasLetter.test(part)).slice(0, maxWords)
 
 function textTerm(words: string[], isLast: boolean): string {
   // Choice: a single letter is a word of its own; too many begin with it.

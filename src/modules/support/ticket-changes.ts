@@ -73,24 +73,28 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
       store.insertHistory({ id: newId(), ...entry })
     }
     afterCommit(onIndexed)
-    const isInboxDue = message && !message.isAdmin && tellDesk(ticket.id, assigneeId) === 'inbox'
-    const inboxDueAt = ticket.inboxDueAt ?? (isInboxDue ? message.createdAt : null)
+    // Nobody waits for what has its answer or is settled.
+    const inboxDueAt = times.waitingSince === null ? null : tellDesk(ticket, assigneeId, message)
     const changes = { status, priority, assigneeId, inboxDueAt, ...sizes, ...times }
     return store.update(ticket.id, changes)
   }
 
-  /** What the owner wrote is mailed to whoever works on it, else to the inbox: to that together with what comes in the next
-   *  minutes.
-   *  @returns who is told */
-  function tellDesk(ticketId: string, assigneeId: string | null): 'assignee' | 'inbox' | 'nobody' {
-    const job = { ticket_id: ticketId }
-    if (assigneeId !== null) {
-      outbox.add('assignee_mail', job)
-      return 'assignee'
+  /** What the owner wrote is mailed to whoever works on it, else to the inbox: to that together with what comes in the
+   *  next minutes.
+   *  @returns since when the inbox is to be told; null: not */
+  function tellDesk(
+    { id, inboxDueAt }: TicketRow,
+    assigneeId: string | null,
+    message?: TicketMessageRow,
+  ) {
+    const job = { ticket_id: id }
+    if (assigneeId !== null && store.findEnabledAdmin(assigneeId)) {
+      if (message) outbox.add('assignee_mail', job)
+      return null
     }
-    if (!hasInbox) return 'nobody'
+    if (!message || !hasInbox) return inboxDueAt
     outbox.add('support_inbox_mail', job, inboxDelayMilliseconds)
-    return 'inbox'
+    return inboxDueAt ?? message.createdAt
   }
 
   function timesOf(ticket: TicketRow, status: TicketStatus, message?: TicketMessageRow) {
