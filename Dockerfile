@@ -16,4 +16,5 @@ ENV DATA_DIR=/data
 VOLUME /data
 EXPOSE 3000
 STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=6s --start-period=10s CMD ["hostline", "health"]
 CMD ["hostline", "serve"]

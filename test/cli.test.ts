@@ -25,6 +25,7 @@ describe('usage', () => {
       'keys list',
       'service-key create',
       'check',
+      'health',
       'openapi',
       'version',
     ]) {
@@ -433,4 +434,34 @@ describe('check', () => {
       expect.stringContaining('FAILED database integrity: a row refers'),
     ])
   })
+})
+
+describe('health', () => {
+  const ask = (port: number, environment: Record<string, string> = {}) =>
+    hostline('health', empty.path, { environment: { PORT: String(port), ...environment } })
+
+  test('is that of the server on this machine, wherever it listens', async () => {
+    await using service = await startService({ listen: true })
+    const port = Number(new URL(service.base).port)
+    for (const HOST of ['127.0.0.1', '0.0.0.0', 'localhost']) {
+      const { exitCode, out, err } = await ask(port, { HOST })
+      expect([exitCode, err]).toEqual([0, ''])
+      expect(out).toMatch(/^ok: http:/)
+    }
+    await service.stop()
+    const { exitCode, err } = await ask(port)
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers at http://')])
+  })
+
+  test('is bad when the answer is', async () => {
+    using other = Bun.serve({ port: 0, fetch: () => new Response('no', { status: 503 }) })
+    const { exitCode, err } = await ask(other.port ?? 0)
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('/healthz answers 503')])
+  })
+
+  test('is bad when no answer comes', async () => {
+    using other = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) })
+    const { exitCode, err } = await ask(other.port ?? 0)
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers')])
+  }, 15_000)
 })

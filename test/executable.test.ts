@@ -122,6 +122,14 @@ test.skipIf(!openssl)('serves https and wss with a certificate of its own', asyn
   const environment = { TLS_CERT: join(cwd, 'cert.pem'), TLS_KEY: join(cwd, 'key.pem') }
   await using server = await startServer({ command: [executable], cwd, environment })
   const base = server.base.replace('http:', 'https:')
+  const { port } = new URL(base)
+  const asked = Bun.spawnSync([executable, 'health'], {
+    env: { ...environment, PORT: port, DATA_DIR: cwd, HTTPS_PROXY: 'http://127.0.0.1:1' },
+  })
+  expect([asked.exitCode, asked.stdout.toString()]).toEqual([
+    0,
+    expect.stringMatching(/^ok: https/),
+  ])
   const tls = { rejectUnauthorized: false }
   const registered = await fetch(`${base}/v1/auth/register`, {
     method: 'POST',

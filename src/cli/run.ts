@@ -21,6 +21,8 @@ const usages: Record<string, string> = {
   notify: `  notify --email E --type T                 notify somebody; the type is one of those of the API
          [--title … --body … --data JSON]`,
   check: `  check                                     configuration, database, disk, mail, push`,
+  health: `  health                                    whether the server on this machine is well
+                                            (exit 1: it is not; for containers)`,
   openapi: `  openapi                                   print the API description`,
   version: `  version                                   that of this executable`,
   help: `  help [COMMAND]                            this, or the part about one command`,
@@ -56,6 +58,7 @@ const commands: Record<string, () => Promise<Command>> = {
   'service-key': async () => (await import('./service-key.ts')).serviceKey,
   notify: async () => (await import('./notify.ts')).notify,
   check: async () => (await import('./check.ts')).check,
+  health: async () => (await import('./health.ts')).health,
   openapi: async () => (await import('./serve.ts')).openapi,
   version:
     async () =>

@@ -1,0 +1,41 @@
+import { get as getInClear } from 'node:http'
+import { get as getOverTls } from 'node:https'
+import { readConfig } from '../config.ts'
+import { StartError } from '../lib/errors.ts'
+import { refuseArguments, type Terminal } from './terminal.ts'
+
+const timeoutMilliseconds = 5_000
+
+/** `hostline health`: asks the server on this machine whether it is well; for containers.
+ *  @throws StartError: it does not answer, or not with 200 */
+export async function health(args: string[], { environment, isInteractive, out }: Terminal) {
+  refuseArguments(args)
+  const { host, port, tls } = readConfig(environment, isInteractive)
+  const url = `${tls ? 'https' : 'http'}://${addressOf(host)}:${port}/healthz`
+  const status = await ask(url).catch((error: Error) => {
+    throw new StartError(`nothing answers at ${url}: ${error.message}`)
+  })
+  if (status !== 200) throw new StartError(`${url} answers ${status}`)
+  out(`ok: ${url}`)
+}
+
+// Not `fetch`, which takes the proxy that is set for the way out.
+function ask(url: string): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+  const get = url.startsWith('https:') ? getOverTls : getInClear
+  // The certificate is for the public name.
+  const options = { rejectUnauthorized: false, signal: AbortSignal.timeout(timeoutMilliseconds) }
+  const asked = get(url, options, (answer) => {
+    answer.resume()
+    resolve(answer.statusCode)
+  })
+  asked.on('error', reject)
+  return promise
+}
+
+/** Where a server that listens on `host` is reached from this machine. */
+function addressOf(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
