@@ -48,6 +48,28 @@ export function listById<T extends { id: string }>(
   return listByPosition(range, { ...reader, position: ({ id }) => id })
 }
 
+/** How a store reads a list whose rows are numbered from 1 to `total`. */
+type NumberedReader<T> = {
+  name: string
+  total: number
+  /** Rows with `after` < number ≤ `until`, newest first. */
+  list: (after: number, until: number) => T[]
+  numberOf: (row: T) => number
+}
+
+/** A range of a numbered list, newest first. A page reads its own rows alone, however far back it is. */
+export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Listing<T> {
+  const { name, total, list, numberOf } = reader
+  if (range.form === 'page') {
+    const until = total - range.offset
+    return { form: 'page', rows: until > 0 ? list(until - range.perPage, until) : [], total }
+  }
+  const { limit, cursor } = range
+  const place = Type.Tuple([Type.Literal(name), Type.Integer({ minimum: 1 })])
+  const until = cursor === undefined ? total : decodeCursor(cursor, place)[1] - 1
+  return cutAtLimit(list(until - limit - 1, until), limit, (row) => [name, numberOf(row)])
+}
+
 /** Where a part of a list ends, after the name of the list. */
 type Position = readonly [string, ...(string | number)[]]
 

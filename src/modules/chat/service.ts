@@ -1,16 +1,9 @@
-import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { TokenBucket } from '../../lib/limits.ts'
-import {
-  cutAtLimit,
-  decodeCursor,
-  type Listing,
-  type ListRange,
-  listByPosition,
-} from '../../lib/list-range.ts'
+import { type Listing, type ListRange, listByNumber, listByPosition } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { ConversationReadFrame, ReadReceiptFrame, TypingFrame } from './frames.ts'
@@ -126,16 +119,12 @@ export function createChatService(core: Core, parts: Parts) {
      *  @throws not_found · not_participant */
     listMessages(userId: string, conversationId: string, range: ListRange): Listing<MessageRow> {
       const { id, lastSeq } = participate(userId, conversationId)
-      if (range.form === 'page') {
-        const until = lastSeq - range.offset
-        const rows = until > 0 ? store.listMessages(id, until - range.perPage, until) : []
-        return { form: 'page', rows, total: lastSeq }
-      }
-      const { cursor, limit } = range
-      const place = Type.Tuple([Type.Literal(id), Type.Integer({ minimum: 1 })])
-      const until = cursor === undefined ? lastSeq : decodeCursor(cursor, place)[1] - 1
-      const rows = store.listMessages(id, until - limit - 1, until)
-      return cutAtLimit(rows, limit, (row) => [id, row.seq])
+      return listByNumber(range, {
+        name: id,
+        total: lastSeq,
+        list: (after, until) => store.listMessages(id, after, until),
+        numberOf: ({ seq }) => seq,
+      })
     },
 
     /** Sends a message and delivers it to both users' sockets, once it is safe on the disk. The same `clientId` with

@@ -1,8 +1,7 @@
-import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import { AppError, quotaExceeded } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
+import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
 import { type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
@@ -26,7 +25,6 @@ export type TicketService = ReturnType<typeof createTicketService>
 const day = 86_400_000
 const perDayVerified = 20
 const perDayUnverified = 5
-const ownPosition = Type.Tuple([Type.Literal('own_tickets'), Type.Integer({ minimum: 1 })])
 
 /** What people do with their own tickets. */
 export function createTicketService(core: Core, parts: Parts) {
@@ -100,18 +98,13 @@ export function createTicketService(core: Core, parts: Parts) {
       }),
 
     /** A person's tickets, newest first. */
-    list(userId: string, range: ListRange): Listing<TicketRow> {
-      const total = store.countOfUser(userId)
-      if (range.form === 'page') {
-        const until = total - range.offset
-        const rows = until > 0 ? store.listOfUser(userId, until - range.perPage, until) : []
-        return { form: 'page', rows, total }
-      }
-      const { cursor, limit } = range
-      const until = cursor === undefined ? total : decodeCursor(cursor, ownPosition)[1] - 1
-      const rows = store.listOfUser(userId, until - limit - 1, until)
-      return cutAtLimit(rows, limit, (row) => ['own_tickets', row.userSeq])
-    },
+    list: (userId: string, range: ListRange): Listing<TicketRow> =>
+      listByNumber(range, {
+        name: 'own_tickets',
+        total: store.countOfUser(userId),
+        list: (after, until) => store.listOfUser(userId, after, until),
+        numberOf: ({ userSeq }) => userSeq,
+      }),
 
     /** @throws not_found · not_owner */
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),

@@ -1,5 +1,4 @@
-import { Type } from '@sinclair/typebox'
-import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
+import { cutAtLimit, type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
 import type { MessagesShown } from './model.ts'
 import type { AuthoredMessage, TicketRow, TicketStore } from './store.ts'
 
@@ -10,29 +9,23 @@ const maxNotesBytes = 250_000
 
 /** Messages of a ticket in parts, as one may hold more than one answer should. */
 export function createTicketMessages(store: TicketStore) {
-  const positionOf = ({ ticketId, seq }: AuthoredMessage) => [ticketId, seq] as const
-
   return {
     /** The newest ones. */
     newest({ id, messageCount }: TicketRow): MessagesShown {
       const rows = store.listMessages(id, messageCount - maxShown - 1, messageCount)
       const { length } = fitting(rows.slice(0, maxShown), maxShownBytes)
-      const cut = cutAtLimit(rows, length, positionOf)
+      const cut = cutAtLimit(rows, length, ({ seq }) => [id, seq])
       return { messages: cut.rows.reverse(), before: cut.form === 'cursor' ? cut.cursor : null }
     },
 
     /** Newest first. */
-    list({ id, messageCount }: TicketRow, range: ListRange): Listing<AuthoredMessage> {
-      if (range.form === 'page') {
-        const until = messageCount - range.offset
-        const rows = until > 0 ? store.listMessages(id, until - range.perPage, until) : []
-        return { form: 'page', rows, total: messageCount }
-      }
-      const { cursor, limit } = range
-      const place = Type.Tuple([Type.Literal(id), Type.Integer({ minimum: 1 })])
-      const until = cursor === undefined ? messageCount : decodeCursor(cursor, place)[1] - 1
-      return cutAtLimit(store.listMessages(id, until - limit - 1, until), limit, positionOf)
-    },
+    list: ({ id, messageCount }: TicketRow, range: ListRange): Listing<AuthoredMessage> =>
+      listByNumber(range, {
+        name: id,
+        total: messageCount,
+        list: (after, until) => store.listMessages(id, after, until),
+        numberOf: ({ seq }) => seq,
+      }),
   }
 }
 
