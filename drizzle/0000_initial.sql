@@ -38,7 +38,10 @@ CREATE TABLE `audit_log` (
 );
 --> statement-breakpoint
 CREATE INDEX `audit_log_target` ON `audit_log` (`target_id`,`action`,`at`);--> statement-breakpoint
+CREATE INDEX `audit_log_target_id` ON `audit_log` (`target_id`,`id`);--> statement-breakpoint
 CREATE INDEX `audit_log_actor` ON `audit_log` (`actor_id`,`id`);--> statement-breakpoint
+CREATE INDEX `audit_log_action` ON `audit_log` (`action`,`id`);--> statement-breakpoint
+CREATE INDEX `audit_log_at` ON `audit_log` (`at`);--> statement-breakpoint
 CREATE TABLE `broadcasts` (
 	`id` text PRIMARY KEY NOT NULL,
 	`sender_id` text NOT NULL,
@@ -193,6 +196,7 @@ CREATE TABLE `outbox` (
 --> statement-breakpoint
 CREATE INDEX `outbox_due` ON `outbox` (`kind`,`run_at`,`id`) WHERE dead_at IS NULL;--> statement-breakpoint
 CREATE INDEX `outbox_dead` ON `outbox` (`dead_at`) WHERE dead_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `outbox_dead_id` ON `outbox` (`id`) WHERE dead_at IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `participants` (
 	`user_id` text NOT NULL,
 	`conversation_id` text NOT NULL,
@@ -391,6 +395,7 @@ CREATE TABLE `users` (
 	`password_hash` text NOT NULL,
 	`created_at` integer NOT NULL,
 	`disabled_at` integer,
+	`email_bounced_at` integer,
 	`access_changed_at` integer,
 	`deleted_at` integer,
 	CONSTRAINT "users_role" CHECK(role IN ('guest', 'user', 'verified_user', 'host', 'admin')),
@@ -411,7 +416,10 @@ CREATE TABLE `vapid_keys` (
 	CONSTRAINT "vapid_keys_one" CHECK(id = 1)
 );
 --> statement-breakpoint
-CREATE TRIGGER `audit_log_keeps_rows` BEFORE DELETE ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+-- Retention removes what is old: a month stays, whatever is configured.
+CREATE TRIGGER `audit_log_keeps_rows` BEFORE DELETE ON `audit_log`
+WHEN old.`at` > (unixepoch() - 30 * 86400) * 1000
+BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 --> statement-breakpoint
 CREATE TRIGGER `audit_log_keeps_words` BEFORE UPDATE OF `id`, `at`, `action`, `actor_type`, `actor_id`, `target_type`, `target_id` ON `audit_log` BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 --> statement-breakpoint

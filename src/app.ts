@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import type { Core, Module } from './core.ts'
 import { describeChannel } from './http/asyncapi.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
+import { type Answered, observeRequests } from './http/observe-requests.ts'
 import { describeApi } from './http/openapi.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { routeBase } from './http/request-context.ts'
@@ -16,8 +17,10 @@ import { descriptionRoute, webRoutes } from './web/routes.ts'
 type AppOptions = {
   modules: readonly Module[]
   channel: Channel
-  pipeline: Omit<PipelineOptions, 'findRoute' | 'noteRoute' | 'peerOf'>
+  pipeline: Omit<PipelineOptions, 'findRoute' | 'peerOf'>
   metrics: Metrics
+  /** Told of every request, once it is answered. */
+  onAnswered: (answered: Answered) => void
   /** Whether requests are welcome: the database can be written and nobody is shutting down. */
   isReady: () => Promise<boolean>
   version: string
@@ -25,7 +28,7 @@ type AppOptions = {
 
 /** The application: the pipeline in front, then the modules' routes. */
 export function createApp({ config, log }: Core, options: AppOptions) {
-  const { modules, channel, metrics, version } = options
+  const { modules, channel, version } = options
   const { publicUrl, tls } = config
   const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
     .use(webRoutes({ ...options, metricsToken: config.metricsToken }))
@@ -55,14 +58,13 @@ export function createApp({ config, log }: Core, options: AppOptions) {
   const boundUnread = createUnreadAnswers(() => app.server)
   app
     // The framework's type knows neither the request nor the promise.
-    .wrap((answer) => metrics.requests.count(boundUnread(answer as never)))
+    .wrap((answer) => observeRequests(boundUnread(answer as never), options.onAnswered))
     .use(routeBase)
     .onError({ as: 'global' }, createErrorAnswer(log))
     .onRequest(
       createPipeline({
         ...options.pipeline,
         peerOf: (request) => app.server?.requestIP(request)?.address,
-        noteRoute: metrics.requests.noteRoute,
         findRoute: (method, path) => findRoute(method, path),
       }),
     )

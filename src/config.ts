@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
+import leven from 'leven'
 import {
   baseUrl,
   emailAddress,
@@ -18,6 +19,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from './config-values.ts'
+import { requestLogModes } from './http/request-log.ts'
 import { StartError } from './lib/errors.ts'
 import { logLevels } from './lib/log.ts'
 import { publicPushServices } from './push/subscription.ts'
@@ -140,6 +142,12 @@ export const entries = {
     emailAddress,
     'E-mail address that gets one mail for all that came to unassigned tickets within ten minutes.',
   ),
+  AUDIT_DAYS: entry('365', wholeNumber(30, 36_500), 'Days for which the audit log is kept.'),
+  LOG_REQUESTS: entry(
+    'errors',
+    oneOf(requestLogModes),
+    'Which requests are logged: `errors` (refused or failed), `all`, `off`.',
+  ),
   LOG_LEVEL: entry(
     'info',
     oneOf(logLevels),
@@ -177,6 +185,25 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
   return configOf(values as Values, isTerminal) // each value came from the parser of its name
 }
 
+// Shorter names are one letter away from those of other programs.
+const shortestCompared = 6
+const farthest = 2
+
+/** Names in the environment that look like ours misspelt, each with the one that was meant. */
+export function misspeltNames(environment: Environment): { name: string; meant: string }[] {
+  const known = Object.keys(entries)
+  const strange = Object.keys(environment).filter((name) => !known.includes(name))
+  return strange.flatMap((name) => {
+    const plain = (text: string) => text.toUpperCase().replace(/[^A-Z]/g, '')
+    const meant = known.find(
+      (entry) =>
+        plain(name) === plain(entry) ||
+        (entry.length > shortestCompared && leven(name, entry) <= farthest),
+    )
+    return meant === undefined ? [] : [{ name, meant }]
+  })
+}
+
 function configOf(values: Values, isTerminal: boolean) {
   const { TLS_CERT: cert, TLS_KEY: key, FCM_SERVICE_ACCOUNT: account, SMTP_URL } = values
   const publicUrl = values.PUBLIC_URL ?? `http://localhost:${values.PORT}`
@@ -211,6 +238,8 @@ function configOf(values: Values, isTerminal: boolean) {
       autocloseDays: values.SUPPORT_AUTOCLOSE_DAYS,
       inbox: values.SUPPORT_INBOX,
     }),
+    auditDays: values.AUDIT_DAYS,
+    logRequests: values.LOG_REQUESTS,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
   })

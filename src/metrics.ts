@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Answered } from './http/observe-requests.ts'
 import type { OutboxStats } from './jobs/outbox.ts'
 import type { JobOutcome } from './jobs/runner.ts'
 import type { Clock } from './lib/clock.ts'
@@ -22,7 +23,7 @@ export function createMetrics(version: string, clock: Clock) {
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    requests: countRequests(registry),
+    countRequest: countRequests(registry),
     channel: countChannel(registry),
     commits: countCommits(registry),
     jobs: countJobs(registry),
@@ -60,16 +61,7 @@ export function createMetrics(version: string, clock: Clock) {
   }
 }
 
-type Handle = (request: Request) => Promise<Response>
-type Route = { path: string; access: string }
-
-// On the request itself: a WeakMap costs some microseconds for each, mostly in the garbage collector.
-const routeOf = Symbol('route')
-type Routed = Request & { [routeOf]?: Route }
-
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-const unknown: Route = { path: 'unknown', access: 'public' }
-
 /** Counts requests by the pattern of the route: what clients make up is one label value. */
 function countRequests(registry: Registry) {
   const duration = new Histogram({
@@ -80,33 +72,10 @@ function countRequests(registry: Registry) {
     registers: [registry],
   })
 
-  function note(request: Routed, answered: number, startedAt: number) {
+  return ({ request, status, milliseconds, context }: Answered) => {
     const method = methods.has(request.method) ? request.method : 'other'
-    const { path: route, access } = request[routeOf] ?? unknown
-    // The framework has a 200 for a request that has become a socket; it goes nowhere.
-    const status = access === 'socket' && answered === 200 ? 101 : answered
-    duration.observe({ method, route, status }, (performance.now() - startedAt) / 1_000)
-  }
-
-  return {
-    noteRoute(request: Routed, route: Route) {
-      request[routeOf] = route
-    },
-    /** Choice: around the whole application rather than as a hook in it, as no hook sees every answer: preflights,
-     *  404s, what fails before a route, and the upgrade of a socket. */
-    count:
-      (handle: Handle): Handle =>
-      async (request) => {
-        const startedAt = performance.now()
-        let status = 500
-        try {
-          const response = await handle(request)
-          status = response.status
-          return response
-        } finally {
-          note(request, status, startedAt)
-        }
-      },
+    const route = context?.route?.path ?? 'unknown'
+    duration.observe({ method, route, status }, milliseconds / 1_000)
   }
 }
 

@@ -7,24 +7,29 @@ import { watchForeignCommits } from './db/foreign-commits.ts'
 import { findNewestId, openForServer } from './db/open.ts'
 import { openStorage } from './db/storage.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
+import { createRequestLog } from './http/request-log.ts'
 import { createOutbox } from './jobs/outbox.ts'
 import { startRetention } from './jobs/retention.ts'
 import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
-import { StartError } from './lib/errors.ts'
+import { createDeliveryState, type DeliveryState } from './lib/delivery-state.ts'
 import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
-import { createLogMailer, type Mailer } from './mail/mailer.ts'
+import { createRequestHistory } from './lib/request-history.ts'
+import { listen } from './listen.ts'
+import { createLogMailer, type Mailer, observeMails } from './mail/mailer.ts'
 import { createSmtpMailer } from './mail/smtp.ts'
 import { createMetrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChat } from './modules/chat/chat.ts'
 import { createNotifications } from './modules/notifications/notifications.ts'
+import { createOperator } from './modules/operator/operator.ts'
+import type { Vitals } from './modules/operator/system.ts'
 import { createPlatform } from './modules/platform/platform.ts'
 import { createSupport } from './modules/support/support.ts'
 import { createFcmDriver } from './push/fcm.ts'
-import { createPusher } from './push/pusher.ts'
+import { createPusher, observePushes } from './push/pusher.ts'
 import { isAllowedEndpoint } from './push/subscription.ts'
 import { loadVapidKeys } from './push/vapid-key-store.ts'
 import { createWebPushDriver } from './push/web-push.ts'
@@ -35,10 +40,6 @@ export const { version } = packageJson
 
 // Named from here: in the executable this module lies at the root of what it carries.
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
-const stopDeadlineMilliseconds = 10_000
-const stopPollMilliseconds = 5
-/** Of TLS 1.2, which is the oldest that Bun speaks: whoever gets hold of the key later cannot read what was recorded. */
-const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** What a test puts in the place of the real thing. */
 export type Substitutes = {
@@ -88,8 +89,19 @@ export async function openService(
     outbox: createOutbox({ orm, newId, clock, afterCommit }),
     audit: createAuditTrail(orm, newId, clock),
   }
-  const mailer = createMailer(config, log)
-  const { accounts, platform, chat, modules } = await createModules(core, mailer, substitutes)
+  const history = createRequestHistory(clock)
+  const delivery = { mail: createDeliveryState(clock), push: createDeliveryState(clock) }
+  const mailer = observeMails(createMailer(config, log), {
+    log,
+    state: delivery.mail,
+    onRefused: (address) => accounts.noteBounce(address),
+  })
+  const { accounts, platform, chat, modules } = await createModules(core, {
+    mailer,
+    pushes: delivery.push,
+    substitutes,
+    vitals: { version, startedAt: clock.now(), storage: storage.stats, history, ...delivery },
+  })
   metrics.read({ outbox: core.outbox.stats, hub: core.hub.stats, storage: storage.stats })
 
   const channel = createChannel(core, {
@@ -97,7 +109,13 @@ export async function openService(
     serverFrames: Object.assign({}, ...modules.map(({ serverFrames }) => serverFrames)),
     replay: chat.replay,
     authenticate: accounts.authenticate,
-    counts: metrics.channel,
+    counts: {
+      ...metrics.channel,
+      received(type) {
+        metrics.channel.received(type)
+        history.countFrame()
+      },
+    },
   })
   const runner = startRunner(core, {
     // Each kind has its handler in one of the modules: a test holds them against the list.
@@ -111,7 +129,13 @@ export async function openService(
     for (const module of modules) await module.onForeignCommit?.()
   })
 
+  const logRequest = createRequestLog(log, config.logRequests)
   const app = createApp(core, {
+    onAnswered(answered) {
+      metrics.countRequest(answered)
+      history.countRequest(answered.status, answered.milliseconds)
+      logRequest(answered)
+    },
     modules,
     channel,
     metrics,
@@ -151,11 +175,13 @@ export async function openService(
   }
 }
 
+type Outside = { mailer: Mailer; pushes: DeliveryState; vitals: Vitals; substitutes: Substitutes }
+
 /** Builds the modules, each with what it needs of the others: platform ← notifications ← chat and support. */
-async function createModules(core: Core, mailer: Mailer, substitutes: Substitutes) {
+async function createModules(core: Core, { mailer, pushes, vitals, substitutes }: Outside) {
   const notifications = createNotifications(core, {
     mailer,
-    ...pushOf(core, substitutes),
+    ...pushOf(core, pushes, substitutes),
     unreadMessages: {
       find: (...message) => chat.unread.find(...message),
       findAll: (...conversation) => chat.unread.findAll(...conversation),
@@ -172,7 +198,7 @@ async function createModules(core: Core, mailer: Mailer, substitutes: Substitute
     others,
     passwordCost: substitutes.passwordCost,
   })
-  const modules: readonly Module[] = [accounts, ...others]
+  const modules: readonly Module[] = [accounts, ...others, createOperator(core, vitals)]
   return { accounts, platform, chat, modules }
 }
 
@@ -184,7 +210,7 @@ function createMailer({ smtpUrl, mailFrom, publicUrl }: Config, log: Log): Maile
 }
 
 /** Web Push always, FCM with a service account. */
-function pushOf({ config, orm, clock }: Core, substitutes: Substitutes) {
+function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substitutes: Substitutes) {
   const { fcm, publicUrl, issuer, webPushHosts } = config
   const isAllowed =
     substitutes.isAllowedPushEndpoint ??
@@ -196,7 +222,11 @@ function pushOf({ config, orm, clock }: Core, substitutes: Substitutes) {
     fcm: fcm && createFcmDriver({ ...fcm, clock }),
     webPush: createWebPushDriver({ keys, subject, clock, isAllowed }),
   })
-  return { pusher, webPushKey: keys.publicKey, isAllowedEndpoint: isAllowed }
+  return {
+    pusher: observePushes(pusher, { log, state }),
+    webPushKey: keys.publicKey,
+    isAllowedEndpoint: isAllowed,
+  }
 }
 
 /** Serves until `stop` is called.
@@ -207,50 +237,34 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
     process.exit(1)
   }
   const service = await openService(config, log, onFatal, substitutes)
-  const setUpToken = await service.accounts.offerSetUp()
-  const server = await listen(service, config).catch(async (error: unknown) => {
+  const { app, channel, core } = service
+  const setUpToken = await offerSetUp(service, log)
+  const listener = await Promise.try(() =>
+    listen({ app, channel, config, clock: core.clock, log, onFatal }),
+  ).catch(async (error: unknown) => {
     await service.close()
     throw error
   })
 
   return {
-    port: server.port ?? config.port,
+    port: listener.port,
     /** Where the first admin can be made within 30 minutes; undefined when there is one. */
     setUpLink: setUpToken && `${config.publicUrl}/set-up#token=${setUpToken}`,
     service,
+    reloadCertificate: listener.reloadCertificate,
     /** Answers what is running, closes sockets with 1001, makes everything durable. */
     async stop() {
-      await service.channel.drain()
-      void server.stop()
-      await finishRequests(server)
-      await server.stop(true)
+      await channel.drain()
+      await listener.stop()
       await service.close()
     },
   }
 }
 
-async function listen({ app, channel }: Service, config: Config) {
-  const { port, host, tls } = config
-  try {
-    app.listen({
-      port,
-      hostname: host,
-      reusePort: false,
-      websocket: channel.handlers,
-      ...(tls && { tls: { cert: Bun.file(tls.cert), key: Bun.file(tls.key), ciphers } }),
-    })
-  } catch (cause) {
-    const reason = (cause as Error).message
-    throw new StartError(`cannot listen on ${host}:${port}: ${reason}`, { cause })
-  }
-  if (!app.server) throw new StartError(`cannot listen on ${host}:${port}`)
-  return app.server
-}
-
-/** `server.stop()` would wait for idle keep-alive connections too. */
-async function finishRequests(server: { pendingRequests: number }) {
-  const deadline = performance.now() + stopDeadlineMilliseconds
-  while (server.pendingRequests > 0 && performance.now() < deadline) {
-    await Bun.sleep(stopPollMilliseconds)
-  }
+/** On a full disk the service starts without a link. */
+async function offerSetUp({ accounts }: Service, log: Log): Promise<string | undefined> {
+  return accounts.offerSetUp().catch((error: unknown) => {
+    log.error('the disk takes nothing: reading goes on, writing is answered with 503', { error })
+    return undefined
+  })
 }

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import type { TSchema } from '@sinclair/typebox'
 import { describedRoutes } from '../src/http/route-table.ts'
 import { AppError, type FieldProblems } from '../src/lib/errors.ts'
+import { insertDeadJob } from './support/dead-job.ts'
 import { desk, openDesk } from './support/desk.ts'
 import { type Answer, startService } from './support/service.ts'
 
@@ -80,7 +81,8 @@ test('every route names a repeated parameter, known or not', async () => {
 const isSameList = (path: string, other: string) =>
   path === other ||
   (path.endsWith('/messages') && path === other.replace('/v1/admin', '/v1')) ||
-  (other.endsWith('/messages') && other === path.replace('/v1/admin', '/v1'))
+  (other.endsWith('/messages') && other === path.replace('/v1/admin', '/v1')) ||
+  (path.endsWith('/sessions') && other.endsWith('/sessions'))
 
 test('a list takes its own cursors and no others', async () => {
   await using own = await startService()
@@ -90,6 +92,7 @@ test('a list takes its own cursors and no others', async () => {
   for (const n of [1, 2]) {
     const as = (path: string, body: object) => own.call('POST', path, { token, body })
     await own.login(email)
+    insertDeadJob(own.sqlite)
     await own.issueKey()
     conversation = await own.openConversation({ token }, await own.register())
     await as(`/v1/chat/conversations/${conversation}/messages`, { body: 'one' })
@@ -106,9 +109,11 @@ test('a list takes its own cursors and no others', async () => {
   })
   const ticket = asked.body.id
   await own.call('POST', `/v1/support/tickets/${ticket}/messages`, { token, body: { body: 'two' } })
+  const idIn = (path: string) =>
+    path.includes('ticket') ? ticket : path.includes('user') ? id : conversation
   const lists = service.app.routes
     .filter(({ hooks }) => JSON.stringify(hooks.detail?.parameters ?? []).includes('"cursor"'))
-    .map(({ path }) => path.replace(':id', path.includes('ticket') ? ticket : conversation))
+    .map(({ path }) => path.replace(':id', idIn(path)))
   const page = (path: string, query: string) => own.call('GET', `${path}?${query}`, { token })
   const cursors = new Map<string, string>()
   for (const path of lists) {
@@ -137,14 +142,19 @@ test('every action of an admin is in the audit log, with who acted and on what',
   await using d = await openDesk()
   const { service, root } = d
   const eve = await service.register('eve')
+  const gone = await service.register('gone')
   const { id: ticket } = await d.open()
+  const job = insertDeadJob(service.sqlite)
   const key = await service.issueKey(['calls'])
   const replies = '/v1/admin/support/canned-replies'
   const reply = { title: 'Thanks', body: 'Thank you.' }
   const made = await service.call('POST', replies, { token: root.token, body: reply })
   const actions: [route: string, path: string, body?: object][] = [
     ['PATCH /v1/admin/users/:id', `/v1/admin/users/${eve.id}`, { role: 'host' }],
+    ['POST /v1/admin/users/:id/password-reset', `/v1/admin/users/${eve.id}/password-reset`],
     ['DELETE /v1/admin/users/:id/sessions', `/v1/admin/users/${eve.id}/sessions`],
+    ['POST /v1/admin/jobs/:id/retry', `/v1/admin/jobs/${job}/retry`],
+    ['DELETE /v1/admin/jobs/:id', `/v1/admin/jobs/${job}`],
     ['POST /v1/admin/service-keys', '/v1/admin/service-keys', { name: 'k', scopes: ['all'] }],
     ['DELETE /v1/admin/service-keys/:id', `/v1/admin/service-keys/${key.id}`],
     [
@@ -152,6 +162,7 @@ test('every action of an admin is in the audit log, with who acted and on what',
       '/v1/admin/notifications',
       { audience: 'all', title: 't', body: 'b' },
     ],
+    ['DELETE /v1/admin/users/:id', `/v1/admin/users/${gone.id}`],
     ['PATCH /v1/admin/support/tickets/:id', `${desk}/${ticket}`, { priority: 'high' }],
     ['POST /v1/admin/support/tickets/:id/messages', `${desk}/${ticket}/messages`, { body: 'b' }],
     ['POST /v1/admin/support/tickets/:id/notes', `${desk}/${ticket}/notes`, { body: 'b' }],

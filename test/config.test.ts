@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { entries, readConfig } from '../src/config.ts'
+import { entries, misspeltNames, readConfig } from '../src/config.ts'
 import { temporaryDirectory } from './support/directory.ts'
 
 function mistakes(environment: Record<string, string>): string[] {
@@ -139,6 +139,21 @@ test('the key file of push may come as it is, in base64, or by its path', () => 
   for (const given of [keyFile, Buffer.from(keyFile).toString('base64'), path]) {
     expect(readConfig({ FCM_SERVICE_ACCOUNT: given }, false).fcm?.account.projectId).toBe('p')
   }
+})
+
+test.each([
+  ['SMTP_URI', 'SMTP_URL'],
+  ['DATADIR', 'DATA_DIR'],
+  ['RATE_LIMIT_LOGINS', 'RATE_LIMIT_LOGIN'],
+  ['public_url', 'PUBLIC_URL'],
+])('%s is told as %s misspelt', (name, meant) => {
+  expect(misspeltNames({ [name]: 'secret', HOME: '/', PATH: '/', LANG: 'C' })).toEqual([
+    { name, meant },
+  ])
+})
+
+test('no entry is taken for another one misspelt', () => {
+  expect(misspeltNames(Object.fromEntries(Object.keys(entries).map((it) => [it, ''])))).toEqual([])
 })
 
 test('the table in the README is current', () => {

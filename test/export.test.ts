@@ -192,7 +192,7 @@ test('an export that passes much over is not silent for long', async () => {
   }
   const exports = createExports(core as never, () => ({ list: slow() }))
   const by = { actor: { type: 'user', id: 'ada' }, ip: '' } as const
-  const pieces = await Array.fromAsync(await exports.begin(by, {}))
+  const pieces = await Array.fromAsync(await exports.begin('ada', {}, by))
   expect(pieces.length).toBe(2)
   expect(JSON.parse(pieces.join(''))).toEqual({ user: {}, list: ['found'] })
 })

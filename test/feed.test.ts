@@ -397,6 +397,7 @@ describe('accounts', () => {
       created_at: expect.any(String),
       avatar_url: expect.any(String),
       locale: 'en',
+      email_bounced_at: null,
       disabled: false,
     })
     const changes = {

@@ -274,7 +274,7 @@ describe('mail', () => {
     expect((await mail.next()).to).toBe(email)
   })
 
-  test('that the server refuses for good is given up; a busy server is tried again', async () => {
+  test('to somebody whom the server refuses for good is done, and noted; a busy server is tried again', async () => {
     let answer = { responseCode: 451, message: 'come back later' }
     await using mail = await startMailServer({
       onRcptTo: (_address, _session, callback) =>
@@ -282,7 +282,7 @@ describe('mail', () => {
     })
     const clock = createTestClock()
     await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
-    await service.register()
+    const { token } = await service.register('ada')
     const outbox = () =>
       service.sqlite
         .query<{ attempts: number; dead: number; last_error: string }, []>(
@@ -298,12 +298,31 @@ describe('mail', () => {
     })
     answer = { responseCode: 550, message: 'no such mailbox' }
     clock.advance(10_000)
-    await waitFor(() => outbox()?.dead === 1)
-    expect(outbox()).toMatchObject({
-      attempts: 2,
-      dead: 1,
-      last_error: expect.stringContaining('no such mailbox'),
+    await waitFor(() => outbox() === null)
+    const bounced = await service.call('GET', '/v1/users/me', { token })
+    expect(bounced.body.email_bounced_at).toBe(new Date(clock.now()).toISOString())
+    expect(service.log()).toContain('a mail server refuses an address for good')
+    expect(service.log()).not.toContain('ada@')
+  })
+
+  test("to an address that is nobody's and refused for good is given up", async () => {
+    await using mail = await startMailServer({
+      onRcptTo: (_address, _session, callback) =>
+        callback(Object.assign(new Error('no such mailbox'), { responseCode: 550 })),
     })
+    const clock = createTestClock()
+    const environment = { SMTP_URL: mail.url, SUPPORT_INBOX: 'desk@example.com' }
+    await using service = await startService({ clock, environment })
+    const { token } = await service.register('ada')
+    const body = { subject: 's', body: 'b' }
+    await service.call('POST', '/v1/support/tickets', { token, body })
+    const dead = () =>
+      service.sqlite.query('SELECT kind FROM outbox WHERE dead_at IS NOT NULL').values()
+    await waitFor(() => {
+      clock.advance(60_000)
+      return dead().length > 0
+    })
+    expect(dead()).toEqual([['support_inbox_mail']])
   })
 
   test('that the server does not take from us is tried again: the operator may mend that', async () => {

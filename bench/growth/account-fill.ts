@@ -43,6 +43,7 @@ async function fillPeople(dataset: Dataset, count: number) {
       passwordHash,
       createdAt: clock.now(),
       disabledAt: null,
+      emailBouncedAt: null,
       accessChangedAt: null,
       deletedAt: null,
     })

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { migrations, versionOf } from '../db/migrations.ts'
 import { type Connection, databaseFile, openToInspect } from '../db/open.ts'
+import { expiryWarning, readCertificate } from '../http/certificate.ts'
 import { createOutbox } from '../jobs/outbox.ts'
-import { systemClock } from '../lib/clock.ts'
+import { isoTime, systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { trySmtp } from '../mail/smtp.ts'
 import { tryServiceAccount } from '../push/service-account.ts'
@@ -12,7 +13,13 @@ import { refuseArguments, type Terminal } from './terminal.ts'
 
 const leastFreeBytes = 256 * 1_024 * 1_024
 
-type Finding = { subject: string; problem?: string | undefined; detail?: string }
+/** A problem fails the check, a warning does not. */
+type Finding = {
+  subject: string
+  problem?: string | undefined
+  warning?: string | undefined
+  detail?: string
+}
 
 /** `hostline check`: says of each part whether it is fit for service; exit 1 when one is not. */
 export async function check(args: string[], terminal: Terminal): Promise<void> {
@@ -25,20 +32,28 @@ export async function check(args: string[], terminal: Terminal): Promise<void> {
     await checkPush(config),
     ...checkData(config.dataDir),
   ]
-  for (const { subject, problem, detail } of findings) {
-    terminal.out(`${problem === undefined ? 'ok    ' : 'FAILED'} ${subject}: ${problem ?? detail}`)
-  }
+  for (const finding of findings) terminal.out(lineOf(finding))
   const failed = findings.filter(({ problem }) => problem !== undefined)
   if (failed.length > 0)
     throw new StartError(`${failed.length} of ${findings.length} checks failed`)
 }
 
+function lineOf({ subject, problem, warning, detail }: Finding): string {
+  if (problem !== undefined) return `FAILED ${subject}: ${problem}`
+  return warning === undefined ? `ok     ${subject}: ${detail}` : `warn   ${subject}: ${warning}`
+}
+
 function checkTls({ tls }: Config): Finding {
-  const missing = tls && [tls.cert, tls.key].find((path) => !existsSync(path))
-  return {
-    subject: 'TLS',
-    detail: tls ? tls.cert : 'off',
-    problem: missing === undefined ? undefined : `cannot find ${missing}`,
+  const subject = 'TLS'
+  if (!tls) return { subject, detail: 'off' }
+  try {
+    const certificate = readCertificate(tls)
+    const told = expiryWarning(certificate, Date.now())
+    const hasEnded = certificate.endsAt <= Date.now()
+    const detail = `${tls.cert}, until ${isoTime(certificate.endsAt)}`
+    return { subject, detail, [hasEnded ? 'problem' : 'warning']: told }
+  } catch (error) {
+    return { subject, problem: (error as Error).message }
   }
 }
 

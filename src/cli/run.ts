@@ -10,6 +10,8 @@ const usages: Record<string, string> = {
   user role E R                             guest, user, verified_user, host or admin
   user verify E                             count the e-mail address as verified
   user disable E                            shut the account out; user enable E lets it in again
+  user delete E                             remove it; messages stay, shown as from a deleted user
+  user reset E                              mail a link to a new password
   user list [--json]                        id, e-mail, role, state of every account`,
   keys: `  keys list [--json]                        the keys that access tokens are signed with
   keys rotate [--now]                       go over to the next key; nobody is logged out
@@ -20,6 +22,9 @@ const usages: Record<string, string> = {
   service-key revoke ID                     end a key`,
   notify: `  notify --email E --type T                 notify somebody; the type is one of those of the API
          [--title … --body … --data JSON]`,
+  jobs: `  jobs list [--dead] [--json]               mails, pushes and other work that is still to be done
+  jobs retry ID                             do it now (--all: everything that was given up)
+  jobs discard ID                           leave it undone (--all: everything that was given up)`,
   check: `  check                                     configuration, database, disk, mail, push`,
   health: `  health                                    whether the server on this machine is well
                                             (exit 1: it is not; for containers)`,
@@ -57,6 +62,7 @@ const commands: Record<string, () => Promise<Command>> = {
   keys: async () => (await import('./keys.ts')).keys,
   'service-key': async () => (await import('./service-key.ts')).serviceKey,
   notify: async () => (await import('./notify.ts')).notify,
+  jobs: async () => (await import('./jobs.ts')).jobs,
   check: async () => (await import('./check.ts')).check,
   health: async () => (await import('./health.ts')).health,
   openapi: async () => (await import('./serve.ts')).openapi,

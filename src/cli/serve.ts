@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../config.ts'
+import { misspeltNames, readConfig } from '../config.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { openService, serve, version } from '../serve.ts'
 import { terminalLog } from './open.ts'
@@ -17,9 +17,16 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
     now: Date.now,
     write: (line) => process.stdout.write(line),
   })
+  // From the start on: without a listener the signal would end the process.
+  let reload = () => {}
+  process.on('SIGHUP', () => reload())
   // Whoever read the log may be gone; that is no reason to stop serving.
   process.stdout.on('error', () => {})
+  for (const { name, meant } of misspeltNames(terminal.environment)) {
+    log.warn(`${name} is no entry of the configuration: was ${meant} meant?`)
+  }
   const running = await serve(config, log)
+  reload = running.reloadCertificate
   const { port, setUpLink } = running
   log.info(`hostline ${version} listens on ${config.host}:${port}`, { data_dir: config.dataDir })
   if (config.smtpUrl === undefined) {

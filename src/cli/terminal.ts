@@ -39,6 +39,16 @@ function parse<T extends NonNullable<ParseArgsConfig['options']>>(args: string[]
   }
 }
 
+/** The one thing that a command is told to work on; undefined for `--all`.
+ *  @throws StartError (wrong usage) */
+export function readOneOrAll(args: string[], usage: string): string | undefined {
+  const { values, positionals } = parse(args, { all: { type: 'boolean' } })
+  const [id, ...rest] = positionals
+  refuseArguments(rest)
+  if ((id === undefined) === (values.all !== true)) throw wrongUsage(usage)
+  return id
+}
+
 /** Whether a list is for a program, by the arguments of its command.
  *  @throws StartError (wrong usage) */
 export function readListOptions(args: string[]): { isJson: boolean } {
@@ -47,7 +57,7 @@ export function readListOptions(args: string[]): { isJson: boolean } {
 }
 
 /** Prints rows under a header, tab-separated; for programs as JSON. Nothing is written for null. */
-export function printList<Row extends Record<string, string | null>>(
+export function printList<Row extends Record<string, string | number | null>>(
   { out }: Terminal,
   names: readonly (keyof Row & string)[],
   rows: readonly Row[],

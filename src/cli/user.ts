@@ -19,6 +19,8 @@ import {
   wrongUsage,
 } from './terminal.ts'
 
+const actions = 'create, role, verify, disable, enable, delete, reset or list'
+
 type Changes = Parameters<UserAdmin['update']>[1]
 
 const changesOf = new Map<string, Changes>([
@@ -36,9 +38,10 @@ export async function user([action = '', ...args]: string[], terminal: Terminal)
     refuseArguments(words.slice(1))
     return change(email, { role: readWord('role', roles, words[0]) }, terminal)
   }
-  const changes = changesOf.get(action)
-  if (!changes) throw wrongUsage('user create, role, verify, disable, enable or list')
   refuseArguments(words)
+  if (action === 'delete' || action === 'reset') return act(action, email, terminal)
+  const changes = changesOf.get(action)
+  if (!changes) throw wrongUsage(`user ${actions}`)
   return change(email, changes, terminal)
 }
 
@@ -80,19 +83,39 @@ function list(args: string[], terminal: Terminal) {
 
 function change(text: string, changes: Changes, terminal: Terminal) {
   const email = parseEmail(text)
-  const refusals = {
-    not_found: `there is no account ${email}`,
-    last_admin: `${email} is the last admin`,
-  }
   return withCore(terminal, async (core) => {
     const users = createUserAdmin(core)
     const user = await users
       .update(users.byEmail(email), changes, commandLine)
-      .catch(explained(refusals))
+      .catch(explained(refusalsOf(email)))
     const { role, state } = accountView(user)
     terminal.out(`${email} is ${role}, ${state}`)
   })
 }
+
+const acts = {
+  delete: { act: 'remove', done: 'is removed; what was theirs goes while the server runs' },
+  reset: {
+    act: 'mailReset',
+    done: 'gets a link to a new password, at the latest at the next start',
+  },
+} as const
+
+function act(action: keyof typeof acts, text: string, terminal: Terminal) {
+  const email = parseEmail(text)
+  const { act, done } = acts[action]
+  return withCore(terminal, async (core) => {
+    const users = createUserAdmin(core)
+    await users[act](users.byEmail(email), commandLine).catch(explained(refusalsOf(email)))
+    terminal.out(`${email} ${done}`)
+  })
+}
+
+const refusalsOf = (email: string) => ({
+  not_found: `there is no account ${email}`,
+  last_admin: `${email} is the last admin`,
+  mail_throttled: `${email} has got such a mail already: try again later`,
+})
 
 function accountView(row: UserRow) {
   const { id, email, role, emailVerified, disabledAt, createdAt } = row

@@ -1,7 +1,7 @@
-import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, type SQL, sql } from 'drizzle-orm'
 import { chunksOf } from '../lib/chunks.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { NewId } from '../lib/ids.ts'
+import { firstIdAt, type NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
 import { type AddressHash, isAddressHash } from './address-hash.ts'
@@ -41,6 +41,9 @@ type AuditAction =
   | 'canned_reply_changed'
   | 'canned_reply_deleted'
   | 'announcement_sent'
+  | 'job_retried'
+  | 'job_discarded'
+  | 'backup_made'
 
 type TargetType =
   | 'user'
@@ -50,6 +53,7 @@ type TargetType =
   | 'ticket'
   | 'canned_reply'
   | 'announcement'
+  | 'job'
 
 export type Actor = { type: ActorType; id?: string }
 /** Who acts, and from where when that is over the network. */
@@ -77,6 +81,25 @@ export function onOneself(userId: string | undefined, ip: string) {
     ip,
   }
 }
+
+/** Times in ms since the epoch: from the first on, before the last. */
+export type AuditFilter = {
+  action?: string | undefined
+  actorId?: string | undefined
+  targetId?: string | undefined
+  from?: number | undefined
+  to?: number | undefined
+}
+
+// Ids tell the time: no other index is needed for it.
+const matching = ({ action, actorId, targetId, from, to }: AuditFilter) =>
+  and(
+    action === undefined ? undefined : eq(auditLog.action, action),
+    actorId === undefined ? undefined : eq(auditLog.actorId, actorId),
+    targetId === undefined ? undefined : eq(auditLog.targetId, targetId),
+    from === undefined ? undefined : gte(auditLog.id, firstIdAt(from)),
+    to === undefined ? undefined : lt(auditLog.id, firstIdAt(to)),
+  )
 
 /** Rows in one transaction: short enough for the loop. */
 const erasedAtOnce = 100
@@ -117,6 +140,14 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         .get()
       return { times: found?.times ?? 0, firstAt: found?.firstAt ?? 0 }
     },
+    findLatest: (action: AuditAction): AuditRow | undefined =>
+      orm
+        .select()
+        .from(auditLog)
+        .where(eq(auditLog.action, action))
+        .orderBy(desc(auditLog.id))
+        .limit(1)
+        .get(),
     /** The client addresses of what happened to a user in the last `milliseconds`. */
     listAddresses(userId: string, actions: readonly AuditAction[], milliseconds: number): string[] {
       const { ip } = auditLog
@@ -139,17 +170,23 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       for (const rows of chunksOf(eachBy(userId), erasedAtOnce)) yield () => rows.forEach(update)
     },
     /** Newest first, from an id on or from the start. */
-    list({ limit, offset, before }: RowRange): AuditRow[] {
+    list(filter: AuditFilter, { limit, offset, before }: RowRange): AuditRow[] {
       return orm
         .select()
         .from(auditLog)
-        .where(before === undefined ? undefined : lt(auditLog.id, before))
+        .where(and(matching(filter), before === undefined ? undefined : lt(auditLog.id, before)))
         .orderBy(desc(auditLog.id))
         .limit(limit)
         .offset(offset)
         .all()
     },
-    /** Number of rows: none ever goes, so the highest row number says it. */
-    count: (): number => orm.select({ n: sql<number>`max(rowid)` }).from(auditLog).get()?.n ?? 0,
+    /** Without a filter no row is read: they are numbered, and the oldest go first. */
+    count(filter: AuditFilter): number {
+      const which = matching(filter)
+      if (which) return orm.select({ n: count() }).from(auditLog).where(which).get()?.n ?? 0
+      const end = (n: SQL<number>) => orm.select({ n }).from(auditLog).get()?.n ?? 0
+      const last = end(sql`max(rowid)`)
+      return last === 0 ? 0 : last - end(sql`min(rowid)`) + 1
+    },
   }
 }

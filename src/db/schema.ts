@@ -53,6 +53,8 @@ export const users = sqliteTable(
     passwordHash: text('password_hash').notNull(),
     createdAt: time('created_at').notNull(),
     disabledAt: time('disabled_at'),
+    /** When a mail server refused the address for good. */
+    emailBouncedAt: time('email_bounced_at'),
     /** When role or disabled changed last: what a running server looks for after a command beside it. */
     accessChangedAt: time('access_changed_at'),
     /** The person is gone; the row stays, without anything of theirs, for the messages that refer to it. */
@@ -192,7 +194,10 @@ export const auditLog = sqliteTable(
   (table) => [
     check('audit_log_actor_type', oneOf('actor_type', actorTypes)),
     index('audit_log_target').on(table.targetId, table.action, table.at),
+    index('audit_log_target_id').on(table.targetId, table.id),
     index('audit_log_actor').on(table.actorId, table.id),
+    index('audit_log_action').on(table.action, table.id),
+    index('audit_log_at').on(table.at),
   ],
 )
 
@@ -213,6 +218,7 @@ export const outbox = sqliteTable(
   (table) => [
     index('outbox_due').on(table.kind, table.runAt, table.id).where(sql.raw('dead_at IS NULL')),
     index('outbox_dead').on(table.deadAt).where(sql.raw('dead_at IS NOT NULL')),
+    index('outbox_dead_id').on(table.id).where(sql.raw('dead_at IS NOT NULL')),
   ],
 )
 

@@ -1,4 +1,4 @@
-import { close, fdatasync, fstatSync, openSync, statSync } from 'node:fs'
+import { close, fdatasync, fstatSync, openSync, statfsSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Log } from '../lib/log.ts'
 import { createCheckpointer } from './checkpointer.ts'
@@ -52,7 +52,14 @@ export function openStorage(connection: Connection, options: StorageOptions) {
       await writer.write(() => connection.touch()).catch(() => undefined)
       return writer.isHealthy()
     },
-    stats: () => ({ databaseBytes: statSync(path).size, walBytes: wal.size() }),
+    stats() {
+      const { bavail, bsize } = statfsSync(path)
+      return {
+        databaseBytes: statSync(path).size,
+        walBytes: wal.size(),
+        freeBytes: bavail * bsize,
+      }
+    },
     async close() {
       await writer.close()
       await checkpointer.close()

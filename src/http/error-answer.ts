@@ -17,6 +17,7 @@ type Hook = {
 export function createErrorAnswer(log: Log) {
   return ({ code, error, context, set }: Hook) => {
     const answer = translate(code, error)
+    context.failure = answer
     if (answer.kind === 'internal_error') {
       log.error('a request failed', { request_id: context.requestId, error: answer.cause })
     }

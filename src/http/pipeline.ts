@@ -8,6 +8,7 @@ import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
+import { noteContext } from './observe-requests.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
 import type { RoutePolicy } from './route-table.ts'
@@ -33,8 +34,6 @@ export type PipelineOptions = {
   /** The same, also for a key that was made just now. */
   loadServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
-  /** Told which route a request is for, whatever becomes of it. */
-  noteRoute: (request: Request, route: RoutePolicy) => void
 }
 
 // `path` is what the router will look at, `body` what routes get: there at run time, missing in the framework's type.
@@ -55,9 +54,10 @@ export function createPipeline(options: PipelineOptions) {
     const { headers } = set
     const context = begin(request, headers)
     hook.context = context
+    noteContext(request, context)
     const route = options.findRoute(request.method, path)
     if (route) {
-      options.noteRoute(request, route)
+      context.route = route
       set.status = route.status
     }
     if (isPreflight(request)) {
@@ -66,6 +66,7 @@ export function createPipeline(options: PipelineOptions) {
     }
     guard(request, path, context, headers)
     const bearer = await identify(route?.access, request)
+    context.bearer = bearer.shown
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
     authorize(route, bearer, context)
@@ -106,19 +107,24 @@ export function createPipeline(options: PipelineOptions) {
 
   // Whose limit counts, without touching the database.
   function identify(access: Access | undefined, request: Request): Bearer | Promise<Bearer> {
-    if (access === 'service') {
-      const key = bearerServiceKey(request.headers)
-      const id = key && options.findServiceKey(key)?.id
-      const limit = id === undefined ? undefined : { of: `key:${id}`, rule: limits.service }
-      return { key, limit }
-    }
+    if (access === 'service') return identifyService(request)
     const token = access === 'socket' ? socketToken(request) : bearerToken(request.headers)
     const claims = token === undefined ? undefined : options.verifyToken(token)
     return claims instanceof Promise ? claims.then(bearerOf) : bearerOf(claims)
   }
 
+  function identifyService({ headers }: Request): Bearer {
+    const key = bearerServiceKey(headers)
+    const id = key && options.findServiceKey(key)?.id
+    if (id === undefined) return { key, limit: undefined }
+    return { key, limit: { of: `key:${id}`, rule: limits.service }, shown: { key: id } }
+  }
+
   function bearerOf(claims: AccessClaims | undefined): Bearer {
-    return { claims, limit: claims && { of: `user:${claims.userId}`, rule: limits.user } }
+    if (!claims) return { limit: undefined }
+    const { userId } = claims
+    const limit = { of: `user:${userId}`, rule: limits.user }
+    return { claims, limit, shown: { user: userId } }
   }
 
   function countRequest(of: RouteLimit, bearer: Bearer, context: RequestContext, headers: Headers) {
@@ -176,6 +182,7 @@ export function createPipeline(options: PipelineOptions) {
 type Bearer = {
   claims?: AccessClaims | undefined
   key?: string | undefined
+  shown?: RequestContext['bearer']
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined
 }

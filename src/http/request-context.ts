@@ -3,6 +3,7 @@ import { AppError } from '../lib/errors.ts'
 import { type Locale, negotiateLocale } from '../lib/i18n.ts'
 import type { ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
+import type { RoutePolicy } from './route-table.ts'
 
 /** Who may call a route: anybody, a person with an access token, an admin, a host with a verified address (or an
  *  admin), a person whose token comes the way of a socket's upgrade, or another service with its key. */
@@ -17,6 +18,12 @@ export class RequestContext {
   readonly #request: Request | undefined
   readonly #findIp: (request: Request) => string
   #ip: string | undefined
+  /** The route that the request is for. */
+  route: RoutePolicy | undefined
+  /** Who shows a token or a key of ours, for the log: not yet authorized. */
+  bearer: { user: string } | { key: string } | undefined
+  /** Why the request was refused or failed. */
+  failure: AppError | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
 

@@ -3,6 +3,7 @@ import {
   asc,
   between,
   count,
+  desc,
   eq,
   gt,
   inArray,
@@ -21,6 +22,7 @@ import { lazy } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import type { RowRange } from '../lib/list-range.ts'
 import type { NotificationType } from '../lib/vocabulary.ts'
 
 /** Somebody, unless they have another address by then; null where nobody has the one that was given. */
@@ -29,7 +31,8 @@ export type AccountMail = { user_id: string | null; address_hash: string }
 /** What can be due later, by kind. Payloads name things and hold no secrets: tokens are made when a job runs. */
 export type OutboxJobs = {
   verification_mail: AccountMail
-  password_reset_mail: AccountMail & { ip: string }
+  /** Without `ip` somebody else has asked for it. */
+  password_reset_mail: AccountMail & { ip?: string }
   password_changed_mail: AccountMail
   erasure: { user_id: string }
   broadcast: { broadcast_id: string }
@@ -54,6 +57,9 @@ export type OutboxJobs = {
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect
 
+export const jobStates = ['waiting', 'dead'] as const
+export type JobState = (typeof jobStates)[number]
+
 /** The state of the queue, for `hostline check` and metrics. Counts stop at 10,000; age is in milliseconds. */
 export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 
@@ -64,6 +70,9 @@ const erasedAtOnce = 500
 export type Outbox = ReturnType<typeof createOutbox>
 
 type OutboxCore = { orm: Orm; newId: NewId; clock: Clock; afterCommit: AfterCommit }
+
+const inState = (state: JobState | undefined): SQL | undefined =>
+  state && (state === 'dead' ? isNotNull(outbox.deadAt) : isNull(outbox.deadAt))
 
 /** The only queue: rows that are written in the transaction that makes them due. Every function is SQL. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
@@ -167,6 +176,35 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     delete(id: string): void {
       orm.delete(outbox).where(eq(outbox.id, id)).run()
     },
+    find: (id: string): Job | undefined => orm.select().from(outbox).where(eq(outbox.id, id)).get(),
+    /** Newest first. */
+    list(state: JobState | undefined, { limit, offset, before }: RowRange): Job[] {
+      return orm
+        .select()
+        .from(outbox)
+        .where(and(inState(state), before === undefined ? undefined : lt(outbox.id, before)))
+        .orderBy(desc(outbox.id))
+        .limit(limit)
+        .offset(offset)
+        .all()
+    },
+    count: (state: JobState | undefined): number =>
+      orm.select({ n: count() }).from(outbox).where(inState(state)).get()?.n ?? 0,
+    /** Ids of jobs that were given up at `until` (ms since the epoch) or before. */
+    listDead: (until: number, limit: number): string[] =>
+      orm
+        .select({ id: outbox.id })
+        .from(outbox)
+        .where(lte(outbox.deadAt, until))
+        .limit(limit)
+        .all()
+        .map(({ id }) => id),
+    /** The job is due now, as if it had never run. */
+    retry(id: string): void {
+      const now = clock.now()
+      update(id, { runAt: now, attempts: 0, deadAt: null })
+      afterCommit(() => onAdded(now))
+    },
     /** The job is not done and is due again after a while; this take was no attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
       update(id, {
@@ -202,6 +240,17 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
         yield () => orm.delete(outbox).where(which).run()
       }
     },
+    /** By kind and state, those that there are. */
+    countByKind: (): { kind: string; state: JobState; count: number }[] =>
+      jobStates.flatMap((state) =>
+        orm
+          .select({ kind: outbox.kind, count: count() })
+          .from(outbox)
+          .where(inState(state))
+          .groupBy(outbox.kind)
+          .all()
+          .map((row) => ({ ...row, state })),
+      ),
     stats(): OutboxStats {
       const now = clock.now()
       return {

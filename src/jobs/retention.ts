@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import {
+  auditLog,
   calls,
   notifications,
   oneTimeTokens,
@@ -19,7 +21,7 @@ const chunk = 500
 type Rule = { key: SQLiteColumn[]; time: SQLiteColumn; days: number; which?: string }
 
 /** How long each kind of row is kept, counted from `time`. */
-const rules: readonly Rule[] = [
+const rulesOf = ({ auditDays }: Config): readonly Rule[] => [
   { key: [refreshTokens.hash], time: refreshTokens.expiresAt, days: 0 },
   { key: [oneTimeTokens.hash], time: oneTimeTokens.expiresAt, days: 0 },
   // Longer than any token of an unused session lives.
@@ -41,11 +43,13 @@ const rules: readonly Rule[] = [
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
   // Longer than any report about a call can be late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },
+  { key: [auditLog.id], time: auditLog.at, days: auditDays },
 ]
 
-/** Deletes what has expired, once an hour, in small chunks.
+/** Deletes what has expired, at the start and once an hour, in small chunks.
  *  @returns how to stop */
-export function startRetention({ orm, write, clock, log }: Core): () => void {
+export function startRetention({ config, orm, write, clock, log }: Core): () => void {
+  const rules = rulesOf(config)
   let isStopped = false
 
   function deleteSome({ key, time, days, which = 'TRUE' }: Rule): number {
@@ -61,9 +65,11 @@ export function startRetention({ orm, write, clock, log }: Core): () => void {
     }
   }
 
-  const stop = clock.every(hour, () => {
+  const start = () => {
     run().catch((error: unknown) => log.warn('retention failed and is tried again', { error }))
-  })
+  }
+  start()
+  const stop = clock.every(hour, start)
   return () => {
     isStopped = true
     stop()

@@ -10,6 +10,7 @@ import {
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import type { ValueError } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
+import { parseTime } from './clock.ts'
 import {
   AppError,
   type FieldProblem,
@@ -84,6 +85,10 @@ export function CheckedText(
 ) {
   return stringOf('CheckedText', { ...annotations, [checkKey]: check })
 }
+
+/** ISO 8601 with a time zone, as `parseTime` reads it. */
+export const Time = (annotations: Annotations = {}) =>
+  CheckedText((text) => (parseTime(text) === undefined ? problem('time') : undefined), annotations)
 
 export const Email = () => stringOf('Email', { format: 'email', maxLength: 254 })
 /** A ULID, or the UUID of the same 128 bits. */

@@ -1,4 +1,4 @@
-import { decodeTime, monotonicFactory } from 'ulid'
+import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from './clock.ts'
 
 /** Makes the next identifier: a ULID, upper case, greater than every one made before. */
@@ -9,6 +9,13 @@ export function createIds(clock: Clock, newest?: string): NewId {
   const next = monotonicFactory()
   if (newest !== undefined) next(decodeTime(newest) + 1)
   return () => next(clock.now())
+}
+
+const lastTime = 2 ** 48 - 1
+
+/** The least id of a time (ms since the epoch). */
+export function firstIdAt(time: number): string {
+  return `${encodeTime(Math.min(Math.max(time, 0), lastTime), 10)}${'0'.repeat(16)}`
 }
 
 const ulidPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i

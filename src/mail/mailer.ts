@@ -1,5 +1,8 @@
+import type { DeliveryState } from '../lib/delivery-state.ts'
+import { PermanentFailure } from '../lib/errors.ts'
 import type { Locale } from '../lib/i18n.ts'
 import type { Log } from '../lib/log.ts'
+import { withoutAddresses } from '../lib/text.ts'
 
 /** A mail as it leaves: plain text and the same as HTML. */
 export type Mail = {
@@ -14,9 +17,38 @@ export type Mail = {
 }
 
 export type Mailer = {
-  /** @throws PermanentFailure when trying again cannot help */
+  /** @throws RecipientRefused · PermanentFailure when trying again cannot help */
   send(mail: Mail): Promise<void>
   close(): void
+}
+
+/** The mail server does not take mails for this recipient, and never will. */
+export class RecipientRefused extends PermanentFailure {}
+
+type Observers = {
+  log: Log
+  state: DeliveryState
+  /** Told of an address that is refused for good.
+   *  @returns whether it is somebody's */
+  onRefused: (address: string) => Promise<boolean>
+}
+
+/** Notes what becomes of mails. One to a user's address that is refused for good counts as done: trying again cannot help. */
+export function observeMails(mailer: Mailer, { log, state, onRefused }: Observers): Mailer {
+  async function send(mail: Mail) {
+    const { subject, messageId: message_id } = mail
+    try {
+      await mailer.send(mail)
+    } catch (error) {
+      state.failed(withoutAddresses((error as Error).message))
+      if (!(error instanceof RecipientRefused) || !(await onRefused(mail.to))) throw error
+      log.warn('a mail server refuses an address for good', { message_id })
+      return
+    }
+    state.sent()
+    log.debug('mail sent', { subject, message_id })
+  }
+  return { send, close: mailer.close }
 }
 
 /** Writes mails to the log when no SMTP server is configured: with their links for development, without the tokens in

@@ -1,5 +1,5 @@
 import { PermanentFailure } from '../lib/errors.ts'
-import type { Mailer } from './mailer.ts'
+import { type Mailer, RecipientRefused } from './mailer.ts'
 
 const timeoutMilliseconds = 20_000
 const timeouts = {
@@ -26,7 +26,7 @@ export function createSmtpMailer(url: string, from: string): Mailer {
         const headers = { 'Content-Language': locale, 'Auto-Submitted': 'auto-generated' }
         await (await transport).sendMail({ from, ...mail, headers })
       } catch (error) {
-        throw isFinal(error) ? new PermanentFailure((error as Error).message) : error
+        throw translate(error as SmtpError)
       }
     },
     close: () => void transport?.then((opened) => opened.close()),
@@ -51,8 +51,12 @@ export async function trySmtp(url: string): Promise<string | undefined> {
 // Its many files would make every start longer.
 const loadNodemailer = () => import('nodemailer')
 
+type SmtpError = Error & { responseCode?: number; command?: string }
+
 // 5xx to the recipient or the message is final. Failures of our own configuration the operator may mend.
-function isFinal(error: unknown) {
-  const { responseCode = 0, command = '' } = error as { responseCode?: number; command?: string }
-  return responseCode >= 500 && ['RCPT TO', 'DATA'].includes(command)
+function translate(error: SmtpError): Error {
+  const { responseCode = 0, command, message } = error
+  if (responseCode < 500) return error
+  if (command === 'RCPT TO') return new RecipientRefused(message)
+  return command === 'DATA' ? new PermanentFailure(message) : error
 }

@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { DeliveryState } from '../lib/delivery-state.ts'
+import type { Log } from '../lib/log.ts'
+import { withoutAddresses } from '../lib/text.ts'
 import type { pushPlatforms } from '../lib/vocabulary.ts'
 import { parseSubscription, type WebPushSubscription } from './subscription.ts'
 
@@ -42,6 +45,23 @@ export function createPusher({ fcm, webPush }: Drivers) {
   return async (target: PushTarget, message: PushMessage, signal?: AbortSignal) => {
     if (target.kind === 'web_push') return webPush(target, message, signal)
     return fcm ? fcm(target, message, signal) : 'unconfigured'
+  }
+}
+
+type Observers = { log: Log; state: DeliveryState }
+
+/** Notes what becomes of pushes. */
+export function observePushes(pusher: Pusher, { log, state }: Observers): Pusher {
+  return async (target, message, signal) => {
+    try {
+      const outcome = await pusher(target, message, signal)
+      if (outcome === 'delivered') state.sent()
+      log.debug('push sent', { kind: target.kind, type: message.type, outcome })
+      return outcome
+    } catch (error) {
+      state.failed(withoutAddresses((error as Error).message))
+      throw error
+    }
   }
 }
 

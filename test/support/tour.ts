@@ -2,6 +2,7 @@ import { describedRoutes } from '../../src/http/route-table.ts'
 import { addFollowers } from './audience.ts'
 import type { createTestClock } from './clock.ts'
 import { hostline } from './command.ts'
+import { insertDeadJob } from './dead-job.ts'
 import { desk, own } from './desk.ts'
 import { startPushService } from './push-services.ts'
 import type { Person, TestService } from './service.ts'
@@ -251,7 +252,19 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
   await ask(root, `PATCH ${users}/${bob.id}`, { role: 'admin', disabled: true })
   await ask(root, `PATCH ${users}/${bob.id}`, { role: 'user', disabled: false })
   Object.assign(bob, await service.login(bob.email))
-  await list(root, '/v1/admin/audit-log')
+  await list(root, `${users}/${bob.id}/sessions`)
+  await ask(root, `GET ${users}/${bob.id}/export`)
+  await ask(root, `POST ${users}/${bob.id}/password-reset`)
+  const carl = await service.register('carl')
+  await ask(root, `DELETE ${users}/${carl.id}`)
+  const times = '&from=2020-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'
+  const filters = ['', '&action=x', `&actor_id=${root.id}`, `&target_id=${root.id}`, times]
+  for (const filter of filters) await list(root, '/v1/admin/audit-log', filter)
+  const jobs = '/v1/admin/jobs'
+  for (const state of ['', '&state=waiting', '&state=dead']) await list(root, jobs, state)
+  await ask(root, `POST ${jobs}/${insertDeadJob(service.sqlite)}/retry`)
+  await ask(root, `DELETE ${jobs}/${insertDeadJob(service.sqlite)}`)
+  await ask(root, 'GET /v1/admin/system')
   const keys = '/v1/admin/service-keys'
   await list(root, keys)
   const { id } = await ask(root, `POST ${keys}`, { name: 'short', scopes: ['calls'] })
@@ -261,7 +274,9 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
 /** Commands beside the running service. */
 async function useCommands({ service }: Guide, { ada, bob }: People) {
   const notify = `notify --email ${ada.email} --type payout_completed`
-  for (const command of [notify, `user role ${bob.email} host`]) {
+  insertDeadJob(service.sqlite)
+  const commands = [notify, `user role ${bob.email} host`, 'jobs retry --all', 'jobs list']
+  for (const command of commands) {
     const { exitCode, err } = await hostline(command.split(' '), service.directory)
     if (exitCode !== 0) throw new Error(`${command}: ${err}`)
   }

@@ -25,7 +25,10 @@ type Neighbours = {
 export async function createAccounts(core: Core, { mailer, others, passwordCost }: Neighbours) {
   const keyring = await openKeyring(core)
   const accessTokens = createAccessTokens(core, keyring)
-  const base = createAccountParts(core, passwordCost)
+  const forget = (userId: string) => {
+    for (const module of others) module.forget?.(userId)
+  }
+  const base = createAccountParts(core, passwordCost, forget)
   const { access, sessionStore } = base
   const sessions = createSessions(core, { ...base, accessTokens })
   const parts = { ...base, sessions, throttle: createLoginThrottle(core) }
@@ -33,9 +36,6 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
   const accounts = createAccountService(core, {
     ...parts,
     recovery,
-    forget(userId) {
-      for (const module of others) module.forget?.(userId)
-    },
   })
 
   return {
@@ -60,6 +60,8 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
       ...createMailJobs(core, mailer, base),
       async erasure({ user_id: userId }, { isStopping }) {
         const { audit, outbox, write } = core
+        // A command has removed the account alone.
+        await write(() => forget(userId))
         const own = [audit.erase(userId, base.hashAddress), outbox.erase(userId)]
         for (const pieces of [...own, ...others.map((module) => module.erase?.(userId) ?? [])]) {
           for (const piece of pieces) {
@@ -76,6 +78,8 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
       if (await keyring.reload()) core.hub.closeAll(closeCodes.tokenExpired)
     },
     offerSetUp: accounts.offerSetUp,
+    noteBounce: (address: string) =>
+      core.write(() => base.store.updateBounced(address, core.clock.now())),
     authenticate: sessions.authenticate,
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,

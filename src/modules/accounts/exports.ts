@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { type ByUser, onOneself } from '../../db/audit-trail.ts'
+import type { ByUser } from '../../db/audit-trail.ts'
 import { quotaExceeded } from '../../lib/errors.ts'
 
 const hour = 3_600_000
@@ -38,15 +38,14 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
 
   return {
     /** @param user what the export begins with
-     *  @throws quota_exceeded: one at a time, and five an hour */
-    async begin({ actor, ip }: ByUser, user: object): Promise<AsyncGenerator<string>> {
-      const { id: userId } = actor
+     *  @throws quota_exceeded: one at a time of each person, and five an hour */
+    async begin(userId: string, user: object, by: ByUser): Promise<AsyncGenerator<string>> {
       mustBeAlone(userId)
       running.set(userId, clock.now())
       await write(() => {
         const { times, firstAt } = audit.recent(userId, 'data_exported', hour)
         if (times >= perHour) throw quotaExceeded(firstAt + hour - clock.now())
-        audit.record({ action: 'data_exported', ...onOneself(userId, ip) })
+        audit.record({ action: 'data_exported', ...by, target: { type: 'user', id: userId } })
       }).catch((error: unknown) => {
         running.delete(userId)
         throw error

@@ -89,7 +89,11 @@ export const PasswordChange = Body('PasswordChange', {
 export type PasswordChange = Static<typeof PasswordChange>
 
 const profile = { display_name: Maybe(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
-const access = { role: Maybe(RoleField), disabled: Maybe(Type.Boolean()) }
+const access = {
+  role: Maybe(RoleField),
+  disabled: Maybe(Type.Boolean()),
+  email_verified: Maybe(Type.Boolean()),
+}
 
 export const ProfileUpdate = Body('ProfileUpdate', {
   ...profile,
@@ -99,7 +103,6 @@ export const AccessUpdate = Body('AccessUpdate', access)
 /** What the rest of the platform may change of a person. */
 export const PersonUpdate = Body('PersonUpdate', {
   ...access,
-  email_verified: Maybe(Type.Boolean()),
   ...profile,
 })
 
@@ -160,7 +163,17 @@ export const Session = Type.Object(
 )
 
 export const Profile = Type.Object(
-  { ...User.properties, avatar_url: Type.String({ format: 'uri' }), locale: LocaleField },
+  {
+    ...User.properties,
+    avatar_url: Type.String({ format: 'uri' }),
+    locale: LocaleField,
+    email_bounced_at: Nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'Since when mails to the address are refused for good.',
+      }),
+    ),
+  },
   { title: 'Profile' },
 )
 
@@ -182,7 +195,9 @@ export function userView(row: UserRow): User {
 }
 
 export function profileView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof Profile> {
-  return { ...userView(row), avatar_url: avatarUrl(row), locale: row.locale }
+  const { locale, emailBouncedAt } = row
+  const email_bounced_at = emailBouncedAt === null ? null : isoTime(emailBouncedAt)
+  return { ...userView(row), avatar_url: avatarUrl(row), locale, email_bounced_at }
 }
 
 export function managedUserView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof ManagedUser> {

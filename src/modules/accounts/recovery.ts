@@ -34,6 +34,7 @@ export function createRecovery(core: Core, parts: Parts) {
 
   /** The mail has reached its address: a user becomes a verified_user. */
   function markVerified(user: UserRow, ip: string) {
+    store.update(user.id, { emailBouncedAt: null })
     if (user.emailVerified) return
     oneTimeTokens.revoke('verify_email', user.id)
     store.update(user.id, { emailVerified: true })
@@ -209,9 +210,11 @@ export function createMailJobs(
     async password_reset_mail(payload, { id }) {
       const user = recipient(payload)
       if (user?.disabledAt !== null) return undefined
-      return deliverLink(user, id, 'reset_password', () =>
-        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, payload.ip) }),
-      )
+      const { ip } = payload
+      return deliverLink(user, id, 'reset_password', () => {
+        if (ip === undefined) return
+        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, ip) })
+      })
     },
     async password_changed_mail(payload, { id }) {
       const user = recipient(payload)

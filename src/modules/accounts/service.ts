@@ -15,7 +15,7 @@ import {
 import type { LoginThrottle } from './passwords.ts'
 import type { Recovery } from './recovery.ts'
 import type { Client, Sessions } from './sessions.ts'
-import { erased, type UserChanges, type UserRow } from './store.ts'
+import type { UserChanges, UserRow } from './store.ts'
 import type { AccountParts } from './user-admin.ts'
 
 /** How long the client addresses of logins are remembered, in milliseconds. */
@@ -27,15 +27,13 @@ type Parts = AccountParts & {
   throttle: LoginThrottle
   sessions: Sessions
   recovery: Recovery
-  /** Takes a person out of what the other modules keep, inside the write that removes the account. */
-  forget: (userId: string) => void
 }
 
 /** Registering, logging in, and a person's own account. */
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit, outbox, newId, clock } = core
-  const { store, sessionStore, oneTimeTokens, passwords, access } = parts
-  const { throttle, sessions, recovery, forget, sentMails, hashAddress } = parts
+  const { store, oneTimeTokens, passwords } = parts
+  const { throttle, sessions, recovery, sentMails, hashAddress } = parts
 
   function newUser({ email, display_name }: Registration, locale: Locale) {
     const address = email.toLowerCase()
@@ -157,15 +155,7 @@ export function createAccountService(core: Core, parts: Parts) {
       const confirmed = await recovery.confirm(principal, password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(confirmed, principal)
-        if (own(userId).role === 'admin' && store.isOnlyAdmin(userId)) {
-          throw new AppError('last_admin')
-        }
-        sessionStore.deleteOfUser(userId)
-        oneTimeTokens.deleteOfUser(userId)
-        forget(userId)
-        outbox.add('erasure', { user_id: userId })
-        access.change(userId, erased(userId, clock.now()))
-        audit.record({ action: 'user_deleted', ...onOneself(userId, ip) })
+        parts.remove(own(userId), { actor: { type: 'user', id: userId }, ip })
       })
     },
   }

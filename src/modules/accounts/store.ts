@@ -61,6 +61,15 @@ export function createAccountStore(orm: Orm) {
       if (Object.values(changes).every((change) => change === undefined)) return
       orm.update(users).set(changes).where(eq(users.id, id)).run()
     },
+    /** Notes that mails to an address are refused for good.
+     *  @returns whether somebody has it */
+    updateBounced: (email: string, at: number): boolean =>
+      orm
+        .update(users)
+        .set({ emailBouncedAt: at })
+        .where(eq(users.email, email))
+        .returning({ id: users.id })
+        .all().length > 0,
     /** Users whose role or disabled state changed at or after `since` (ms since the epoch). */
     listAccessChangedSince: (since: number) =>
       orm
@@ -79,6 +88,7 @@ export const erased = (id: string, now: number): UserChanges => ({
   locale: 'en',
   role: 'guest',
   emailVerified: false,
+  emailBouncedAt: null,
   passwordHash: 'none',
   disabledAt: now,
   deletedAt: now,

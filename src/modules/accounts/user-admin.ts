@@ -12,7 +12,13 @@ import { createOneTimeTokens } from './one-time-token-store.ts'
 import { type Argon2Cost, createPasswords } from './passwords.ts'
 import { createSentMails } from './sent-mail-store.ts'
 import { createSessionStore, type SessionStore } from './session-store.ts'
-import { type AccountStore, createAccountStore, type UserChanges, type UserRow } from './store.ts'
+import {
+  type AccountStore,
+  createAccountStore,
+  erased,
+  type UserChanges,
+  type UserRow,
+} from './store.ts'
 
 type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified' | 'displayName' | 'avatarUrl'> & {
   disabled?: boolean | undefined
@@ -22,26 +28,54 @@ export type UserAdmin = ReturnType<typeof createUserAdmin>
 
 export type AccountParts = ReturnType<typeof createAccountParts>
 
-/** What the services about accounts share. */
-export function createAccountParts(core: Core, passwordCost?: Argon2Cost) {
+/** What the services about accounts share.
+ *  @param forget takes a person out of what the other modules keep, inside the write that removes the account */
+export function createAccountParts(
+  core: Core,
+  passwordCost?: Argon2Cost,
+  forget: (userId: string) => void = () => {},
+) {
   const store = createAccountStore(core.orm)
   const sessionStore = createSessionStore(core.orm)
   const hashAddress = loadAddressHash(core.orm)
+  const oneTimeTokens = createOneTimeTokens(core)
+  const access = createAccessChanges(core, store, sessionStore)
+
+  /** Whether nobody else could administer: such an account stays an admin. */
+  function mustNotBeLastAdmin({ id, role, disabledAt }: UserRow) {
+    if (role === 'admin' && disabledAt === null && store.isOnlyAdmin(id)) {
+      throw new AppError('last_admin')
+    }
+  }
+
   return {
     store,
     hashAddress,
     sentMails: createSentMails(core, hashAddress),
     sessionStore,
-    oneTimeTokens: createOneTimeTokens(core),
+    oneTimeTokens,
     passwords: createPasswords(passwordCost),
-    access: createAccessChanges(core, store, sessionStore),
+    access,
+    mustNotBeLastAdmin,
+    /** Removes an account, inside a `write`. What is much is removed by a job.
+     *  @throws last_admin */
+    remove(user: UserRow, by: By): void {
+      const { id } = user
+      mustNotBeLastAdmin(user)
+      sessionStore.deleteOfUser(id)
+      oneTimeTokens.deleteOfUser(id)
+      forget(id)
+      core.outbox.add('erasure', { user_id: id })
+      access.change(id, erased(id, core.clock.now()))
+      core.audit.record({ action: 'user_deleted', ...by, target: { type: 'user', id } })
+    },
   }
 }
 
 /** What operators and the platform do to accounts, in a server or in a command beside it. Each act is in the audit log. */
 export function createUserAdmin(core: Core, parts: AccountParts = createAccountParts(core)) {
-  const { write, audit, newId, clock } = core
-  const { store, sessionStore, oneTimeTokens, passwords, access } = parts
+  const { write, audit, outbox, newId, clock } = core
+  const { store, sessionStore, oneTimeTokens, passwords, access, hashAddress, sentMails } = parts
 
   const byId = (idText: string) => (): UserRow | undefined => {
     const id = parseId(idText)
@@ -53,7 +87,7 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
     if (user.role === role) return
     if (role === 'verified_user' && !user.emailVerified) throw invalidField('role', 'not_verified')
     if (role === 'admin' && by.actor.type === 'service_key') throw new AppError('role_required')
-    if (role !== 'admin') keepAnAdmin(user)
+    if (role !== 'admin') parts.mustNotBeLastAdmin(user)
     access.change(user.id, { role })
     const details = { from: user.role, to: role }
     audit.record({ action: 'role_changed', ...by, target: { type: 'user', id: user.id }, details })
@@ -71,7 +105,7 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
 
   function changeDisabled(user: UserRow, isDisabled: boolean, by: By) {
     if ((user.disabledAt !== null) === isDisabled) return
-    if (isDisabled) keepAnAdmin(user)
+    if (isDisabled) parts.mustNotBeLastAdmin(user)
     access.change(user.id, { disabledAt: isDisabled ? clock.now() : null })
     if (isDisabled) {
       // What was open before must not come back when the account is enabled again.
@@ -86,12 +120,6 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
     if (Object.values(changes).every((change) => change === undefined)) return
     store.update(id, changes)
     audit.record({ action: 'profile_changed', ...by, target: { type: 'user', id } })
-  }
-
-  function keepAnAdmin({ id, role, disabledAt }: UserRow) {
-    if (role === 'admin' && disabledAt === null && store.isOnlyAdmin(id)) {
-      throw new AppError('last_admin')
-    }
   }
 
   return {
@@ -129,6 +157,25 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
         if (disabled !== undefined) changeDisabled(user, disabled, by)
         changeProfile(user, { displayName, avatarUrl }, by)
         return existing(store.find(user.id))
+      }),
+
+    /** Removes an account: messages stay, shown as a deleted user's.
+     *  @throws not_found · last_admin */
+    remove: (find: () => UserRow | undefined, by: By): Promise<void> =>
+      write(() => parts.remove(existing(find()), by)),
+
+    /** Mails the link to a new password.
+     *  @throws not_found · mail_throttled */
+    mailReset: (find: () => UserRow | undefined, by: By): Promise<void> =>
+      write(() => {
+        const { id, email } = existing(find())
+        const wait = sentMails.take('reset_password', email)
+        if (wait > 0) {
+          throw new AppError('mail_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+        }
+        outbox.add('password_reset_mail', { user_id: id, address_hash: hashAddress(email) })
+        const target = { type: 'user', id } as const
+        audit.record({ action: 'password_reset_requested', ...by, target })
       }),
 
     byId,

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { ByUser } from '../../db/audit-trail.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -18,6 +19,7 @@ import {
   sessionView,
 } from './model.ts'
 import type { AccountService } from './service.ts'
+import type { SessionRow } from './session-store.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserRow } from './store.ts'
 import type { UserAdmin } from './user-admin.ts'
@@ -27,6 +29,13 @@ const pageSize = 20
 const user = operations('Accounts', { access: 'user' })
 const admin = operations('Administration', { access: 'admin' })
 const service = operations('Feed', { access: 'service', scope: 'users' })
+
+const Export = Type.Object(
+  { user: Profile, sessions: Type.Array(Session) },
+  { title: 'Export', additionalProperties: true },
+)
+
+type ResponseSet = { headers: Record<string, string | number> }
 
 type Parts = {
   accounts: AccountService
@@ -40,6 +49,13 @@ type Parts = {
 export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }: Parts) {
   const ownView = (row: UserRow) => profileView(row, avatarUrl)
   const managedView = (row: UserRow) => managedUserView(row, avatarUrl)
+
+  async function sendExport(user: UserRow, by: ByUser, { headers }: ResponseSet) {
+    const pieces = await exports.begin(user.id, ownView(user), by)
+    headers['content-type'] = 'application/json'
+    headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
+    return new Response(pieces)
+  }
 
   return new Elysia({ name: 'users' })
     .use(routeBase)
@@ -74,20 +90,11 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }
     )
     .get(
       '/v1/users/me/export',
-      async ({ context, set }) => {
-        const user = ownView(accounts.get(context.user.userId))
-        const pieces = await exports.begin(context.byUser, user)
-        set.headers['content-type'] = 'application/json'
-        set.headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
-        return new Response(pieces)
-      },
+      ({ context, set }) => sendExport(accounts.get(context.user.userId), context.byUser, set),
       user(
         'Export everything that is kept about you: one at a time, and five an hour',
         {
-          200: Type.Object(
-            { user: Profile, sessions: Type.Array(Session) },
-            { title: 'Export', additionalProperties: true },
-          ),
+          200: Export,
         },
         { errors: ['quota_exceeded'] },
       ),
@@ -139,17 +146,61 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }
     .patch(
       '/v1/admin/users/:id',
       async ({ params, body, context }) => {
-        const changes = { role: body.role ?? undefined, disabled: body.disabled ?? undefined }
+        const changes = {
+          role: body.role ?? undefined,
+          disabled: body.disabled ?? undefined,
+          emailVerified: body.email_verified ?? undefined,
+        }
         return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
       },
       {
         body: AccessUpdate,
         ...admin(
-          'Change the role of a person, disable or enable them; the last admin stays one',
+          'Change the role of a person, disable or enable them, verify the address; the last admin stays one',
           { 200: ManagedUser },
           { errors: ['last_admin'] },
         ),
       },
+    )
+    .delete(
+      '/v1/admin/users/:id',
+      ({ params, context }) => userAdmin.remove(userAdmin.byId(params.id), context.by),
+      admin(
+        'Remove a person; messages stay, shown as from a deleted user',
+        { 204: null },
+        { errors: ['last_admin'] },
+      ),
+    )
+    .get(
+      '/v1/admin/users/:id/export',
+      ({ params, context, set }) => sendExport(userAdmin.get(params.id), context.byUser, set),
+      admin(
+        'Export everything that is kept about a person: one at a time, and five an hour',
+        { 200: Export },
+        { errors: ['quota_exceeded'] },
+      ),
+    )
+    .post(
+      '/v1/admin/users/:id/password-reset',
+      ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
+      admin(
+        'Mail a person the link to a new password; nobody who is disabled gets one',
+        { 204: null },
+        { errors: ['mail_throttled'] },
+      ),
+    )
+    .get(
+      '/v1/admin/users/:id/sessions',
+      ({ params, query }) => {
+        const { id } = userAdmin.get(params.id)
+        const view = (row: SessionRow) => sessionView(row, '')
+        return listAnswer(listRange(query, pageSize), (range) => sessions.list(id, range), view)
+      },
+      admin(
+        'List the devices on which a person is logged in',
+        { 200: ListOf(Session) },
+        { query: listQuery(pageSize) },
+      ),
     )
     .delete(
       '/v1/admin/users/:id/sessions',

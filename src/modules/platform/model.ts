@@ -1,8 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { AuditRow } from '../../db/audit-trail.ts'
-import { isoTime, parseTime } from '../../lib/clock.ts'
-import { problem } from '../../lib/errors.ts'
-import { CheckedText, Id, Maybe, Nullable, OneOf, Text, Timestamp } from '../../lib/fields.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { Id, Maybe, Nullable, OneOf, Text, Time, Timestamp } from '../../lib/fields.ts'
 import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, FollowRow, ServiceKeyRow } from './store.ts'
 
@@ -25,11 +23,7 @@ export const NewServiceKey = Type.Object(
         description: `What the key may be used for; \`${allScopes}\` is everything, and what is meant when absent.`,
       }),
     ),
-    expires_at: Maybe(
-      CheckedText((text) => (parseTime(text) === undefined ? problem('time') : undefined), {
-        description: 'When the key ends: ISO 8601 with a time zone.',
-      }),
-    ),
+    expires_at: Maybe(Time({ description: 'When the key ends: ISO 8601 with a time zone.' })),
   },
   { title: 'NewServiceKey', ...open },
 )
@@ -81,22 +75,6 @@ export const Call = Type.Object(
   { title: 'Call' },
 )
 
-const NullableText = Nullable(Type.String())
-const Party = Type.Object({ type: NullableText, id: NullableText })
-
-export const AuditEntry = Type.Object(
-  {
-    id: Type.String(),
-    at: Timestamp,
-    action: Type.String(),
-    actor: Party,
-    target: Party,
-    ip: NullableText,
-    details: Nullable(Type.Record(Type.String(), Type.String())),
-  },
-  { title: 'AuditEntry' },
-)
-
 export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
   return {
     id: row.id,
@@ -123,17 +101,5 @@ export function callView(row: CallRow): Static<typeof Call> {
     host_id: row.hostId,
     guest_id: row.guestId,
     updated_at: isoTime(row.updatedAt),
-  }
-}
-
-export function auditEntryView(row: AuditRow): Static<typeof AuditEntry> {
-  return {
-    id: row.id,
-    at: isoTime(row.at),
-    action: row.action,
-    actor: { type: row.actorType, id: row.actorId },
-    target: { type: row.targetType, id: row.targetId },
-    ip: row.ip,
-    details: row.details === null ? null : JSON.parse(row.details),
   }
 }

@@ -14,7 +14,7 @@ export function createPlatform(core: Core, { notify }: { notify: Notify }) {
   const calls = createCalls(core, { store, notify })
 
   return {
-    routes: platformRoutes({ audit: core.audit, serviceKeys, follows, calls }),
+    routes: platformRoutes({ serviceKeys, follows, calls }),
     exportOf: (userId: string) => ({
       follows: store.eachFollowed(userId).map(followView),
       followers: store.eachFollower(userId).map(followView),

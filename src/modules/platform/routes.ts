@@ -1,16 +1,12 @@
 import { Elysia } from 'elysia'
-import type { AuditTrail } from '../../db/audit-trail.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
-import { listById } from '../../lib/list-range.ts'
 import { allScopes } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
 import {
-  AuditEntry,
-  auditEntryView,
   Call,
   CallUpdate,
   CreatedServiceKey,
@@ -23,32 +19,17 @@ import {
 } from './model.ts'
 import type { ServiceKeys } from './service-keys.ts'
 
-const auditPageSize = 50
 const keyPageSize = 20
 const admin = operations('Administration', { access: 'admin' })
 const followFeed = operations('Feed', { access: 'service', scope: 'follows' })
 const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 
-type Parts = { audit: AuditTrail; serviceKeys: ServiceKeys; follows: Follows; calls: Calls }
+type Parts = { serviceKeys: ServiceKeys; follows: Follows; calls: Calls }
 
-/** For admins the audit log and the service keys; for other services what they report about follows and calls. */
-export function platformRoutes({ audit, serviceKeys, follows, calls }: Parts) {
+/** For admins the service keys; for other services what they report about follows and calls. */
+export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
   return new Elysia({ name: 'platform' })
     .use(routeBase)
-    .get(
-      '/v1/admin/audit-log',
-      ({ query }) => {
-        const range = listRange(query, auditPageSize)
-        const { list, count } = audit
-        const reader = { name: 'audit_log', list, count }
-        return listAnswer(range, (part) => listById(part, reader), auditEntryView)
-      },
-      admin(
-        'Who did what, newest first',
-        { 200: ListOf(AuditEntry) },
-        { query: listQuery(auditPageSize) },
-      ),
-    )
     .get(
       '/v1/admin/service-keys',
       ({ query }) => {

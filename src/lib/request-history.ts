@@ -1,0 +1,75 @@
+import type { Clock } from './clock.ts'
+
+const minute = 60_000
+const keptMinutes = 60
+/** Each bucket ends a fifth above the one before; the first at 0.1 ms. */
+const growth = 1.2
+const firstEnd = 0.1
+const buckets = 80
+
+/** One minute of traffic; `at` is its beginning in ms since the epoch, latencies are in milliseconds. */
+export type Minute = {
+  at: number
+  requests: number
+  /** Answered with 5xx. */
+  failed: number
+  frames: number
+  p50: number | null
+  p99: number | null
+}
+
+export type RequestHistory = ReturnType<typeof createRequestHistory>
+
+/** Rates and latencies of the last hour, a point a minute; quantiles are right to a fifth. */
+export function createRequestHistory(clock: Clock) {
+  let minutes: Minute[] = []
+  let current = empty()
+
+  function empty() {
+    const at = Math.floor(clock.now() / minute) * minute
+    return { at, requests: 0, failed: 0, frames: 0, counts: new Uint32Array(buckets) }
+  }
+
+  /** @returns the minute that is counted now */
+  function advance() {
+    if (clock.now() - current.at < minute && clock.now() >= current.at) return current
+    const { counts, ...totals } = current
+    const { requests } = totals
+    minutes.push({
+      ...totals,
+      p50: quantile(counts, requests, 0.5),
+      p99: quantile(counts, requests, 0.99),
+    })
+    current = empty()
+    minutes = minutes.filter(({ at }) => at >= current.at - keptMinutes * minute)
+    return current
+  }
+
+  return {
+    countRequest(status: number, milliseconds: number): void {
+      const now = advance()
+      now.requests++
+      if (status >= 500) now.failed++
+      const bucket = Math.ceil(Math.log(milliseconds / firstEnd) / Math.log(growth))
+      const index = Math.min(Math.max(bucket, 0), buckets - 1)
+      now.counts[index] = (now.counts[index] ?? 0) + 1
+    },
+    countFrame(): void {
+      advance().frames++
+    },
+    /** Oldest first; a minute without anything is missing. */
+    list(): Minute[] {
+      advance()
+      return minutes
+    },
+  }
+}
+
+function quantile(counts: Uint32Array, total: number, share: number): number | null {
+  let seen = 0
+  const bucket = counts.findIndex((count) => {
+    seen += count
+    return seen >= total * share
+  })
+  return total === 0 ? null : Math.round(firstEnd * growth ** bucket * 100) / 100
+}

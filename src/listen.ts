@@ -1,0 +1,132 @@
+import { statSync } from 'node:fs'
+import type { createApp } from './app.ts'
+import type { Config } from './config.ts'
+import {
+  type Certificate,
+  expiryWarning,
+  readCertificate,
+  type TlsFiles,
+} from './http/certificate.ts'
+import type { Clock } from './lib/clock.ts'
+import { StartError } from './lib/errors.ts'
+import type { Log } from './lib/log.ts'
+import type { Channel } from './realtime/channel.ts'
+
+const stopDeadlineMilliseconds = 10_000
+const stopPollMilliseconds = 5
+const certificatePollMilliseconds = 10_000
+/** Of TLS 1.2, which is the oldest that Bun speaks: whoever gets hold of the key later cannot read what was recorded. */
+const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
+
+type App = ReturnType<typeof createApp>
+type Server = NonNullable<App['server']>
+type Parts = {
+  app: App
+  channel: Channel
+  config: Pick<Config, 'host' | 'port' | 'tls'>
+  clock: Clock
+  log: Log
+  /** The port is gone. */
+  onFatal: (error: unknown) => void
+}
+
+/** Listens until `stop`. With a certificate it takes over what changes in its files.
+ *  @throws StartError with one line for the operator */
+export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
+  const { host, tls } = config
+  let port = config.port
+  let servers: Server[] = []
+  let certificate: Certificate | undefined
+  let seen = ''
+
+  function open() {
+    const pem = certificate && { cert: certificate.cert, key: certificate.key, ciphers }
+    try {
+      app.listen({
+        port,
+        hostname: host,
+        reusePort: false,
+        websocket: channel.handlers,
+        ...(pem && { tls: pem }),
+      })
+    } catch (cause) {
+      throw new StartError(`cannot listen on ${host}:${port}: ${advice(cause as Error)}`, { cause })
+    }
+    if (!app.server) throw new StartError(`cannot listen on ${host}:${port}`)
+    servers.push(app.server)
+    port = app.server.port ?? port
+  }
+
+  function load(files: TlsFiles) {
+    seen = stampOf(files)
+    certificate = readCertificate(files)
+    const warning = expiryWarning(certificate, clock.now())
+    if (warning !== undefined) log.warn(warning)
+  }
+
+  // Bun cannot change the certificate of a server: another one takes its place. What is open stays with the former one.
+  function renew(files: TlsFiles) {
+    try {
+      load(files)
+    } catch (error) {
+      log.error('the certificate is not renewed, the old one stays', { error })
+      return
+    }
+    const former = servers.filter((it) => it.pendingWebSockets > 0 || it.pendingRequests > 0)
+    for (const server of servers) void server.stop()
+    servers = former
+    try {
+      open()
+      log.info('the certificate is renewed')
+    } catch (error) {
+      onFatal(error)
+    }
+  }
+
+  if (tls) load(tls)
+  open()
+  const stopWatching = tls
+    ? clock.every(certificatePollMilliseconds, () => {
+        if (stampOf(tls) !== seen) renew(tls)
+      })
+    : () => {}
+
+  return {
+    port,
+    /** Reads the certificate anew now. */
+    reloadCertificate(): void {
+      if (tls) renew(tls)
+    },
+    /** Answers what is running and closes the rest. */
+    async stop() {
+      stopWatching()
+      for (const server of servers) void server.stop()
+      await finishRequests(servers)
+      await Promise.all(servers.map((server) => server.stop(true)))
+    },
+  }
+}
+
+/** Changes with the files; a file that is away for a moment changes it, too. */
+function stampOf({ cert, key }: TlsFiles): string {
+  return [cert, key]
+    .map((path) => {
+      const { mtimeMs, size, ino } = statSync(path, { throwIfNoEntry: false }) ?? {}
+      return `${mtimeMs} ${size} ${ino}`
+    })
+    .join()
+}
+
+function advice({ message, code }: Error & { code?: string }): string {
+  if (code === 'EADDRINUSE') return 'the port is in use: stop what listens there, or set PORT'
+  if (code === 'EACCES') return 'the port is not allowed for this user: set PORT above 1023'
+  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address: set HOST'
+  return message
+}
+
+/** `server.stop()` would wait for idle keep-alive connections too. */
+async function finishRequests(servers: Server[]) {
+  const deadline = performance.now() + stopDeadlineMilliseconds
+  const isBusy = () => servers.some(({ pendingRequests }) => pendingRequests > 0)
+  while (isBusy() && performance.now() < deadline) await Bun.sleep(stopPollMilliseconds)
+}

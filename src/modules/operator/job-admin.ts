@@ -1,0 +1,69 @@
+import type { Core } from '../../core.ts'
+import type { By } from '../../db/audit-trail.ts'
+import type { Job, JobState } from '../../jobs/outbox.ts'
+import { AppError } from '../../lib/errors.ts'
+import { parseId } from '../../lib/ids.ts'
+import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+
+/** Rows in one transaction: short enough for the loop. */
+const chunk = 200
+
+/** What operators do with jobs that have failed. Each act is in the audit log. */
+export function createJobAdmin({ write, audit, outbox, clock }: Core) {
+  const actions = { job_retried: outbox.retry, job_discarded: outbox.delete }
+  type Action = keyof typeof actions
+
+  function act(action: Action, id: string, by: By) {
+    actions[action](id)
+    audit.record({ action, ...by, target: { type: 'job', id } })
+  }
+
+  function one(action: Action, idText: string, by: By): Promise<Job> {
+    return write(() => {
+      const id = parseId(idText)
+      const job = id === undefined ? undefined : outbox.find(id)
+      if (!job) throw new AppError('not_found')
+      act(action, job.id, by)
+      return outbox.find(job.id) ?? job
+    })
+  }
+
+  // Only those that were dead at the call: one that is retried may die again meanwhile.
+  async function allDead(action: Action, by: By): Promise<number> {
+    const until = clock.now()
+    let done = 0
+    for (;;) {
+      const count = await write(() => {
+        const ids = outbox.listDead(until, chunk)
+        for (const id of ids) act(action, id, by)
+        return ids.length
+      })
+      done += count
+      if (count < chunk) return done
+    }
+  }
+
+  return {
+    /** Newest first. */
+    list: (state: JobState | undefined, range: ListRange): Listing<Job> =>
+      listById(range, {
+        name: 'jobs',
+        list: (rows) => outbox.list(state, rows),
+        count: () => outbox.count(state),
+      }),
+    /** Makes a job due now, with all its attempts.
+     *  @throws not_found */
+    retry: (id: string, by: By) => one('job_retried', id, by),
+    /** Removes a job, which is then not done.
+     *  @throws not_found */
+    discard: async (id: string, by: By): Promise<void> => {
+      await one('job_discarded', id, by)
+    },
+    /** @returns how many */
+    retryDead: (by: By) => allDead('job_retried', by),
+    /** @returns how many */
+    discardDead: (by: By) => allDead('job_discarded', by),
+  }
+}
+
+export type JobAdmin = ReturnType<typeof createJobAdmin>

@@ -1,0 +1,104 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { AuditFilter, AuditTrail } from '../../db/audit-trail.ts'
+import { operations } from '../../http/operation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import type { JobState as State } from '../../jobs/outbox.ts'
+import { parseTime } from '../../lib/clock.ts'
+import { Time } from '../../lib/fields.ts'
+import { parseId } from '../../lib/ids.ts'
+import { listById } from '../../lib/list-range.ts'
+import type { JobAdmin } from './job-admin.ts'
+import {
+  AuditEntry,
+  auditEntryView,
+  JobItem,
+  JobState,
+  jobView,
+  SystemState,
+  systemView,
+} from './model.ts'
+import type { System } from './system.ts'
+
+const auditPageSize = 50
+const jobPageSize = 20
+const admin = operations('Administration', { access: 'admin' })
+
+type Parts = { audit: AuditTrail; jobs: JobAdmin; system: System }
+
+/** What an operator looks at: the state of the service, the audit log, the jobs. */
+export function operatorRoutes({ audit, jobs, system }: Parts) {
+  return new Elysia({ name: 'operator' })
+    .use(routeBase)
+    .get(
+      '/v1/admin/system',
+      () => systemView(system()),
+      admin('Show how the service is: sizes, traffic, deliveries, warnings', { 200: SystemState }),
+    )
+    .get(
+      '/v1/admin/audit-log',
+      ({ query }) => {
+        const filter = auditFilter(query)
+        const reader = {
+          name: 'audit_log',
+          list: audit.list.bind(null, filter),
+          count: () => audit.count(filter),
+        }
+        const range = listRange(query, auditPageSize)
+        return listAnswer(range, (part) => listById(part, reader), auditEntryView)
+      },
+      admin(
+        'Who did what, newest first',
+        { 200: ListOf(AuditEntry) },
+        {
+          query: {
+            ...listQuery(auditPageSize),
+            action: Type.String({ description: 'Such as `login_failed`.' }),
+            actor_id: Type.String({ description: 'Who did it.' }),
+            target_id: Type.String({ description: 'To whom or what it was done.' }),
+            from: Time({ description: 'From this time on: ISO 8601 with a time zone.' }),
+            to: Time({ description: 'Before this time.' }),
+          },
+        },
+      ),
+    )
+    .get(
+      '/v1/admin/jobs',
+      ({ query }) => {
+        const state = query['state'] as State | undefined // the pipeline has checked it
+        return listAnswer(
+          listRange(query, jobPageSize),
+          (range) => jobs.list(state, range),
+          jobView,
+        )
+      },
+      admin(
+        'List mails, pushes and other work that is still to be done or was given up, newest first',
+        { 200: ListOf(JobItem) },
+        { query: { ...listQuery(jobPageSize), state: JobState } },
+      ),
+    )
+    .post(
+      '/v1/admin/jobs/:id/retry',
+      async ({ params, context }) => jobView(await jobs.retry(params.id, context.by)),
+      admin('Try a job again now, with all its attempts', { 200: JobItem }),
+    )
+    .delete(
+      '/v1/admin/jobs/:id',
+      ({ params, context }) => jobs.discard(params.id, context.by),
+      admin('Discard a job, which is then not done', { 204: null }),
+    )
+}
+
+function auditFilter(query: Record<string, string>): AuditFilter {
+  const { action, actor_id, target_id, from, to } = query
+  const idOf = (text: string | undefined) => text && (parseId(text) ?? text)
+  return {
+    action,
+    actorId: idOf(actor_id),
+    targetId: idOf(target_id),
+    from: from === undefined ? undefined : parseTime(from),
+    to: to === undefined ? undefined : parseTime(to),
+  }
+}

@@ -1,0 +1,62 @@
+import type { Config } from '../../config.ts'
+import type { Core } from '../../core.ts'
+import type { DeliveryState } from '../../lib/delivery-state.ts'
+import type { RequestHistory } from '../../lib/request-history.ts'
+
+const backupDueMilliseconds = 2 * 86_400_000
+
+/** What the parts of the process tell about themselves. */
+export type Vitals = {
+  version: string
+  /** Milliseconds since the epoch. */
+  startedAt: number
+  storage: () => { databaseBytes: number; walBytes: number; freeBytes: number }
+  history: RequestHistory
+  mail: DeliveryState
+  push: DeliveryState
+}
+
+export type System = ReturnType<typeof createSystem>
+
+/** The state of the whole service, for whoever runs it. */
+export function createSystem({ config, hub, outbox, audit, clock }: Core, vitals: Vitals) {
+  const { version, startedAt, storage, history, mail, push } = vitals
+  return () => {
+    const lastBackupAt = audit.findLatest('backup_made')?.at
+    return {
+      version,
+      startedAt,
+      now: clock.now(),
+      storage: storage(),
+      hub: hub.stats(),
+      minutes: history.list(),
+      outbox: outbox.countByKind(),
+      mail: { isSetUp: config.smtpUrl !== undefined, ...mail.read() },
+      push: { isSetUp: config.fcm !== undefined, ...push.read() },
+      lastBackupAt,
+      warnings: warningsOf(config, lastBackupAt, clock.now()),
+    }
+  }
+}
+
+function warningsOf(config: Config, lastBackupAt: number | undefined, now: number) {
+  const isBackedUp = lastBackupAt !== undefined && now - lastBackupAt <= backupDueMilliseconds
+  const warnings = [
+    {
+      code: 'no_smtp',
+      holds: config.smtpUrl === undefined,
+      message: 'Mails are written to the log instead of being sent: set SMTP_URL.',
+    },
+    {
+      code: 'public_url_http',
+      holds: !config.publicUrl.startsWith('https:'),
+      message: 'PUBLIC_URL is not https: passwords and tokens can be read on the way.',
+    },
+    {
+      code: 'no_backup',
+      holds: !isBackedUp,
+      message: 'No backup was made within two days: run hostline backup every day.',
+    },
+  ]
+  return warnings.filter(({ holds }) => holds).map(({ code, message }) => ({ code, message }))
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startServer } from './support/process.ts'
+import { waitFor } from './support/wait.ts'
+
+const openssl = Bun.which('openssl')
+const workshop = temporaryDirectory()
+const file = (name: string) => join(workshop.path, name)
+afterAll(() => workshop[Symbol.dispose]())
+
+/** A certificate for a name, valid for so many days; the files are `NAME.cert` and `NAME.key`. */
+function makeCertificate(name: string, days: number) {
+  const made = Bun.spawnSync([
+    openssl ?? '',
+    ...`req -x509 -newkey rsa:2048 -nodes -days ${days} -subj /CN=${name}`.split(' '),
+    ...['-keyout', file(`${name}.key`), '-out', file(`${name}.cert`)],
+  ])
+  if (!made.success) throw new Error(made.stderr.toString())
+}
+
+/** The pair that the server is configured with becomes that of a name. */
+function install(cert: string, key = cert) {
+  copyFileSync(file(`${key}.key`), file('live.key'))
+  copyFileSync(file(`${cert}.cert`), file('live.cert'))
+}
+
+const environment = { TLS_CERT: file('live.cert'), TLS_KEY: file('live.key') }
+
+/** The name in the certificate that a server shows. */
+function shownName(base: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const options = { host: '127.0.0.1', port: Number(new URL(base).port), rejectUnauthorized: false }
+  const socket = connect(options, () => {
+    resolve(String(socket.getPeerCertificate().subject.CN))
+    socket.end()
+  })
+  socket.on('error', reject)
+  return promise
+}
+
+describe.skipIf(!openssl)('a certificate', () => {
+  beforeAll(() => {
+    for (const [name, days] of [
+      ['old', 100],
+      ['new', 100],
+      ['short', 3],
+    ] as const) {
+      makeCertificate(name, days)
+    }
+  })
+
+  test('is read anew on SIGHUP; what is open stays open', async () => {
+    install('old')
+    using directory = temporaryDirectory()
+    await using server = await startServer({ dataDir: directory.path, environment })
+    const base = server.base.replace('http', 'https')
+    expect(await shownName(base)).toBe('old')
+    const answer = await fetch(`${base}/healthz`, { tls: { rejectUnauthorized: false } })
+    expect(answer.status).toBe(200)
+    install('new')
+    process.kill(server.pid, 'SIGHUP')
+    await waitFor(() => server.output().includes('the certificate is renewed'))
+    expect(await shownName(base)).toBe('new')
+
+    install('old', 'short') // halfway through a renewal
+    process.kill(server.pid, 'SIGHUP')
+    await waitFor(() => server.output().includes('the certificate is not renewed'))
+    expect(await shownName(base)).toBe('new')
+    const still = await fetch(`${base}/healthz`, { tls: { rejectUnauthorized: false } })
+    expect(still.status).toBe(200)
+    expect(await server.kill('SIGTERM')).toBe(0)
+  })
+
+  test('that does not match its key ends the start naming both entries', async () => {
+    install('old', 'new')
+    using directory = temporaryDirectory()
+    const options = { dataDir: directory.path, environment }
+    const failure = await startServer(options).catch(({ message }: Error) => message)
+    expect(failure).toContain('hostline: TLS_KEY is not the private key of TLS_CERT')
+    const { exitCode, out } = await hostline(['check'], directory.path, { environment })
+    expect([exitCode, out]).toEqual([
+      1,
+      expect.stringContaining('FAILED TLS: TLS_KEY is not the private key of TLS_CERT'),
+    ])
+  })
+
+  test('that ends soon is told at the start and by check', async () => {
+    install('short')
+    using directory = temporaryDirectory()
+    await using server = await startServer({ dataDir: directory.path, environment })
+    expect(server.output()).toContain('the certificate ends in 2 days')
+    const { out } = await hostline(['check'], directory.path, { environment })
+    expect(out).toContain('warn   TLS: the certificate ends in 2 days')
+  })
+
+  test('that is no certificate is told in one line', async () => {
+    install('old')
+    writeFileSync(environment.TLS_CERT, 'nonsense')
+    const { out } = await hostline(['check'], workshop.path, { environment })
+    expect(out).toContain('FAILED TLS: TLS_CERT holds no PEM that can be used: ')
+  })
+})
+
+test('SIGHUP does not end a server without a certificate', async () => {
+  using directory = temporaryDirectory()
+  await using server = await startServer({ dataDir: directory.path })
+  process.kill(server.pid, 'SIGHUP')
+  expect((await fetch(`${server.base}/healthz`)).status).toBe(200)
+})

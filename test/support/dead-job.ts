@@ -1,0 +1,14 @@
+import type { Database } from 'bun:sqlite'
+import { ulid } from 'ulid'
+
+/** A job that was given up, for a ticket that there is not: it is done as soon as it runs.
+ *  @returns its id */
+export function insertDeadJob(sqlite: Database): string {
+  const [id, now] = [ulid(), Date.now()]
+  sqlite.run(
+    `INSERT INTO outbox (id, kind, payload, created_at, run_at, attempts, dead_at, last_error)
+     VALUES (?1, 'assignee_mail', '{"ticket_id":"none"}', ?2, ?2, 12, ?2, 'the server said no')`,
+    [id, now],
+  )
+  return id
+}
