@@ -1,7 +1,7 @@
 # One stage builds the executable, the other holds nothing but it.
 FROM debian:12-slim AS build
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates nodejs npm && rm -rf /var/lib/apt/lists/*
-RUN npm install --global --silent bun@1.4.5
+RUN npm install --global bun@1.4.5
 WORKDIR /src
 # What is locked has a layer of its own: it stays when only the sources change.
 COPY package.json bun.lock bunfig.toml ./

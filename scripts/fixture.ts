@@ -34,7 +34,7 @@ async function leaveSomething({
   const [root, carol] = [await login('root@example.com'), await registerAs('host', 'carol')]
   await say(root, await openConversation(root, carol), 'Welcome')
   const { token } = await issueKey()
-  const bodies: [string, string, string, object?][] = [
+  const requests: [string, string, string, object?][] = [
     [carol.token, 'POST', '/v1/support/tickets', { subject: 'Refund', body: 'Where is it?' }],
     [
       root.token,
@@ -51,7 +51,7 @@ async function leaveSomething({
     [token, 'PUT', `/v1/service/follows/${carol.id}/${root.id}`],
     ['', 'POST', '/v1/auth/password/forgot', { email: carol.email }],
   ]
-  for (const [token, method, path, body] of bodies) {
+  for (const [token, method, path, body] of requests) {
     const { status } = await call(method, path, { token, body })
     if (status >= 400) throw new Error(`${method} ${path}: ${status}`)
   }

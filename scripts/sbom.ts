@@ -38,7 +38,7 @@ const bun = {
   'bom-ref': bunPurl,
   name: 'bun',
   version: Bun.version,
-  description: 'JavaScript runtime; links JavaScriptCore, SQLite and other libraries statically',
+  description: 'JavaScript runtime, with the libraries that it links',
   licenses: [
     { license: { id: 'MIT' } },
     {
