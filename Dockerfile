@@ -1,17 +1,22 @@
 # One stage builds the executable, the other holds nothing but it.
 FROM debian:12-slim AS build
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates nodejs npm && rm -rf /var/lib/apt/lists/*
+RUN npm install --global bun@1.4.5
 WORKDIR /src
-COPY package.json bun.lock bunfig.toml tsconfig.json ./
+# What is locked has a layer of its own: it stays when only the sources change.
+COPY package.json bun.lock bunfig.toml ./
+RUN bun install --frozen-lockfile --production
+COPY tsconfig.json ./
 COPY src src
 COPY drizzle drizzle
 COPY scripts scripts
-RUN npx -y bun@1.4.5 run build
+RUN bun scripts/build.ts
 
 FROM debian:12-slim
-RUN useradd --system --home-dir /data --create-home hostline
+RUN install --directory --owner=10001 --group=10001 --mode=700 /data
 COPY --from=build /src/dist/hostline /usr/local/bin/hostline
-USER hostline
+# By number: Kubernetes' runAsNonRoot cannot judge a name.
+USER 10001:10001
 ENV DATA_DIR=/data
 VOLUME /data
 EXPOSE 3000

@@ -165,3 +165,13 @@ test('the table in the README is current', () => {
     ['| name | default | meaning |', '|---|---|---|', ...rows, ''].join('\n'),
   )
 })
+
+test('the example for a service is valid and names what there is', () => {
+  const example = readFileSync(join(import.meta.dir, '../examples/hostline.env'), 'utf8')
+  const values = [...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ])
+  expect(Object.keys(entries)).toEqual(expect.arrayContaining(values.map(([name]) => name)))
+  expect(mistakes(Object.fromEntries(values))).toEqual([])
+})

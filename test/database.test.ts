@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate, migrations } from '../src/db/migrations.ts'
 import { openForCommand, openForServer } from '../src/db/open.ts'
+import { StartError } from '../src/lib/errors.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
@@ -63,14 +64,23 @@ describe('migrations', () => {
     },
   )
 
-  test('a step that fails leaves the version before it', () => {
-    using sqlite = new Database(':memory:')
-    const steps = ['CREATE TABLE a (x)', 'CREATE TABLE b (x); CREATE TABLE a (x)']
-    expect(() => migrate(sqlite, 'memory', steps)).toThrow()
-    expect(pragma(sqlite, 'user_version')).toBe(1)
-    expect(sqlite.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all()).toEqual([
-      { name: 'a' },
-    ])
+  test('a step that fails leaves all as it was, for the older executable too', () => {
+    using directory = temporaryDirectory()
+    const path = join(directory.path, 'hostline.db')
+    using sqlite = new Database(path, { create: true })
+    migrate(sqlite, path)
+    sqlite.run("INSERT INTO secrets VALUES ('a', 'kept')")
+    const before = sqlite.serialize()
+    const halfway = 'CREATE TABLE b (x); DELETE FROM secrets; CREATE TABLE a (x)'
+    const newer = [...migrations, 'CREATE TABLE a (x)', halfway]
+    expect(() => migrate(sqlite, path, newer)).toThrow(StartError)
+    expect(() => migrate(sqlite, path, newer)).toThrow(
+      new StartError(
+        `the database ${path} cannot be migrated and stays at version ${migrations.length}: table a already exists`,
+      ),
+    )
+    expect(sqlite.serialize()).toEqual(before)
+    migrate(sqlite, path)
   })
 
   test('match the schema in the sources', () => {

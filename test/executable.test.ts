@@ -1,17 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+import { dependencies } from '../package.json' with { type: 'json' }
+import { build } from '../scripts/build.ts'
+import { createSbom } from '../scripts/sbom.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 
 const workshop = temporaryDirectory()
 const executable = join(workshop.path, 'hostline')
+let inputs: string[]
 
-beforeAll(() => {
-  const script = join(import.meta.dir, '../scripts/build.ts')
-  const built = Bun.spawnSync(['bun', script, executable])
-  if (built.exitCode !== 0) throw new Error(built.stderr.toString())
+beforeAll(async () => {
+  inputs = await build(executable)
 })
 afterAll(() => workshop[Symbol.dispose]())
 
@@ -145,4 +149,22 @@ test.skipIf(!openssl)('serves https and wss with a certificate of its own', asyn
     socket.onerror = reject
   })
   socket.close()
+})
+
+test('its SBOM is valid to CycloneDX 1.6 and has every package that is in it', () => {
+  const schemas = join(import.meta.dir, '../node_modules/@cyclonedx/cyclonedx-library/res/schema')
+  const [specification, ...others] = ['bom-1.6', 'spdx', 'jsf-0.82'].map((name) => ({
+    ...JSON.parse(readFileSync(join(schemas, `${name}.SNAPSHOT.schema.json`), 'utf8')),
+    $id: `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`,
+  }))
+  const ajv = new Ajv({ strict: false, allErrors: true, schemas: others })
+  addFormats(ajv)
+  for (const format of ['iri-reference', 'idn-email']) ajv.addFormat(format, true)
+  const sbom = createSbom(inputs)
+  const isValid = ajv.validate(specification, sbom)
+  expect([isValid, ajv.errors]).toEqual([true, null])
+  expect(ajv.validate(specification, { ...sbom, components: [{}] })).toBe(false)
+  const names = sbom.components.map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(['bun', ...Object.keys(dependencies)]))
+  expect(names).not.toContain('typescript')
 })

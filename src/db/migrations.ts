@@ -8,17 +8,25 @@ export const migrations: readonly string[] = [initial]
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
 
-/** Brings an empty or older database to this version, one transaction for each step.
- *  @throws StartError for a newer database or a file of another program */
+/** Brings an empty or older database to this version, in one transaction: a step that fails leaves it as it was, so that
+ *  the older executable still opens it.
+ *  @throws StartError for a newer database, a file of another program, or a step that fails */
 export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
   const version = knownVersion(sqlite, path, steps)
-  steps.slice(version).forEach((step, index) => {
+  if (version === steps.length) return
+  try {
     sqlite.transaction(() => {
-      sqlite.run(step)
+      for (const step of steps.slice(version)) sqlite.run(step)
       sqlite.run(`PRAGMA application_id = ${applicationId}`)
-      sqlite.run(`PRAGMA user_version = ${version + index + 1}`)
+      sqlite.run(`PRAGMA user_version = ${steps.length}`)
     })()
-  })
+  } catch (cause) {
+    const reason = (cause as Error).message
+    throw new StartError(
+      `the database ${path} cannot be migrated and stays at version ${version}: ${reason}`,
+      { cause },
+    )
+  }
 }
 
 /** @throws StartError for a database of another version or program */
