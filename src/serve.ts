@@ -12,7 +12,7 @@ import { startRetention } from './jobs/retention.ts'
 import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { StartError } from './lib/errors.ts'
-import { createIds } from './lib/ids.ts'
+import { createIds, timeOfId } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { createLogMailer, type Mailer } from './mail/mailer.ts'
 import { createSmtpMailer } from './mail/smtp.ts'
@@ -65,7 +65,8 @@ export async function openService(
   const { clock = systemClock } = substitutes
   const connection = openForServer(config.dataDir)
   const { orm } = connection
-  const newId = createIds(clock, findNewestId(orm))
+  const newestId = findNewestId(orm)
+  const newId = createIds(clock, newestId)
   const metrics = createMetrics(version, clock)
   const storage = openStorage(connection, {
     worker: checkpointWorker,
@@ -103,6 +104,7 @@ export async function openService(
     // Each kind has its handler in one of the modules: a test holds them against the list.
     handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
     random: Math.random,
+    lastSeenAt: newestId === undefined ? undefined : timeOfId(newestId),
     onOutcome: metrics.jobs,
   })
   const stopRetention = startRetention(core)
