@@ -13,7 +13,7 @@ import { startRetention } from './jobs/retention.ts'
 import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { createDeliveryState, type DeliveryState } from './lib/delivery-state.ts'
-import { createIds } from './lib/ids.ts'
+import { createIds, timeOfId } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { createRequestHistory } from './lib/request-history.ts'
 import { listen } from './listen.ts'
@@ -66,7 +66,8 @@ export async function openService(
   const { clock = systemClock } = substitutes
   const connection = openForServer(config.dataDir)
   const { orm } = connection
-  const newId = createIds(clock, findNewestId(orm))
+  const newestId = findNewestId(orm)
+  const newId = createIds(clock, newestId)
   const metrics = createMetrics(version, clock)
   const storage = openStorage(connection, {
     worker: checkpointWorker,
@@ -121,6 +122,7 @@ export async function openService(
     // Each kind has its handler in one of the modules: a test holds them against the list.
     handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
     random: Math.random,
+    lastSeenAt: newestId === undefined ? undefined : timeOfId(newestId),
     onOutcome: metrics.jobs,
   })
   const stopRetention = startRetention(core)

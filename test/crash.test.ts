@@ -1,86 +1,61 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'bun:test'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { compiler, shim, size } from './support/faults.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
-import { TestSocket } from './support/socket.ts'
-import { waitFor } from './support/wait.ts'
+import { aWhile, waitFor } from './support/wait.ts'
 
-const compiler = Bun.which('gcc') ?? Bun.which('cc')
-const workshop = temporaryDirectory()
-const shim = join(workshop.path, 'power-cut.so')
-afterAll(() => workshop[Symbol.dispose]())
-
-/** Sends over REST and the socket, many at once, until the server is gone.
- *  @returns the bodies that were acknowledged, as they come in */
-function burst(base: string, { a, b, conversationId }: Awaited<ReturnType<typeof meet>>) {
-  const acknowledged: string[] = []
-  let over = false
-  const path = `/v1/chat/conversations/${conversationId}/messages`
-  const loops = Array.from({ length: 16 }, async (_, sender) => {
-    for (let n = 0; !over; n++) {
-      const body = { body: `rest ${sender} ${n}`, client_id: `${sender} ${n}` }
-      const answer = await call(base, 'POST', path, { token: a.token, body }).catch(() => undefined)
-      if (answer?.status !== 201) return
-      acknowledged.push(body.body)
-    }
-  })
-  const socketLoop = async () => {
-    const url = `${base.replace('http', 'ws')}/v1/chat/ws?token=${b.token}`
-    const socket = await TestSocket.open(url)
-    for (let n = 0; !over; n++) {
-      socket.send({ type: 'message', conversation_id: conversationId, body: `frame ${n}` })
-      let text = ''
-      while (text !== `frame ${n}`) {
-        const frame = await Promise.race([socket.next('new_message'), socket.closed])
-        if (typeof frame === 'number') return
-        text = frame.message.body
-      }
-      acknowledged.push(text)
-    }
-  }
-  const finished = Promise.allSettled([...loops, socketLoop()])
-  return {
-    acknowledged,
-    reached: (count: number) => waitFor(() => acknowledged.length >= count),
-    async end() {
-      over = true
-      await finished
-    },
-  }
+type Crash = {
+  rounds: number
+  /** Waits for the moment of the kill. */
+  moment: (dataDir: string) => Promise<unknown>
+  /** Goes on with what was synced alone. */
+  cutsPower?: boolean
+  environment?: Record<string, string>
 }
 
-/** Starts a server on what is left and compares it with what was acknowledged. */
-async function accountFor(
-  dataDir: string,
-  people: Awaited<ReturnType<typeof meet>>,
-  acknowledged: string[],
-) {
-  await using server = await startServer({ dataDir })
-  const { conversationId, a } = people
-  const stored = (await allMessages(server.base, conversationId, a.token)).map(({ body }) => body)
-  const kept = new Set(stored)
-  return {
-    missing: acknowledged.filter((body) => !kept.has(body)).length,
-    doubled: stored.length - kept.size,
-  }
-}
-
-test('kill -9 in the middle of a burst: every acknowledged message is there exactly once', async () => {
+/** Kills a server again and again while a crowd uses it, and looks at what is left each time.
+ *  @returns what is wrong after a kill: the first time that something is */
+async function killUnderLoad({ rounds, moment, cutsPower, environment = {} }: Crash) {
   using directory = temporaryDirectory()
-  for (let round = 0; round < 2; round++) {
-    const dataDir = join(directory.path, `${round}`)
-    await using server = await startServer({ dataDir })
-    const people = await meet(server.base)
-    const sending = burst(server.base, people)
-    await sending.reached(500 + 700 * round)
-    await server.kill('SIGKILL')
-    await sending.end()
-    expect(await accountFor(dataDir, people, sending.acknowledged)).toEqual({
-      missing: 0,
-      doubled: 0,
-    })
+  let dataDir = join(directory.path, 'data')
+  const crowd = await gatherCrowd(dataDir)
+  async function start() {
+    const disk = `${dataDir}+`
+    if (cutsPower) cpSync(dataDir, disk, { recursive: true })
+    const watched = cutsPower ? { LD_PRELOAD: shim(), POWER_CUT_DIR: disk } : {}
+    const server = await startServer({ dataDir, environment: { ...watched, ...environment } })
+    return { ...server, disk }
   }
+
+  let server = await start()
+  let complaints: string[] = []
+  for (let round = 0; round < rounds && complaints.length === 0; round++) {
+    const load = crowd.useEverything(server.base)
+    const enough = crowd.acknowledged() + 30
+    await waitFor(() => crowd.acknowledged() > enough)
+    await moment(dataDir)
+    await server.kill('SIGKILL')
+    await load.end()
+    if (cutsPower) dataDir = server.disk
+    server = await start()
+    complaints = await crowd.complaints(server.base, dataDir)
+  }
+  await server.kill('SIGKILL')
+  console.log(`${rounds} kills under load: ${crowd.acknowledged()} were acknowledged`)
+  return complaints
+}
+
+const atRandom = () => aWhile(300)
+
+/** Until SQLite has begun to overwrite the wal, which counts that in its header. */
+const walIsReused = (dataDir: string) =>
+  waitFor(() => readFileSync(join(dataDir, 'hostline.db-wal')).readUInt32BE(12) > 0, 'a new wal')
+
+test('kill -9 at any moment under mixed load loses and doubles nothing', async () => {
+  expect(await killUnderLoad({ rounds: size(50, 2), moment: atRandom })).toEqual([])
 })
 
 test('a retry after the crash with the same client_id does not double', async () => {
@@ -99,41 +74,31 @@ test('a retry after the crash with the same client_id does not double', async ()
 
 // The shim is built on the spot: without a C compiler these are skipped.
 describe.skipIf(!compiler)('with a disk that can be watched', () => {
-  beforeAll(() => {
-    const source = join(import.meta.dir, 'support/power-cut.c')
-    const built = Bun.spawnSync([compiler ?? '', '-shared', '-fPIC', '-O2', '-o', shim, source])
-    if (built.exitCode !== 0) throw new Error(built.stderr.toString())
+  test('a power cut loses nothing that was acknowledged, also after the wal was started anew', async () => {
+    const moment = async (dataDir: string) => {
+      await walIsReused(dataDir)
+      await atRandom()
+    }
+    expect(await killUnderLoad({ cutsPower: true, rounds: size(30, 1), moment })).toEqual([])
   })
 
-  /** Cuts the power in the middle of a burst, after so many messages.
-   *  @returns what of the acknowledged is missing or doubled on the disk that is left */
-  async function cutPower(messages: number, environment: Record<string, string> = {}) {
-    using directory = temporaryDirectory()
-    const [dataDir, disk] = [join(directory.path, 'data'), join(directory.path, 'disk')]
-    mkdirSync(disk)
-    const watched = { LD_PRELOAD: shim, POWER_CUT_DIR: disk, ...environment }
-    await using server = await startServer({ dataDir, environment: watched })
-    const people = await meet(server.base)
-    const sending = burst(server.base, people)
-    await sending.reached(messages)
-    await server.kill('SIGKILL')
-    await sending.end()
-    return await accountFor(disk, people, sending.acknowledged)
-  }
-
-  test('a power cut loses nothing that was acknowledged, also after the log was started anew', async () => {
-    expect(await cutPower(2_500)).toEqual({ missing: 0, doubled: 0 })
+  test('the same cut would lose messages if the wal were not synced', async () => {
+    const environment = { POWER_CUT_DEAF: '1' }
+    const cut = { cutsPower: true, rounds: 1, environment, moment: atRandom }
+    const complaints = await killUnderLoad(cut)
+    expect(complaints).toContainEqual(expect.stringMatching(/^lost: message/))
   })
 
-  test('the same cut would lose messages if the log were not synced', async () => {
-    const { missing } = await cutPower(1_200, { POWER_CUT_DEAF: '1' })
-    expect(missing).toBeGreaterThan(0)
+  test('a slow disk loses nothing either', async () => {
+    const environment = { POWER_CUT_SLOW: '50' }
+    const cut = { cutsPower: true, rounds: size(15, 1), environment }
+    expect(await killUnderLoad({ ...cut, moment: atRandom })).toEqual([])
   })
 
   test('a disk that refuses a sync ends the process, and the request gets no acknowledgement', async () => {
     using directory = temporaryDirectory()
     const failure = join(directory.path, 'fail')
-    const environment = { LD_PRELOAD: shim, POWER_CUT_FAIL: failure }
+    const environment = { LD_PRELOAD: shim(), POWER_CUT_FAIL: failure }
     await using server = await startServer({ dataDir: join(directory.path, 'data'), environment })
     const { a, conversationId } = await meet(server.base)
     writeFileSync(failure, '')

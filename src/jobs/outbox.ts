@@ -221,6 +221,14 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     releaseAll(): void {
       orm.update(outbox).set({ leasedUntil: null }).where(isNotNull(outbox.leasedUntil)).run()
     },
+    /** The clock was set back: what waits is due that much earlier. */
+    moveBack(milliseconds: number): void {
+      orm
+        .update(outbox)
+        .set({ runAt: sql`${outbox.runAt} - ${milliseconds}` })
+        .where(isNull(outbox.deadAt))
+        .run()
+    },
     /** Removes what is due for somebody who is gone, in pieces. */
     *erase(userId: string): Generator<() => void> {
       const of = sql`json_extract(${outbox.payload}, '$.user_id') = ${userId}`

@@ -17,6 +17,8 @@ export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
 
 type RunnerOptions = {
+  /** When the process before this one was last seen to run: later than now when the clock was set back since. */
+  lastSeenAt?: number | undefined
   handlers: JobHandlers
   /** 0 ≤ n < 1 */
   random: () => number
@@ -37,6 +39,8 @@ const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
 const stopMilliseconds = 4_000
+/** A clock is corrected by less all the time. */
+const setBackMilliseconds = 1_000
 
 /** Works off the outbox: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
  *  runner on a database, so what was leased when it starts belonged to a process that died. An idle runner reads nothing:
@@ -48,6 +52,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const kinds = Object.keys(handlers) as JobKind[]
   const impatience = new AbortController()
   let nextRunAt = 0
+  let lastSeenAt = options.lastSeenAt ?? 0
+  let setBackBy = 0
   let isClaiming = false
   let isReleased = false
   let isStopped = false
@@ -58,6 +64,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   })
 
   function poll() {
+    watchClock()
     if (isStopped || isClaiming || nextRunAt > clock.now()) return
     isClaiming = true
     claim()
@@ -71,8 +78,25 @@ export function startRunner(core: Core, options: RunnerOptions) {
       })
   }
 
+  // With a clock that is set back, what waits would wait for as long.
+  function watchClock() {
+    const now = clock.now()
+    if (now < lastSeenAt - setBackMilliseconds) {
+      setBackBy += lastSeenAt - now
+      nextRunAt = 0
+    }
+    lastSeenAt = now
+  }
+
+  async function moveBack() {
+    const by = setBackBy
+    if (by > 0) await write(() => outbox.moveBack(by))
+    setBackBy -= by
+  }
+
   async function claim() {
     nextRunAt = Number.POSITIVE_INFINITY
+    await moveBack()
     if (!isReleased) await write(() => outbox.releaseAll())
     isReleased = true
     const due = kinds.flatMap(listStartable)

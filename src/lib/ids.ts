@@ -1,6 +1,9 @@
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from './clock.ts'
 
+/** When an identifier was made, in ms since the epoch. */
+export const timeOfId = decodeTime
+
 /** Makes the next identifier: a ULID, upper case, greater than every one made before. */
 export type NewId = () => string
 

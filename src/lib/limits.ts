@@ -14,6 +14,7 @@ export class SlidingWindow {
   }
 
   isFull(limit: Limit, now: number): boolean {
+    this.#stayBehind(now)
     this.#forget(now - limit.windowMilliseconds)
     return this.size >= limit.count
   }
@@ -26,6 +27,13 @@ export class SlidingWindow {
   freeAt(limit: Limit, now: number): number {
     const oldest = this.#times[this.#first]
     return oldest === undefined ? now : oldest + limit.windowMilliseconds
+  }
+
+  // After a clock that was set back, what was counted ahead of it would stay for as long.
+  #stayBehind(now: number) {
+    const newest = this.#times.at(-1)
+    if (newest === undefined || newest <= now) return
+    this.#times = this.#times.map((time) => Math.min(time, now))
   }
 
   #forget(until: number) {

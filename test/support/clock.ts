@@ -21,5 +21,10 @@ export function createTestClock(start = Date.now()) {
         entry.work()
       }
     },
-  } satisfies Clock & { advance(milliseconds: number): void }
+    /** Sets the time back, as an operator does: what is repeated goes on at its pace. */
+    setBack(milliseconds: number) {
+      now -= milliseconds
+      for (const entry of repeated) entry.next -= milliseconds
+    },
+  } satisfies Clock & Record<'advance' | 'setBack', (milliseconds: number) => void>
 }

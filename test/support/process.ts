@@ -85,7 +85,8 @@ export async function call(
   })
   const text = await answer.text()
   // biome-ignore lint/suspicious/noExplicitAny: answers are judged by the assertions on them
-  return { status: answer.status, body: (text === '' ? undefined : JSON.parse(text)) as any }
+  const parsed = (text === '' ? undefined : JSON.parse(text)) as any
+  return { status: answer.status, headers: answer.headers, body: parsed }
 }
 
 /** Two registered people and their conversation. */

@@ -79,7 +79,7 @@ export function createLoginThrottle({ clock, config }: Core) {
       if (!isOn) return
       const now = clock.now()
       const tries = records.get(name) ?? { window: new SlidingWindow(), lastTryAt: 0 }
-      const wait = tries.lastTryAt + pauseMilliseconds - now
+      const wait = Math.min(tries.lastTryAt, now) + pauseMilliseconds - now
       if (tries.window.isFull(failures, now) && wait > 0) {
         if (isKnown()) return
         throw new AppError('login_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })

@@ -1,0 +1,97 @@
+import { expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { createTestClock } from './support/clock.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startMailServer } from './support/mail.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+type TestClock = ReturnType<typeof createTestClock>
+
+const hour = 3_600_000
+const since = '0'.repeat(26)
+
+type Talk = { a: Person; b: Person; conversationId: string }
+
+/** What the other one reads: all messages in their order, by catching up and as pages. */
+async function heard(service: TestService, { b, conversationId }: Talk) {
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  const pages = await service.call('GET', path, b)
+  const missed = await service.call('GET', `/v1/chat/messages?since=${since}`, b)
+  const bodies = (list: { body: string }[]) => list.map(({ body }) => body)
+  return [bodies(pages.body.data).reverse(), bodies(missed.body.data)]
+}
+
+async function say(service: TestService, { a, conversationId }: Talk, texts: string[]) {
+  for (const text of texts) await service.say(a, conversationId, text)
+}
+
+/** A mail server that is busy until it is told not to be. */
+async function startBusyMailServer() {
+  let isBusy = true
+  const mail = await startMailServer({
+    onRcptTo: (_address, _session, callback) =>
+      callback(isBusy ? Object.assign(new Error('busy'), { responseCode: 451 }) : null),
+  })
+  return Object.assign(mail, { relent: () => (isBusy = false) })
+}
+
+// In minutes of the clock: a job that was put off until it is as late as before would not come.
+const twoMails = (mail: { mails: unknown[] }, clock: TestClock) =>
+  waitFor(() => {
+    clock.advance(500)
+    return mail.mails.length === 2
+  }, 'two mails')
+
+async function renew(service: TestService, { refreshToken }: Person) {
+  const body = { refresh_token: refreshToken }
+  const answer = await service.call('POST', '/v1/auth/refresh', { body })
+  const token: string = answer.body.access_token
+  return (await service.call('GET', '/v1/users/me', { token })).status
+}
+
+test('the clock is set back by an hour while the server runs: order, sessions, limits and jobs go on', async () => {
+  const clock = createTestClock()
+  await using mail = await startBusyMailServer()
+  const environment = { RATE_LIMIT_USER: '20/1m', SMTP_URL: mail.url }
+  await using service = await startService({ clock, environment })
+  const talk = await service.pair()
+  await waitFor(() => service.log().match(/a job failed/g)?.length === 2)
+  await say(service, talk, ['one', 'two'])
+  const look = () => service.call('GET', '/v1/users/me', talk.a)
+  while ((await look()).status === 200);
+  clock.setBack(hour)
+  const refused = await look()
+  expect(refused.status).toBe(429)
+  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+  clock.advance(61_000)
+  await say(service, talk, ['three', 'four'])
+  const all = ['one', 'two', 'three', 'four']
+  expect(await heard(service, talk)).toEqual([all, all])
+  expect(await renew(service, talk.b)).toBe(200)
+  mail.relent()
+  await twoMails(mail, clock)
+})
+
+test('the clock is set back by an hour over a restart: order, sessions and jobs go on', async () => {
+  using directory = temporaryDirectory()
+  const clock = createTestClock()
+  await using mail = await startBusyMailServer()
+  const environment = { SMTP_URL: mail.url }
+  await using first = await startService({ clock, environment })
+  const talk = await first.pair()
+  await waitFor(() => first.log().match(/a job failed/g)?.length === 2)
+  await say(first, talk, ['one', 'two'])
+  await first.stop()
+  cpSync(first.directory, directory.path, { recursive: true })
+
+  clock.setBack(hour)
+  mail.relent()
+  const fill = async (path: string) => cpSync(directory.path, path, { recursive: true })
+  await using second = await startService({ clock, environment, fill })
+  await say(second, talk, ['three', 'four'])
+  const all = ['one', 'two', 'three', 'four']
+  expect(await heard(second, talk)).toEqual([all, all])
+  expect(await renew(second, talk.b)).toBe(200)
+  await twoMails(mail, clock)
+})

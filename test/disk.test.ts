@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'bun:test'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { percentile } from '../bench/measure.ts'
+import { gatherCrowd } from './support/crowd.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { compiler, shim, size } from './support/faults.ts'
+import { call, startServer } from './support/process.ts'
+import { aWhile, waitFor } from './support/wait.ts'
+
+const errors = { full: '28', 'read-only': '30' } // ENOSPC, EROFS
+
+/** A server with a crowd, on a disk that can be made to refuse every write. */
+async function startOnDisk(environment: Record<string, string> = {}) {
+  const directory = temporaryDirectory()
+  const dataDir = join(directory.path, 'data')
+  const refusal = join(directory.path, 'refusal')
+  const crowd = await gatherCrowd(dataDir)
+  const watched = { LD_PRELOAD: shim(), POWER_CUT_REFUSE: refusal, ...environment }
+  const start = () => startServer({ dataDir, environment: watched })
+  let server = await start()
+  return {
+    crowd,
+    base: () => server.base,
+    output: () => server.output(),
+    refuse: (why: keyof typeof errors) => writeFileSync(refusal, errors[why]),
+    relent: () => rmSync(refusal),
+    complaints: () => crowd.complaints(server.base, dataDir),
+    async restart() {
+      await server.kill('SIGKILL')
+      server = await start()
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+// The shim is built on the spot: without a C compiler these are skipped.
+describe.skipIf(!compiler)('a disk', () => {
+  test.each(['full', 'read-only'] as const)(
+    'that is %s at any moment: reads go on, writes are refused, nothing is lost',
+    async (why) => {
+      await using disk = await startOnDisk()
+      const { crowd } = disk
+      for (let round = 0; round < size(20, 1); round++) {
+        const load = crowd.useEverything(disk.base())
+        await aWhile(200)
+        disk.refuse(why)
+        const refused = crowd.refused()
+        await waitFor(() => crowd.refused() > refused + 10)
+        expect(await answersOf(disk)).toEqual({ write: 503, retry: '1', read: 200, ready: 503 })
+        await aWhile(200)
+        disk.relent()
+        const acknowledged = crowd.acknowledged()
+        await waitFor(() => crowd.acknowledged() > acknowledged + 10)
+        expect(await answersOf(disk)).toEqual({ write: 201, retry: null, read: 200, ready: 200 })
+        await load.end()
+        expect(await disk.complaints()).toEqual([])
+      }
+      await disk.restart()
+      expect(await disk.complaints()).toEqual([])
+    },
+  )
+
+  test('that is slow holds up writes, and no reads', async () => {
+    const slow = await timesOn({ POWER_CUT_SLOW: '100' })
+    const fast = await timesOn({})
+    console.log(
+      `ms on a slow disk: ${JSON.stringify(slow)}, on a fast one: ${JSON.stringify(fast)}`,
+    )
+    expect(slow.write).toBeGreaterThan(50)
+    expect(slow.read).toBeLessThan(2 * fast.read + 25)
+  })
+})
+
+const share = size(0.99, 0.9)
+
+/** How long people wait while others use everything: the slowest hundredth (few are timed: tenth) in ms. */
+async function timesOn(environment: Record<string, string>) {
+  await using disk = await startOnDisk(environment)
+  const { crowd, base } = disk
+  const [{ token } = { token: '' }] = crowd.people
+  const path = `/v1/chat/conversations/${crowd.talks[0]?.id}/messages`
+  const load = crowd.useEverything(base())
+  const slowest = async (method: string, count: number) => {
+    const times: number[] = []
+    for (let n = 0; n < count; n++) {
+      const body = method === 'GET' ? undefined : { body: `timed ${n}` }
+      const askedAt = performance.now()
+      await call(base(), method, path, { token, body })
+      times.push(performance.now() - askedAt)
+    }
+    return Math.round(percentile(times, share))
+  }
+  const times = { read: await slowest('GET', size(1_000, 60)), write: await slowest('POST', 20) }
+  await load.end()
+  return times
+}
+
+type Disk = Awaited<ReturnType<typeof startOnDisk>>
+
+/** What a person is answered who writes, who reads, and who asks whether the server is ready. */
+async function answersOf({ crowd, base }: Disk) {
+  const [{ token } = { token: '' }] = crowd.people
+  const path = `/v1/chat/conversations/${crowd.talks[0]?.id}/messages`
+  const write = await call(base(), 'POST', path, { token, body: { body: crypto.randomUUID() } })
+  const read = await call(base(), 'GET', path, { token })
+  const ready = await call(base(), 'GET', '/readyz')
+  const retry = write.headers.get('retry-after')
+  return { write: write.status, retry, read: read.status, ready: ready.status }
+}

@@ -1,0 +1,126 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from './support/directory.ts'
+import { compiler, shim, size } from './support/faults.ts'
+import { call, startServer } from './support/process.ts'
+import { type Person, startService } from './support/service.ts'
+import { TestSocket } from './support/socket.ts'
+import { waitFor } from './support/wait.ts'
+
+const requests = size(500, 100)
+const sockets = size(2_000, 200)
+const socketsEach = 40
+
+/** People who all talk with one other, in a data directory on which servers can start. */
+async function startTalks() {
+  const directory = temporaryDirectory()
+  const dataDir = join(directory.path, 'data')
+  await using service = await startService()
+  const host = await service.register('host')
+  const talks: { person: Person; path: string }[] = []
+  for (let n = 0; n < sockets / socketsEach; n++) {
+    const person = await service.register()
+    const id = await service.openConversation(host, person)
+    talks.push({ person, path: `/v1/chat/conversations/${id}/messages` })
+  }
+  await service.stop()
+  cpSync(service.directory, dataDir, { recursive: true })
+  return {
+    dataDir,
+    host,
+    talks,
+    /** The host writes to everybody.
+     *  @returns the ids of the messages, by their receiver */
+    async writeToAll(base: string, body: string) {
+      const sent = talks.map(async ({ person, path }) => {
+        const answer = await call(base, 'POST', path, { token: host.token, body: { body } })
+        return [person.id, answer.body.id as string] as const
+      })
+      return new Map(await Promise.all(sent))
+    },
+    /** As many sockets as fit, for each person. */
+    connectAll: (base: string, query: (person: Person) => string = () => '') =>
+      Promise.all(
+        Array.from({ length: sockets }, async (_, n) => {
+          const { person } = talks[n % talks.length] ?? { person: host }
+          const url = `${base.replace('http', 'ws')}/v1/chat/ws?token=${person.token}`
+          return { person, socket: await TestSocket.open(url + query(person)) }
+        }),
+      ),
+    [Symbol.dispose]: () => directory[Symbol.dispose](),
+  }
+}
+
+// A slow disk holds answers back: a request is accepted once its message is in the database.
+test.skipIf(!compiler)(
+  'SIGTERM with requests and sockets open: each request is answered, each socket closed with 1001',
+  async () => {
+    using all = await startTalks()
+    const { dataDir, host, talks } = all
+    const environment = { LD_PRELOAD: shim(), POWER_CUT_SLOW: String(size(2_000, 500)) }
+    await using server = await startServer({ dataDir, environment })
+    const connected = await all.connectAll(server.base)
+    let answered = 0
+    const answers = Array.from({ length: requests }, async (_, n) => {
+      const { path } = talks[n % talks.length] ?? { path: '' }
+      const message = { token: host.token, body: { body: `message ${n}` } }
+      const { status } = await call(server.base, 'POST', path, message)
+      answered++
+      return status
+    })
+    using sqlite = new Database(join(dataDir, 'hostline.db'), { readonly: true })
+    const stored = sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM messages')
+    await waitFor(() => stored.get()?.n === requests, 'all messages')
+    expect(answered).toBeLessThan(requests / 2)
+    const stoppedAt = performance.now()
+    expect(await server.kill('SIGTERM')).toBe(0)
+    expect(performance.now() - stoppedAt).toBeLessThan(10_000)
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([201]))
+    const codes = await Promise.all(connected.map(({ socket }) => socket.closed))
+    expect(new Set(codes)).toEqual(new Set([1001]))
+  },
+)
+
+test('after a restart all sockets come back at once: each catches up, and others are answered', async () => {
+  using all = await startTalks()
+  const { dataDir, host } = all
+  const first = await startServer({ dataDir })
+  const known = await all.writeToAll(first.base, 'known')
+  const missed = [await all.writeToAll(first.base, 'missed')]
+  await first.kill('SIGKILL')
+
+  await using server = await startServer({ dataDir })
+  missed.push(await all.writeToAll(server.base, 'missed, too'))
+  const startedAt = performance.now()
+  let isOver = false
+  const others = (async () => {
+    let slowest = 0
+    while (!isOver) {
+      const askedAt = performance.now()
+      const { status } = await call(server.base, 'GET', '/v1/chat/conversations', host)
+      expect(status).toBe(200)
+      slowest = Math.max(slowest, performance.now() - askedAt)
+    }
+    return slowest
+  })()
+  const connected = await all.connectAll(server.base, ({ id }) => `&since=${known.get(id)}`)
+  missed.push(await all.writeToAll(server.base, 'live'))
+  const expected = (id: string) => missed.map((messages) => messages.get(id))
+  const caughtUp = connected.map(({ socket }) =>
+    waitFor(() => socket.frames.length >= missed.length, 'the missed messages', 20_000),
+  )
+  await Promise.all(caughtUp)
+  const tookMilliseconds = performance.now() - startedAt
+  isOver = true
+  const slowest = await others
+  console.log(
+    `${sockets} sockets caught up in ${tookMilliseconds.toFixed(0)} ms; others waited ${slowest.toFixed(0)} ms at most`,
+  )
+  for (const { person, socket } of connected) {
+    expect(socket.frames.map(({ message }) => message?.id)).toEqual(expected(person.id))
+  }
+  expect(tookMilliseconds).toBeLessThan(size(15_000, 5_000))
+  expect(slowest).toBeLessThan(2_000)
+})

@@ -1,0 +1,303 @@
+import { Database } from 'bun:sqlite'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { call } from './process.ts'
+import { damageOf } from './recount.ts'
+import { type Person, startService } from './service.ts'
+import { TestSocket } from './socket.ts'
+import { aWhile, waitFor } from './wait.ts'
+
+type Answer = Awaited<ReturnType<typeof call>>
+/** Something to ask of the server until it is acknowledged with `status`. */
+type Wish = {
+  name: string
+  method: string
+  path: string
+  token: string
+  body?: object
+  status: number
+  keep?: (answer: Answer) => void
+}
+type Member = Person & { isRefreshing: boolean }
+type Talk = { id: string; people: [Member, Member] }
+
+export type Crowd = Awaited<ReturnType<typeof gatherCrowd>>
+
+const names = ['ada', 'bob', 'cleo', 'dan']
+// A user keeps 1,000 notifications and opens 20 tickets a day: both must last for all rounds.
+const paceMilliseconds = 20
+const maxTickets = 15
+
+/** Some people who use everything at once, over many rounds, and what servers on `dataDir` have acknowledged to them. */
+export async function gatherCrowd(dataDir: string) {
+  await using service = await startService()
+  const { token: key } = await service.issueKey()
+  const root = memberOf(await service.registerAs('admin', 'root'))
+  const people = await Promise.all(
+    names.map(async (name) => memberOf(await service.registerAs('verified_user', name))),
+  )
+  const talks = await Promise.all(
+    people.map(async (person, n): Promise<Talk> => {
+      const other = people[(n + 1) % people.length] ?? root
+      return { id: await service.openConversation(person, other), people: [person, other] }
+    }),
+  )
+  await service.stop()
+  cpSync(service.directory, dataDir, { recursive: true })
+
+  /** Ids by the text of what was made: messages, answers in tickets, notifications. */
+  const made = new Map<string, string>()
+  const readNotifications = new Set<string>()
+  /** By person and conversation, the newest message that an acknowledged reading covers. */
+  const readUpTo = new Map<string, string>()
+  const unanswered = new Map<string, Wish>()
+  const newestIn = new Map<string, string>()
+  const unread: { id: string; token: string }[] = []
+  const tickets: { id: string; owner: Member }[] = []
+  const surprises: string[] = []
+  let serial = 0
+  let refused = 0
+
+  function keepMessage(
+    text: string,
+    { id, conversation_id }: { id: string; conversation_id: string },
+  ) {
+    made.set(text, id)
+    if (id > (newestIn.get(conversation_id) ?? '')) newestIn.set(conversation_id, id)
+  }
+
+  function message({ id }: Talk, { token }: Member): Omit<Wish, 'name'> {
+    const body = `message ${++serial}`
+    return {
+      method: 'POST',
+      path: `/v1/chat/conversations/${id}/messages`,
+      token,
+      body: { body, client_id: body },
+      status: 201,
+      keep: (answer) => keepMessage(body, answer.body),
+    }
+  }
+
+  function ticketOf(person: Member): Omit<Wish, 'name'> {
+    const own = tickets.filter(({ owner }) => owner === person)
+    const text = `ticket ${++serial}`
+    const request = { method: 'POST', token: person.token, status: 201 }
+    const body = { body: text, client_id: text }
+    const path = '/v1/support/tickets'
+    if (own.length < maxTickets && serial % 8 === 0) {
+      const keep = (answer: Answer) => {
+        tickets.push({ id: answer.body.id, owner: person })
+        made.set(text, answer.body.messages[0].id)
+      }
+      return { ...request, path, body: { ...body, subject: text }, keep }
+    }
+    const ticket = own[serial % own.length]
+    if (!ticket) return { ...request, method: 'GET', path, status: 200 }
+    const keep = (answer: Answer) => void made.set(text, answer.body.id)
+    return { ...request, path: `${path}/${ticket.id}/messages`, body, keep }
+  }
+
+  function deskAnswer(): Omit<Wish, 'name'> {
+    const text = `answer ${++serial}`
+    const ticket = tickets[serial % tickets.length]
+    const path = '/v1/admin/support/tickets'
+    const request = { method: 'POST', token: root.token, status: 201 }
+    if (!ticket) return { ...request, method: 'GET', path, status: 200 }
+    const keep = (answer: Answer) => void made.set(text, answer.body.id)
+    const body = { body: text, client_id: text }
+    return { ...request, path: `${path}/${ticket.id}/messages`, body, keep }
+  }
+
+  function notification(): Omit<Wish, 'name'> {
+    const text = `notification ${++serial}`
+    const { id, token } = people[serial % people.length] ?? root
+    return {
+      method: 'POST',
+      path: '/v1/service/notifications',
+      token: key,
+      body: { user_id: id, type: 'broadcast', body: text, dedupe_key: text },
+      status: 201,
+      keep({ body }) {
+        made.set(text, body.data[0].id)
+        unread.push({ id: body.data[0].id, token })
+      },
+    }
+  }
+
+  function readNotification(): Omit<Wish, 'name'> {
+    const found = unread.shift()
+    const path = '/v1/notifications'
+    if (!found) return { method: 'GET', path, token: root.token, status: 200 }
+    const { id, token } = found
+    const keep = () => void readNotifications.add(id)
+    return { method: 'PUT', path: `${path}/${id}/read`, token, status: 204, keep }
+  }
+
+  function readConversation({ id }: Talk, reader: Member): Omit<Wish, 'name'> {
+    const newest = newestIn.get(id)
+    return {
+      method: 'PUT',
+      path: `/v1/chat/conversations/${id}/read`,
+      token: reader.token,
+      status: 204,
+      keep: () => newest && void readUpTo.set(`${reader.id} ${id}`, newest),
+    }
+  }
+
+  function look({ id }: Talk, { token }: Member): Omit<Wish, 'name'> {
+    const paths = ['chat/conversations', `chat/conversations/${id}/messages`, 'notifications']
+    const path = `/v1/${paths[++serial % paths.length]}`
+    return { method: 'GET', path, token, status: 200 }
+  }
+
+  function refresh(person: Member): Omit<Wish, 'name'> {
+    person.isRefreshing = true
+    return {
+      method: 'POST',
+      path: '/v1/auth/refresh',
+      token: person.token,
+      body: { refresh_token: person.refreshToken },
+      status: 200,
+      keep({ body }) {
+        person.token = body.access_token
+        person.refreshToken = body.refresh_token
+        person.isRefreshing = false
+      },
+    }
+  }
+
+  /** Whoever was about to get a new refresh token when the server died may have lost theirs; all others still have it. */
+  async function continueSession(at: string, person: Member) {
+    unanswered.delete(`refresh ${person.id}`)
+    const wasRefreshing = person.isRefreshing
+    const wish = refresh(person)
+    const answer = await call(at, wish.method, wish.path, wish)
+    if (answer.status === wish.status) wish.keep?.(answer)
+    else if (!wasRefreshing) surprises.push(`${person.email} has lost the session`)
+    else Object.assign(person, await login(at, person))
+  }
+
+  return {
+    people,
+    talks,
+    acknowledged: () => made.size,
+    refused: () => refused,
+
+    /** Everybody does everything, until `end` or until the server is gone. What had no answer in the round before is
+     *  asked again first, with the same key. */
+    useEverything(at: string) {
+      let over = false
+
+      async function repeat(name: string, next: () => Omit<Wish, 'name'>, pause = 0) {
+        while (!over) {
+          const wish = unanswered.get(name) ?? { name, ...next() }
+          unanswered.set(name, wish)
+          const answer = await call(at, wish.method, wish.path, wish).catch(() => undefined)
+          if (!answer) return
+          await take(answer, wish)
+          if (pause > 0) await aWhile(pause)
+        }
+      }
+
+      async function take(answer: Answer, wish: Wish) {
+        if (await isRefused(answer, wish)) return
+        unanswered.delete(wish.name)
+        if (answer.status === wish.status) wish.keep?.(answer)
+        else surprises.push(`${wish.method} ${wish.path}: ${answer.status}`)
+      }
+
+      async function isRefused({ status, headers }: Answer, { method, path }: Wish) {
+        if (status !== 503) return false
+        refused++
+        if (method === 'GET') surprises.push(`${method} ${path}: 503`)
+        if (!headers.has('retry-after')) surprises.push(`${path}: 503 without Retry-After`)
+        await aWhile(paceMilliseconds)
+        return true
+      }
+
+      async function talkBySocket({ id, people: [person] }: Talk) {
+        const url = `${at.replace('http', 'ws')}/v1/chat/ws?events=ack&token=${person.token}`
+        const socket = await TestSocket.open(url).catch(() => undefined)
+        let isGone = !socket
+        void socket?.closed.then(() => (isGone = true))
+        while (socket && !over && !isGone) {
+          const body = `frame ${++serial}`
+          socket.send({ type: 'message', conversation_id: id, body, client_id: body })
+          const answer = () => socket.frames.find(({ type }) => type === 'ack' || type === 'error')
+          await waitFor(() => isGone || answer(), 'the answer to a frame')
+          if (answer()?.type === 'ack') keepMessage(body, answer().message)
+          socket.frames.length = 0
+        }
+        socket?.close()
+      }
+
+      const loops = talks.flatMap((talk) => {
+        const [person, other] = talk.people
+        const [own, others] = [`${talk.id} own`, `${talk.id} others`]
+        return [
+          repeat(`${own} message`, () => message(talk, person)),
+          repeat(`${others} message`, () => message(talk, other)),
+          repeat(`${own} read`, () => readConversation(talk, person), paceMilliseconds),
+          repeat(`${others} read`, () => readConversation(talk, other), paceMilliseconds),
+          repeat(`${own} ticket`, () => ticketOf(person), paceMilliseconds),
+          repeat(`${own} look`, () => look(talk, person), paceMilliseconds),
+          repeat(`refresh ${person.id}`, () => refresh(person), paceMilliseconds),
+          talkBySocket(talk),
+        ]
+      })
+      const finished = Promise.all([
+        ...loops,
+        repeat('desk', deskAnswer, paceMilliseconds),
+        repeat('feed', notification, paceMilliseconds),
+        repeat('notifications', readNotification, paceMilliseconds),
+      ]).catch((error: unknown) => surprises.push(String(error)))
+      return {
+        async end() {
+          over = true
+          await finished
+        },
+      }
+    },
+
+    /** What is not as it was acknowledged, on the data that `at` serves; nothing when all is well. */
+    async complaints(at: string, dataDirectory: string): Promise<string[]> {
+      await Promise.all(people.map((person) => continueSession(at, person)))
+      using sqlite = new Database(join(dataDirectory, 'hostline.db'), { readonly: true })
+      const rows = sqlite
+        .query<{ text: string; id: string }, []>(
+          `SELECT body AS text, id FROM messages UNION ALL SELECT body, id FROM ticket_messages
+           UNION ALL SELECT body, id FROM notifications WHERE type = 'broadcast'`,
+        )
+        .all()
+      const kept = new Map(rows.map(({ text, id }) => [text, id]))
+      const read = new Set(
+        sqlite.query('SELECT id FROM notifications WHERE read_at IS NOT NULL').values().flat(),
+      )
+      const isRead = sqlite.query<{ found: number }, [string, string, string]>(
+        `SELECT last_read_seq >= (SELECT seq FROM messages WHERE id = ?3) AS found FROM participants
+         WHERE user_id = ?1 AND conversation_id = ?2`,
+      )
+      const forgotten = [...readUpTo].filter(([place, newest]) => {
+        const [user = '', conversation = ''] = place.split(' ')
+        return isRead.get(user, conversation, newest)?.found !== 1
+      })
+      return [
+        ...[...made].filter(([text, id]) => kept.get(text) !== id).map(([text]) => `lost: ${text}`),
+        ...(kept.size < rows.length ? [`${rows.length - kept.size} doubled`] : []),
+        ...[...readNotifications].filter((id) => !read.has(id)).map((id) => `unread again: ${id}`),
+        ...forgotten.map(([place]) => `unread again: ${place}`),
+        ...damageOf(sqlite),
+        ...surprises,
+      ]
+    },
+  }
+}
+
+const memberOf = (person: Person): Member => ({ ...person, isRefreshing: false })
+
+async function login(base: string, { email }: Member) {
+  const body = { email, password: 'correct horse' }
+  const answer = await call(base, 'POST', '/v1/auth/login', { body })
+  const { access_token: token, refresh_token: refreshToken } = answer.body
+  return { token, refreshToken, isRefreshing: false }
+}
