@@ -26,6 +26,26 @@ export function startPinned(target: Target, options: Parameters<typeof startServ
 export type Figure = { what: string; value: number; goal?: Goal | undefined }
 export type Goal = ['≥' | '≤', number]
 
+/** Prints the figures beside their goals.
+ *  @returns the exit code: 1 when a goal is missed */
+export function judge(title: string, figures: Figure[]): 0 | 1 {
+  console.log(`\n| ${title} | | goal | |\n|---|---|---|---|`)
+  for (const figure of figures) console.log(row(figure))
+  return figures.some(isMissed) ? 1 : 0
+}
+
+function row(figure: Figure): string {
+  const { what, value, goal } = figure
+  const cells = goal ? [goal.join(' '), isMissed(figure) ? 'MISSED' : 'ok'] : ['', '']
+  return `| ${[what, value.toFixed(2), ...cells].join(' | ')} |`
+}
+
+function isMissed({ value, goal }: Figure): boolean {
+  if (!goal) return false
+  const [direction, bound] = goal
+  return !(direction === '≥' ? value >= bound : value <= bound)
+}
+
 /** Between two values lies what is between them: half of an even number of values is their median. */
 export function percentile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)

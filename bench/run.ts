@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Load, Order, Result, Series } from './load.ts'
-import { type Figure, type Goal, median, pin, startPinned, type Target } from './measure.ts'
+import { type Figure, type Goal, judge, median, pin, startPinned, type Target } from './measure.ts'
 import { measureStart } from './start.ts'
 
 /** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another; then what
@@ -67,9 +67,7 @@ if (!canSlow) console.log('no C compiler here: the cases with a slow disk are le
 try {
   const figures = await measureCases()
   if ('start'.includes(values.only)) figures.push(...(await measureStart(workshop)))
-  console.log('\n| Hostline : floor, unless a unit is named | | goal | |\n|---|---|---|---|')
-  for (const figure of figures) console.log(row(figure))
-  if (figures.some(isMissed)) process.exitCode = 1
+  process.exitCode = judge('Hostline : floor, unless a unit is named', figures)
 } finally {
   rmSync(workshop, { recursive: true })
 }
@@ -133,16 +131,4 @@ function compare({ name, goals, own }: Case, floor: Result[], hostline: Result[]
   if (!own) return figures
   const value = median(hostline.map((result) => own.of(result) ?? Number.NaN))
   return [...figures, { what: `${name}: ${own.what}`, value, goal: own.goal }]
-}
-
-function row(figure: Figure): string {
-  const { what, value, goal } = figure
-  const cells = goal ? [goal.join(' '), isMissed(figure) ? 'MISSED' : 'ok'] : ['', '']
-  return `| ${[what, value.toFixed(2), ...cells].join(' | ')} |`
-}
-
-function isMissed({ value, goal }: Figure): boolean {
-  if (!goal) return false
-  const [direction, bound] = goal
-  return !(direction === '≥' ? value >= bound : value <= bound)
 }
