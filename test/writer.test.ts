@@ -353,7 +353,9 @@ test('the wal stays bounded under steady writing', async () => {
     worker,
     log: silent,
     onFatal: (error) => fatal.push(error),
-    interval: 20,
+    hold: db.hold,
+    release: db.resume,
+    interval: 50,
     maxWalFrames: 200,
   })
   committed = checkpointer.committed

@@ -17,8 +17,9 @@ function answer(request: CheckpointRequest): CheckpointReply {
   }
   try {
     database ??= new Database(request.path)
-    const result = database.query<{ log: number }, []>('PRAGMA wal_checkpoint(PASSIVE)').get()
-    return { type: 'done', walFrames: result?.log ?? 0 }
+    const query = 'PRAGMA wal_checkpoint(PASSIVE)'
+    const result = database.query<{ log: number; checkpointed: number }, []>(query).get()
+    return { type: 'done', walFrames: result?.log ?? 0, copiedFrames: result?.checkpointed ?? 0 }
   } catch (error) {
     const { code = 'unknown', message } = error as { code?: string; message: string }
     return { type: 'failed', code, message }

@@ -3,12 +3,11 @@ import type { Log } from '../lib/log.ts'
 
 export type CheckpointRequest = { type: 'checkpoint'; path: string } | { type: 'close' }
 export type CheckpointReply =
-  | { type: 'done'; walFrames: number }
+  | { type: 'done'; walFrames: number; copiedFrames: number }
   | { type: 'failed'; code: string; message: string }
   | { type: 'closed' }
 
 type CheckpointerOptions = {
-  /** The loop's connection, which waits for nobody (`busy_timeout` 0). */
   sqlite: Database
   path: string
   /** Where checkpoint-worker.ts is. */
@@ -16,30 +15,40 @@ type CheckpointerOptions = {
   log: Log
   /** The disk refused a sync: see the writer. */
   onFatal: (error: unknown) => void
-  /** Changed rows between two checkpoints. */
+  /** Lets commits wait, beside the loop, until `release`. */
+  hold: () => void
+  release: () => void
+  /** Frames (pages of 4 KiB) between two checkpoints. */
   interval?: number
-  /** Frames (pages of 4 KiB) in the wal from which it is reset. */
+  /** Frames in the wal from which it is started again. */
   maxWalFrames?: number
 }
 
-// The loop copies no more than this by itself, when it resets the wal.
-const fewFrames = 512
-// A bound for a writer that is faster than the checkpoints.
-const maxPasses = 8
+// A disk that stands still does not stop the writer for longer: the wal grows until the next try.
+const maxHoldMilliseconds = 1_000
 
-/** Keeps the wal short. A Worker checkpoints as it grows. Once it is past its limit the Worker checkpoints again until
- *  few frames are left; then the loop's own connection copies those and resets the wal to the start of its file, which
- *  only the writer can do without waiting for itself. */
+/** Keeps the wal short. A Worker checkpoints as it grows. Once it is past its limit, commits are held while the Worker
+ *  checkpoints the few frames that are left: SQLite then starts the wal again with the next commit. */
 export function createCheckpointer(options: CheckpointerOptions) {
-  const { sqlite, path, log, onFatal, interval = 2_000, maxWalFrames = 4_096 } = options
+  const {
+    sqlite,
+    path,
+    log,
+    onFatal,
+    hold,
+    release,
+    interval = 1_000,
+    maxWalFrames = 4_096,
+  } = options
   // Started with the first checkpoint: a thread costs time at the start, and memory.
   let worker: Worker | undefined
-  const changes = sqlite.prepare<{ n: number }, []>('SELECT total_changes() AS n')
-  const countChanges = () => changes.get()?.n ?? 0
-  let changesBefore = countChanges()
+  const state = sqlite.prepare<{ log: number; checkpointed: number }, []>(
+    'PRAGMA wal_checkpoint(NOOP)',
+  )
   let framesBefore = 0
-  let passes = 0
   let running = false
+  let isHolding = false
+  let holdTimer: Timer | undefined
   let isClosing = false
   let whenIdle: () => void = () => {}
 
@@ -47,40 +56,39 @@ export function createCheckpointer(options: CheckpointerOptions) {
     const started = new Worker(options.worker.href)
     started.onmessage = ({ data }: MessageEvent<CheckpointReply>) => {
       running = false
+      if (data.type === 'done') checkpointed(data)
+      else endHold()
+      if (data.type === 'failed') report(data)
       whenIdle()
-      if (data.type === 'done') checkpointed(data.walFrames)
-      if (data.type === 'failed') report(data, 'a checkpoint failed')
     }
     started.onerror = ({ message }) => onFatal(new Error(`the checkpoint worker: ${message}`))
     return started
   }
 
-  function checkpointed(walFrames: number) {
-    const added = walFrames - framesBefore
+  function checkpointed({ walFrames, copiedFrames }: { walFrames: number; copiedFrames: number }) {
     framesBefore = walFrames
-    if (walFrames < maxWalFrames || isClosing) return
-    if (added > fewFrames && ++passes < maxPasses) {
-      checkpoint()
-      return
-    }
-    passes = 0
-    framesBefore = 0
-    resetWal()
+    const wasHolding = isHolding
+    endHold()
+    // A reader that holds an older state is in the way: commits would wait for nothing.
+    const isBlocked = copiedFrames < walFrames
+    if (wasHolding || isBlocked || walFrames < maxWalFrames || isClosing) return
+    isHolding = true
+    hold()
+    holdTimer = setTimeout(endHold, maxHoldMilliseconds)
+    checkpoint()
   }
 
-  function resetWal() {
-    try {
-      sqlite.run('PRAGMA wal_checkpoint(RESTART)')
-    } catch (error) {
-      report(error, 'the wal could not be reset')
-    }
+  function endHold() {
+    if (!isHolding) return
+    isHolding = false
+    clearTimeout(holdTimer)
+    release()
   }
 
-  function report(error: unknown, message: string) {
-    const { code } = error as { code?: string }
-    if (code === 'SQLITE_IOERR_FSYNC') onFatal(error)
-    // Others pass (a reader in the way, a full disk): the next checkpoint copies what this one did not.
-    else log.warn(message, { error })
+  function report(error: { code: string }) {
+    if (error.code === 'SQLITE_IOERR_FSYNC') onFatal(error)
+    // Others pass (a full disk): the next checkpoint copies what this one did not.
+    else log.warn('a checkpoint failed', { error })
   }
 
   function checkpoint() {
@@ -92,10 +100,11 @@ export function createCheckpointer(options: CheckpointerOptions) {
   return {
     /** Called after each commit. */
     committed() {
-      const now = countChanges()
-      if (running || now - changesBefore < interval) return
-      changesBefore = now
-      checkpoint()
+      if (running) return
+      const frames = state.get()?.log ?? 0
+      // SQLite has started the wal again.
+      if (frames < framesBefore) framesBefore = 0
+      if (frames - framesBefore >= interval) checkpoint()
     },
     /** Ends the Worker after the running checkpoint. */
     async close() {

@@ -28,7 +28,15 @@ export function openStorage(connection: Connection, options: StorageOptions) {
   const { log, worker, counts, onFatal, sync, maxPending } = options
   const { sqlite, path } = connection
   const wal = openWal(path)
-  const checkpointer = createCheckpointer({ sqlite, path, worker, log, onFatal })
+  const checkpointer = createCheckpointer({
+    sqlite,
+    path,
+    worker,
+    log,
+    onFatal,
+    hold: () => writer.hold(),
+    release: () => writer.resume(),
+  })
   const writer = createWriter({
     sqlite,
     sync: sync ? () => sync(wal.sync) : wal.sync,

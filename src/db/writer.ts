@@ -18,6 +18,9 @@ type Writer = {
   afterCommit: AfterCommit
   /** False from a failed commit until the next one that works. */
   isHealthy(): boolean
+  /** Commits nothing until `resume`: what is written meanwhile waits, beside the loop. */
+  hold(): void
+  resume(): void
   /** Takes nothing more; resolves when everything accepted so far is settled. */
   close(): Promise<void>
 }
@@ -71,6 +74,7 @@ export function createWriter(options: WriterOptions): Writer {
   let isClosed = false
   let busySince: number | undefined
   let syncing = false
+  let isHeld = false
   let running: Task | undefined
   let whenDrained: Array<() => void> = []
 
@@ -91,13 +95,14 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   function scheduleFlush() {
-    if (flushScheduled) return
+    if (flushScheduled || isHeld) return
     flushScheduled = true
     setImmediate(flush)
   }
 
   function flush() {
     flushScheduled = false
+    if (isHeld) return
     const batch = queued.slice(0, maxBatch)
     queued = queued.slice(maxBatch)
     const startedAt = performance.now()
@@ -232,7 +237,16 @@ export function createWriter(options: WriterOptions): Writer {
       : new Promise<void>((resolve) => whenDrained.push(resolve))
   }
 
-  return { write, afterCommit, isHealthy: () => healthy, close }
+  function hold() {
+    isHeld = true
+  }
+
+  function resume() {
+    isHeld = false
+    if (queued.length > 0) scheduleFlush()
+  }
+
+  return { write, afterCommit, isHealthy: () => healthy, hold, resume, close }
 }
 
 function isStorageFailure(error: unknown) {
