@@ -38,6 +38,7 @@ export const databaseFile = 'hostline.db'
 
 // Pages that nobody read lately cost a system call each; SQLite's own 2 MB hold few.
 const cacheKibibytes = 65_536
+const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
 // A command beside us holds the directory for moments only.
 const lockWaitMilliseconds = 1_000
@@ -53,6 +54,8 @@ export function openForServer(directory: string): Connection {
   try {
     const connection = open(directory, 'NORMAL')
     connection.sqlite.run('PRAGMA wal_autocheckpoint = 0')
+    // What a long reader, such as a backup, has made of the wal is cut off when it starts again.
+    connection.sqlite.run(`PRAGMA journal_size_limit = ${maxWalBytes}`)
     // What a statement would have to undo: else a file that each such statement opens.
     connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
