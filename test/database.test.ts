@@ -83,6 +83,25 @@ describe('migrations', () => {
     migrate(sqlite, path)
   })
 
+  test('a step that makes a table anew keeps the rows that refer to it', () => {
+    using sqlite = new Database(':memory:')
+    sqlite.run('PRAGMA foreign_keys = ON')
+    const first = `CREATE TABLE parents (id TEXT PRIMARY KEY);
+      CREATE TABLE children (parent TEXT REFERENCES parents (id) ON DELETE CASCADE)`
+    const anew = `CREATE TABLE new (id TEXT PRIMARY KEY, name TEXT);
+      INSERT INTO new (id) SELECT id FROM parents;
+      DROP TABLE parents;
+      ALTER TABLE new RENAME TO parents`
+    migrate(sqlite, 'memory', [first])
+    sqlite.run("INSERT INTO parents VALUES ('a')")
+    sqlite.run("INSERT INTO children VALUES ('a')")
+    migrate(sqlite, 'memory', [first, anew])
+    expect(sqlite.query('SELECT * FROM children').all()).toEqual([{ parent: 'a' }])
+    expect(pragma(sqlite, 'foreign_keys')).toBe(1)
+    const broken = [first, anew, 'DELETE FROM parents']
+    expect(() => migrate(sqlite, 'memory', broken)).toThrow('version 2: a foreign key is broken')
+  })
+
   test('match the schema in the sources', () => {
     const result = Bun.spawnSync(['bun', 'drizzle-kit', 'generate', '--name', 'missing'], {
       cwd: join(import.meta.dir, '..'),

@@ -14,9 +14,12 @@ const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite
 export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
   const version = knownVersion(sqlite, path, steps)
   if (version === steps.length) return
+  // A step that makes a table anew drops the old one: with foreign keys that deletes the rows which refer to it.
+  sqlite.run('PRAGMA foreign_keys = OFF')
   try {
     sqlite.transaction(() => {
       for (const step of steps.slice(version)) sqlite.run(step)
+      if (sqlite.query('PRAGMA foreign_key_check').get()) throw new Error('a foreign key is broken')
       sqlite.run(`PRAGMA application_id = ${applicationId}`)
       sqlite.run(`PRAGMA user_version = ${steps.length}`)
     })()
@@ -26,6 +29,8 @@ export function migrate(sqlite: Database, path: string, steps: readonly string[]
       `the database ${path} cannot be migrated and stays at version ${version}: ${reason}`,
       { cause },
     )
+  } finally {
+    sqlite.run('PRAGMA foreign_keys = ON')
   }
 }
 
