@@ -1,6 +1,8 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
+import { createAuditTrail } from '../db/audit-trail.ts'
+import { integrityProblem } from '../db/backup.ts'
 import { migrations, versionOf } from '../db/migrations.ts'
 import { type Connection, databaseFile, openToInspect } from '../db/open.ts'
 import { expiryWarning, readCertificate } from '../http/certificate.ts'
@@ -96,14 +98,14 @@ function checkDatabase(directory: string): Finding[] {
       {
         subject: 'database integrity',
         detail: 'whole',
-        problem: integrityProblem(connection),
+        problem: integrityProblem(connection.sqlite),
       },
       {
         subject: 'database version',
         detail: String(version),
         problem: isNewer ? `${version} is newer than this executable` : undefined,
       },
-      ...(version === migrations.length ? [checkOutbox(connection)] : []),
+      ...(version === migrations.length ? [checkOutbox(connection), checkBackup(connection)] : []),
     ]
   } catch (error) {
     return [{ subject: 'database', problem: (error as Error).message }]
@@ -112,12 +114,16 @@ function checkDatabase(directory: string): Finding[] {
   }
 }
 
-function integrityProblem({ sqlite }: Connection): string | undefined {
-  const found = sqlite.query('PRAGMA integrity_check(1)').values()[0]?.[0]
-  if (found !== 'ok') return String(found)
-  return sqlite.query('PRAGMA foreign_key_check').get()
-    ? 'a row refers to a missing one'
-    : undefined
+const dayMilliseconds = 86_400_000
+const backupDays = 2
+
+function checkBackup({ orm }: Connection): Finding {
+  const subject = 'last backup'
+  const at = createAuditTrail(orm, () => '', systemClock).findLatest('backup_made')?.at
+  if (at === undefined) return { subject, warning: 'none: run hostline backup every day' }
+  const days = Math.floor((Date.now() - at) / dayMilliseconds)
+  const detail = `${isoTime(at)}, ${days} days ago`
+  return { subject, detail, warning: days >= backupDays ? detail : undefined }
 }
 
 function checkOutbox({ orm }: Connection): Finding {

@@ -25,6 +25,10 @@ const usages: Record<string, string> = {
   jobs: `  jobs list [--dead] [--json]               mails, pushes and other work that is still to be done
   jobs retry ID                             do it now (--all: everything that was given up)
   jobs discard ID                           leave it undone (--all: everything that was given up)`,
+  backup: `  backup FILE                               copy the database, also beside a running server
+  backup DIR [--keep 7]                     the same under a dated name; of those the newest stay`,
+  restore: `  restore FILE [--force]                    put a backup in the place of the database
+                                            (--force: what is there is kept aside)`,
   check: `  check                                     configuration, database, disk, mail, push`,
   health: `  health                                    whether the server on this machine is well
                                             (exit 1: it is not; for containers)`,
@@ -63,6 +67,8 @@ const commands: Record<string, () => Promise<Command>> = {
   'service-key': async () => (await import('./service-key.ts')).serviceKey,
   notify: async () => (await import('./notify.ts')).notify,
   jobs: async () => (await import('./jobs.ts')).jobs,
+  backup: async () => (await import('./backup.ts')).backup,
+  restore: async () => (await import('./backup.ts')).restore,
   check: async () => (await import('./check.ts')).check,
   health: async () => (await import('./health.ts')).health,
   openapi: async () => (await import('./serve.ts')).openapi,

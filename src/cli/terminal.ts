@@ -39,6 +39,20 @@ function parse<T extends NonNullable<ParseArgsConfig['options']>>(args: string[]
   }
 }
 
+/** The one file or directory that a command is given, and its options.
+ *  @throws StartError (wrong usage) */
+export function readOperand<T extends NonNullable<ParseArgsConfig['options']>>(
+  args: string[],
+  usage: string,
+  options: T,
+) {
+  const { values, positionals } = parse(args, options)
+  const [operand, ...rest] = positionals
+  if (operand === undefined) throw wrongUsage(usage)
+  refuseArguments(rest)
+  return { operand, values }
+}
+
 /** The one thing that a command is told to work on; undefined for `--all`.
  *  @throws StartError (wrong usage) */
 export function readOneOrAll(args: string[], usage: string): string | undefined {

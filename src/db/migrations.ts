@@ -36,19 +36,26 @@ export function migrate(sqlite: Database, path: string, steps: readonly string[]
 
 /** @throws StartError for a database of another version or program */
 export function mustBeCurrent(sqlite: Database, path: string): void {
-  if (knownVersion(sqlite, path, migrations) === migrations.length) return
+  if (knownVersion(sqlite, path) === migrations.length) return
   throw new StartError(`the database ${path} is older than this hostline: start the server once`)
 }
 
-function knownVersion(sqlite: Database, path: string, steps: readonly string[]): number {
+/** The version of a database; 0 for an empty one.
+ *  @throws StartError for a newer database or a file of another program */
+export function knownVersion(
+  sqlite: Database,
+  path: string,
+  steps: readonly string[] = migrations,
+): number {
   const version = versionOf(sqlite)
+  const isOurs = pragma(sqlite, 'application_id') === applicationId
+  if (!isOurs && (version > 0 || sqlite.query('SELECT 1 FROM sqlite_schema').get())) {
+    throw new StartError(`the database ${path} belongs to another program: set DATA_DIR`)
+  }
   if (version > steps.length) {
     throw new StartError(
       `the database ${path} has version ${version}, this hostline knows up to ${steps.length}: use a newer executable`,
     )
-  }
-  if (version > 0 && pragma(sqlite, 'application_id') !== applicationId) {
-    throw new StartError(`the database ${path} belongs to another program`)
   }
   return version
 }

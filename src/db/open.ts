@@ -42,7 +42,20 @@ const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
 // A command beside us holds the directory for moments only.
 const lockWaitMilliseconds = 1_000
-const notNow = ['SQLITE_BUSY', 'SQLITE_LOCKED']
+const otherOwner = 'it belongs to another user: run as that one, or give it to this one (chown)'
+const advice: Record<string, string> = {
+  SQLITE_BUSY: 'another process holds it, try again',
+  SQLITE_LOCKED: 'another process holds it, try again',
+  SQLITE_CORRUPT: 'it is damaged: hostline restore puts a backup in its place',
+  SQLITE_NOTADB:
+    'it is no database: set DATA_DIR, or let hostline restore put a backup in its place',
+  SQLITE_READONLY: otherOwner,
+  SQLITE_CANTOPEN: otherOwner,
+  EACCES: otherOwner,
+  EPERM: otherOwner,
+  ENOSPC: 'the disk is full',
+  SQLITE_FULL: 'the disk is full',
+}
 
 /** Opens the data directory for the one server on it: takes the lock, makes what is missing, migrates.
  *  Commits do not wait for the disk here; the writer syncs the wal.
@@ -84,11 +97,7 @@ export function openForServer(directory: string): Connection {
  *  database and changes none to another version: a mistyped directory would get one of its own.
  *  @throws StartError that names the directory */
 export function openForCommand(directory: string): Connection {
-  if (!existsSync(join(directory, databaseFile))) {
-    throw new StartError(
-      `there is no database in ${directory}: start the server once, or set DATA_DIR`,
-    )
-  }
+  mustExist(directory)
   const connection = open(directory, 'FULL')
   try {
     mustBeCurrent(connection.sqlite, connection.path)
@@ -99,19 +108,32 @@ export function openForCommand(directory: string): Connection {
   }
 }
 
+/** @throws StartError for a directory without a database */
+export function mustExist(directory: string): void {
+  if (existsSync(join(directory, databaseFile))) return
+  throw new StartError(
+    `there is no database in ${directory}: start the server once, or set DATA_DIR`,
+  )
+}
+
 /** Opens the database file as it is, without a lock and without migrating: for looking at it. */
 export function openToInspect(directory: string): Connection {
   return open(directory, 'FULL')
 }
 
-function prepareDirectory(directory: string) {
+/** Makes a data directory.
+ *  @throws StartError when it cannot be written to */
+export function prepareDirectory(directory: string) {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (cause) {
-    throw new StartError(`cannot write to the data directory ${directory}: ${reason(cause)}`, {
-      cause,
-    })
+    throw new StartError(
+      `cannot write to the data directory ${directory}: ${explainFailure(cause)}`,
+      {
+        cause,
+      },
+    )
   }
 }
 
@@ -135,20 +157,24 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
       close: () => sqlite.close(),
     }
   } catch (cause) {
-    throw new StartError(`cannot use the database ${path}: ${reason(cause)}`, { cause })
+    throw new StartError(`cannot use the database ${path}: ${explainFailure(cause)}`, { cause })
   }
 }
 
-function reason(error: unknown) {
+/** Why a file cannot be used, and what to do about it. */
+export function explainFailure(error: unknown): string {
   const { code, message } = error as { code?: string; message: string }
-  return code && notNow.includes(code) ? 'another process holds it, try again' : message
+  return advice[code ?? ''] ?? message
 }
 
 /** Takes the data directory for this process: an exclusive transaction on a small file beside the database, which the
  *  kernel lets go of when the process dies, however it dies.
  *  @returns how to let go, or undefined when another process still holds it after `waitMilliseconds`
  *  @throws StartError when the file cannot be used */
-function lockDirectory(directory: string, waitMilliseconds: number): (() => void) | undefined {
+export function lockDirectory(
+  directory: string,
+  waitMilliseconds: number,
+): (() => void) | undefined {
   const path = join(directory, 'hostline.lock')
   let lock: Database | undefined
   try {
@@ -159,9 +185,8 @@ function lockDirectory(directory: string, waitMilliseconds: number): (() => void
     lock.run('BEGIN EXCLUSIVE')
   } catch (cause) {
     lock?.close()
-    const { code, message } = cause as { code?: string; message: string }
-    if (code === 'SQLITE_BUSY') return undefined
-    throw new StartError(`cannot use ${path}: ${message}`, { cause })
+    if ((cause as { code?: string }).code === 'SQLITE_BUSY') return undefined
+    throw new StartError(`cannot use ${path}: ${explainFailure(cause)}`, { cause })
   }
   const held = lock
   return () => {

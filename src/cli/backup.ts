@@ -1,0 +1,95 @@
+import { existsSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../config.ts'
+import { backUp } from '../db/backup.ts'
+import { databaseFile, mustExist } from '../db/open.ts'
+import { restore as restoreFile } from '../db/restore.ts'
+import { StartError } from '../lib/errors.ts'
+import { commandLine, withCore } from './open.ts'
+import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
+
+const keptByDefault = 7
+const lowPriority = 10
+
+/** `hostline backup`: a copy in one file, beside a running server or without one. */
+export async function backup(args: string[], terminal: Terminal): Promise<void> {
+  const usage = 'backup needs a file, or a directory for dated ones'
+  const { operand, values } = readOperand(args, usage, { keep: { type: 'string' } })
+  const kept = readKept(values.keep)
+  const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
+  mustExist(dataDir)
+  const isDirectory = existsSync(operand) && statSync(operand).isDirectory()
+  if (values.keep !== undefined && !isDirectory) {
+    throw wrongUsage('--keep is for a directory that exists')
+  }
+  const target = isDirectory ? join(operand, datedName('hostline')) : operand
+  refuseDatabase(target, dataDir)
+  // Whoever waits for an answer comes first.
+  setPriority(lowPriority)
+  await backUp(dataDir, target)
+  if (isDirectory) prune(operand, kept)
+  await note(target, terminal)
+  terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
+}
+
+function readKept(text: string | undefined): number {
+  if (text === undefined) return keptByDefault
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
+  throw wrongUsage('--keep takes a number from 1 to 9999')
+}
+
+/** A database in use has a wal: no backup takes its place. */
+function refuseDatabase(target: string, dataDir: string) {
+  const isOwn =
+    existsSync(target) && realpathSync(target) === realpathSync(join(dataDir, databaseFile))
+  if (isOwn || existsSync(`${target}-wal`)) {
+    throw new StartError(`${target} is a database in use: name another file`)
+  }
+}
+
+// A backup counts even when its time cannot be noted: the disk may be full, or the database older.
+async function note(file: string, terminal: Terminal) {
+  try {
+    await withCore(terminal, ({ write, audit }) =>
+      write(() => audit.record({ action: 'backup_made', ...commandLine, details: { file } })),
+    )
+  } catch (error) {
+    terminal.err(`hostline: the backup is made, but not noted: ${(error as Error).message}`)
+  }
+}
+
+const datedName = (prefix: string) =>
+  `${prefix}-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z.db`
+
+/** Removes dated backups beyond the newest, and what killed ones left. */
+function prune(directory: string, kept: number) {
+  const names = readdirSync(directory)
+  const dated = names.filter((name) => /^hostline-[\dT-]{19}Z\.db$/.test(name)).sort()
+  const left = names.filter((name) => {
+    const [, pid] = /^hostline-[\dT-]{19}Z\.db\.(\d+)\.partial(-\w+)?$/.exec(name) ?? []
+    return pid !== undefined && !isRunning(Number(pid))
+  })
+  for (const name of [...dated.slice(0, -kept), ...left]) rmSync(join(directory, name))
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** `hostline restore`: puts a backup in the place of the database. */
+export async function restore(args: string[], terminal: Terminal): Promise<void> {
+  const usage = 'restore needs the file of a backup'
+  const { operand, values } = readOperand(args, usage, { force: { type: 'boolean' } })
+  const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
+  const aside = await restoreFile(operand, dataDir, {
+    isForced: values.force === true,
+    asideName: datedName('hostline-replaced'),
+  })
+  terminal.out(`${join(dataDir, databaseFile)} is now ${operand}`)
+  if (aside !== undefined) terminal.out(`what was there is kept as ${aside}`)
+}

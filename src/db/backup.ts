@@ -1,0 +1,122 @@
+import { Database } from 'bun:sqlite'
+import { closeSync, fsyncSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { StartError } from '../lib/errors.ts'
+import { knownVersion } from './migrations.ts'
+import { explainFailure, openToInspect } from './open.ts'
+
+const chunkBytes = 1_024 * 1_024
+const syncedBytes = 8 * chunkBytes
+const walHeaderBytes = 32
+
+/** Copies a database, which a server may be writing to, into one file: its state at one moment, checked.
+ *
+ *  A read transaction keeps the frames of the wal that it can see: a checkpoint copies no later ones into the database file,
+ *  and nobody starts the wal again. So that file and the wal are that state, however long their copy takes. Only when
+ *  everything had been copied before may the wal start again; then its header changes and the file alone is the state.
+ *  @throws StartError with one line for the operator; `target` is then as it was */
+export async function backUp(directory: string, target: string): Promise<void> {
+  const staged = `${target}.${process.pid}.partial`
+  try {
+    await copyDatabase(directory, staged)
+    intoOneFile(staged, target)
+    moveInto(staged, target)
+  } catch (cause) {
+    throw new StartError(`no backup was made in ${target}: ${explainFailure(cause)}`, { cause })
+  } finally {
+    removeDatabase(staged)
+  }
+}
+
+async function copyDatabase(directory: string, staged: string) {
+  const source = openToInspect(directory)
+  const wal = `${source.path}-wal`
+  const files: FileHandle[] = []
+  try {
+    source.sqlite.run('BEGIN')
+    source.sqlite.query('SELECT count(*) FROM sqlite_schema').get()
+    const header = readHeader(wal)
+    files.push(await open(source.path), await open(wal))
+    const [databaseFile, walFile] = files as [FileHandle, FileHandle]
+    await copyPaced(databaseFile, staged)
+    await copyPaced(walFile, `${staged}-wal`)
+    if (readHeader(wal) !== header) rmSync(`${staged}-wal`)
+  } finally {
+    source.close()
+    // Not before: a process that closes a file loses every lock that it has on it, those of SQLite too.
+    for (const file of files) await file.close()
+  }
+}
+
+/** The salts in it change whenever the wal starts again. */
+function readHeader(wal: string): string {
+  const header = Buffer.alloc(walHeaderBytes)
+  const file = openSync(wal, 'r')
+  readSync(file, header, 0, walHeaderBytes, 0)
+  closeSync(file)
+  return header.toString('hex')
+}
+
+/** Copies a file and syncs it, working half of the time at most: the disk and the cores are for those who wait. */
+export async function copyPaced(input: FileHandle, to: string): Promise<void> {
+  const output = await open(to, 'wx', 0o600)
+  try {
+    const buffer = Buffer.alloc(chunkBytes)
+    for (let position = 0, unsynced = 0; ; ) {
+      const startedAt = performance.now()
+      const { bytesRead } = await input.read(buffer, 0, chunkBytes, position)
+      await output.writeFile(buffer.subarray(0, bytesRead))
+      position += bytesRead
+      unsynced += bytesRead
+      if (bytesRead > 0 && unsynced < syncedBytes) continue
+      await output.datasync()
+      if (bytesRead === 0) return
+      unsynced = 0
+      await Bun.sleep(performance.now() - startedAt)
+    }
+  } finally {
+    await output.close()
+  }
+}
+
+/** Checks a database and makes it one file, without a wal.
+ *  @param name what it is called for the operator
+ *  @throws Error that says what is wrong with it */
+export function intoOneFile(path: string, name: string): void {
+  const database = new Database(path)
+  try {
+    if (knownVersion(database, name) === 0) throw new Error('it is empty')
+    database.run('PRAGMA journal_mode = DELETE')
+    const problem = integrityProblem(database)
+    if (problem !== undefined) throw new Error(`it is damaged: ${problem}`)
+  } finally {
+    database.close()
+  }
+}
+
+/** What is wrong inside of a database; undefined when it is whole. */
+export function integrityProblem(database: Database): string | undefined {
+  const found = database.query('PRAGMA integrity_check(1)').values()[0]?.[0]
+  if (found !== 'ok') return String(found)
+  const isTorn = database.query('PRAGMA foreign_key_check').get()
+  return isTorn ? 'a row refers to a missing one' : undefined
+}
+
+/** Puts a file in the place of another one, so that a power cut leaves one of the two. */
+export function moveInto(staged: string, target: string): void {
+  sync(staged)
+  renameSync(staged, target)
+  sync(dirname(target))
+}
+
+function sync(path: string) {
+  const file = openSync(path, 'r')
+  fsyncSync(file)
+  closeSync(file)
+}
+
+/** Removes a database with what SQLite keeps beside it. */
+export function removeDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+}

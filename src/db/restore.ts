@@ -1,0 +1,70 @@
+import { Database } from 'bun:sqlite'
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartError } from '../lib/errors.ts'
+import { copyPaced, intoOneFile, moveInto, removeDatabase } from './backup.ts'
+import { databaseFile, explainFailure, lockDirectory, prepareDirectory } from './open.ts'
+
+type Options = {
+  /** Whether a database that is there may be replaced. */
+  isForced: boolean
+  /** What the replaced database is kept as, in the same directory. */
+  asideName: string
+}
+
+/** Puts a backup, or any database file of ours, in the place of the database of a data directory. It is copied and checked
+ *  before anything is replaced.
+ *  @returns where the database that was there is kept, if there was one
+ *  @throws StartError with one line for the operator; everything is then as it was */
+export async function restore(file: string, directory: string, options: Options) {
+  if (!existsSync(file)) throw new StartError(`there is no ${file}`)
+  prepareDirectory(directory)
+  const unlock = lockDirectory(directory, 0)
+  if (!unlock) throw new StartError(`a hostline is running on ${directory}: stop it first`)
+  const path = join(directory, databaseFile)
+  const staged = `${path}.restoring`
+  try {
+    const isReplacing = existsSync(path)
+    if (isReplacing && !options.isForced) {
+      throw new StartError(
+        `there is a database in ${directory}: --force replaces it, and keeps it aside`,
+      )
+    }
+    await stage(file, staged)
+    const aside = join(directory, options.asideName)
+    if (isReplacing) keepAside(path, aside)
+    moveInto(staged, path)
+    return isReplacing ? aside : undefined
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    throw new StartError(`${file} cannot be restored: ${explainFailure(cause)}`, { cause })
+  } finally {
+    removeDatabase(staged)
+    unlock()
+  }
+}
+
+async function stage(file: string, staged: string) {
+  removeDatabase(staged)
+  for (const suffix of ['', '-wal']) {
+    if (!existsSync(file + suffix)) continue
+    const input = await open(file + suffix)
+    await copyPaced(input, staged + suffix).finally(() => input.close())
+  }
+  intoOneFile(staged, file)
+}
+
+// The old wal must never meet the new database: it is copied into its own first. One that cannot be stays beside it.
+function keepAside(path: string, aside: string) {
+  try {
+    const old = new Database(path)
+    old.run('PRAGMA wal_checkpoint(TRUNCATE)')
+    old.close()
+  } catch {
+    // It is damaged: that may be why it is replaced.
+  }
+  linkSync(path, aside)
+  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${aside}-wal`)
+  rmSync(`${path}-shm`, { force: true })
+}

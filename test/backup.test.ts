@@ -1,0 +1,246 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, describe, expect, test } from 'bun:test'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { hostline as run } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { allMessages, call, meet, startServer } from './support/process.ts'
+
+const workshop = temporaryDirectory()
+const at = (...names: string[]) => join(workshop.path, ...names)
+afterAll(() => workshop[Symbol.dispose]())
+const main = join(import.meta.dir, '../src/main.ts')
+
+/** A command in a process of its own, as beside a server. */
+function hostline(dataDir: string, ...args: string[]) {
+  const env = { ...process.env, DATA_DIR: dataDir }
+  return Bun.spawn(['bun', main, ...args], { env, stdout: 'pipe', stderr: 'pipe' })
+}
+
+async function finished(command: ReturnType<typeof hostline>) {
+  const exitCode = await command.exited
+  const [out, err] = await Promise.all([
+    new Response(command.stdout).text(),
+    new Response(command.stderr).text(),
+  ])
+  return { exitCode, out, err }
+}
+
+/** A data directory with a conversation, left by a server that has ended. */
+const filled = (async () => {
+  const dataDir = at('filled')
+  await using server = await startServer({ dataDir })
+  const people = await meet(server.base)
+  await say(server.base, people, 'kept')
+  await server.kill('SIGTERM')
+  return { dataDir, people }
+})()
+
+type People = Awaited<ReturnType<typeof meet>>
+
+function say(base: string, { a, conversationId }: People, body: string) {
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  return call(base, 'POST', path, { token: a.token, body: { body } })
+}
+
+/** What a server on a data directory has of the conversation. */
+async function messagesIn(dataDir: string, { a, conversationId }: People) {
+  await using server = await startServer({ dataDir })
+  const messages = await allMessages(server.base, conversationId, a.token)
+  await server.kill('SIGTERM')
+  return messages.map(({ body }) => body)
+}
+
+describe('a backup', () => {
+  test('beside a server that is written to is one checked file with all that was acknowledged before', async () => {
+    const [dataDir, file] = [at('busy'), at('busy.db')]
+    await using server = await startServer({ dataDir })
+    const people = await meet(server.base)
+    const acknowledged: string[] = []
+    let isOver = false
+    const senders = Array.from({ length: 8 }, async (_, sender) => {
+      for (let n = 0; !isOver; n++) {
+        const body = `${sender} ${n} ${'x'.repeat(3_000)}`
+        if ((await say(server.base, people, body)).status === 201) acknowledged.push(body)
+      }
+    })
+    while (acknowledged.length < 500) await Bun.sleep(5)
+    const before = [...acknowledged]
+    expect(await finished(hostline(dataDir, 'backup', file))).toMatchObject({
+      exitCode: 0,
+      out: expect.stringMatching(/busy\.db: \d+ KiB, checked\n/),
+    })
+    isOver = true
+    await Promise.all(senders)
+    expect(acknowledged.length).toBeGreaterThan(before.length)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readdirSync(workshop.path).filter((name) => name.startsWith('busy.db'))).toEqual([
+      'busy.db',
+    ])
+    const copy = new Database(file, { readonly: true })
+    const bodies = copy.query<{ body: string; seq: number }, []>('SELECT body, seq FROM messages')
+    const rows = bodies.all()
+    copy.close()
+    const kept = new Set(rows.map(({ body }) => body))
+    expect(before.filter((body) => !kept.has(body))).toEqual([])
+    expect(Math.max(...rows.map(({ seq }) => seq))).toBe(rows.length)
+
+    const { out } = await run(['check'], dataDir)
+    expect(out).toMatch(/ok {4} last backup: .*, 0 days ago/)
+  })
+
+  test('in a directory has the date as its name, and the newest stay', async () => {
+    const { dataDir } = await filled
+    const directory = at('dated')
+    mkdirSync(directory)
+    const old = [1, 2, 3].map((day) => `hostline-2020-01-0${day}T00-00-00Z.db`)
+    const killed = 'hostline-2020-01-03T00-00-00Z.db.999999999.partial'
+    for (const name of [...old, killed, 'mine.db']) writeFileSync(join(directory, name), '')
+    const { exitCode } = await run(['backup', directory, '--keep', '2'], dataDir)
+    expect(exitCode).toBe(0)
+    expect(readdirSync(directory).sort()).toEqual([
+      old[2] ?? '',
+      expect.stringMatching(/^hostline-20[2-9]\d-.*Z\.db$/),
+      'mine.db',
+    ])
+  })
+
+  test('that is killed leaves the one before', async () => {
+    const { dataDir } = await filled
+    const file = at('killed.db')
+    await run(['backup', file], dataDir)
+    const before = await Bun.file(file).bytes()
+    const second = hostline(dataDir, 'backup', file)
+    while (!readdirSync(workshop.path).some((name) => name.startsWith('killed.db.'))) {
+      if (second.exitCode !== null) break
+      await Bun.sleep(1)
+    }
+    second.kill('SIGKILL')
+    await second.exited
+    const after = await Bun.file(file).bytes()
+    // Killed late, it may be complete.
+    if (second.exitCode !== 0) expect(after.length).toBe(before.length)
+    const copy = new Database(file, { readonly: true })
+    expect(copy.query('PRAGMA integrity_check').values()).toEqual([['ok']])
+    copy.close()
+  })
+
+  test.each([
+    [['backup'], 2, 'backup needs a file'],
+    [['backup', 'a', '--keep', '3'], 2, '--keep is for a directory that exists'],
+    [['backup', workshop.path, '--keep', 'all'], 2, '--keep takes a number from 1 to 9999'],
+    [['backup', at('filled', 'hostline.db')], 1, 'is a database in use'],
+    [['backup', at('nowhere', 'x.db')], 1, 'no backup was made in'],
+    [['restore'], 2, 'restore needs the file of a backup'],
+    [['restore', at('nowhere.db')], 1, 'there is no'],
+  ])('%p is refused in one line', async (args, exitCode, reason) => {
+    const { dataDir } = await filled
+    const result = await run(args, dataDir)
+    expect(result).toEqual({ exitCode, out: '', err: expect.stringContaining(reason) })
+    expect(result.err.trim().split('\n')).toHaveLength(1)
+  })
+
+  test('of a damaged database is not made', async () => {
+    const { dataDir } = await filled
+    const damaged = at('damaged')
+    cpSync(dataDir, damaged, { recursive: true })
+    truncateSync(join(damaged, 'hostline.db'), statSync(join(damaged, 'hostline.db')).size / 2)
+    const { exitCode, err } = await run(['backup', at('of-damaged.db')], damaged)
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('damaged')])
+    expect(existsSync(at('of-damaged.db'))).toBe(false)
+  })
+})
+
+describe('a restore', () => {
+  test('into an empty directory brings everything back', async () => {
+    const { dataDir, people } = await filled
+    await run(['backup', at('whole.db')], dataDir)
+    const target = at('empty', 'data')
+    expect(await run(['restore', at('whole.db')], target)).toMatchObject({ exitCode: 0, err: '' })
+    expect(statSync(join(target, 'hostline.db')).mode & 0o777).toBe(0o600)
+    expect(await messagesIn(target, people)).toEqual(['kept'])
+  })
+
+  test('over data needs --force, keeps it aside, and the wal of a killed server stays with it', async () => {
+    const { dataDir, people } = await filled
+    const file = at('over.db')
+    await run(['backup', file], dataDir)
+    const target = at('over')
+    cpSync(dataDir, target, { recursive: true })
+    await using server = await startServer({ dataDir: target })
+    await say(server.base, people, 'newer')
+    const beside = await run(['restore', file, '--force'], target)
+    expect(beside.err).toContain('a hostline is running on')
+    await server.kill('SIGKILL')
+    expect(existsSync(join(target, 'hostline.db-wal'))).toBe(true)
+    expect((await run(['restore', file], target)).err).toContain('--force replaces it')
+
+    expect(await run(['restore', file, '--force'], target)).toMatchObject({ exitCode: 0 })
+    const aside = readdirSync(target).filter((name) => name.startsWith('hostline-replaced-'))
+    expect(aside).toEqual([expect.stringMatching(/^hostline-replaced-.*Z\.db$/)])
+    expect(existsSync(join(target, 'hostline.db-wal'))).toBe(false)
+    expect(await messagesIn(target, people)).toEqual(['kept'])
+
+    const again = at('again')
+    await run(['restore', join(target, aside[0] ?? '')], again)
+    expect(await messagesIn(again, people)).toEqual(['newer', 'kept'])
+  })
+
+  test('takes the plain database of a killed server with its wal', async () => {
+    const { dataDir, people } = await filled
+    const source = at('plain')
+    cpSync(dataDir, source, { recursive: true })
+    await using server = await startServer({ dataDir: source })
+    await say(server.base, people, 'in the wal')
+    await server.kill('SIGKILL')
+    const target = at('from-plain')
+    await run(['restore', join(source, 'hostline.db')], target)
+    expect(await messagesIn(target, people)).toEqual(['in the wal', 'kept'])
+  })
+
+  test.each([
+    ['no database', (file: string) => writeFileSync(file, 'x'.repeat(5_000)), 'it is no database'],
+    [
+      'half a database',
+      (file: string) => truncateSync(file, statSync(file).size / 2),
+      'it is damaged',
+    ],
+    ['an empty file', (file: string) => truncateSync(file, 0), 'it is empty'],
+    [
+      'a database of another program',
+      (file: string) => change(file, 'application_id = 1'),
+      'program',
+    ],
+    [
+      'a newer database',
+      (file: string) => change(file, 'user_version = 99'),
+      'use a newer executable',
+    ],
+  ])('of %s is refused, and what is there stays', async (_, spoil, reason) => {
+    const { dataDir, people } = await filled
+    const [file, target] = [at('spoilt.db'), at('stays')]
+    copyFileSync(join(dataDir, 'hostline.db'), file)
+    spoil(file)
+    cpSync(dataDir, target, { recursive: true })
+    const { exitCode, err } = await run(['restore', file, '--force'], target)
+    expect([exitCode, err]).toEqual([1, expect.stringContaining(reason)])
+    expect(err.split('\n')).toHaveLength(1)
+    expect(readdirSync(target).sort()).toEqual(['hostline.db', 'hostline.lock'])
+    if (reason === 'program') expect(await messagesIn(target, people)).toEqual(['kept'])
+  })
+})
+
+function change(file: string, pragma: string) {
+  const database = new Database(file)
+  database.run(`PRAGMA ${pragma}`)
+  database.close()
+}
