@@ -377,7 +377,10 @@ describe('check', () => {
   test('says that all is well, beside a running server', async () => {
     await using service = await startService()
     const { exitCode, out } = await hostline('check', service.directory)
-    expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual(Array(8).fill('ok    '))
+    expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual([
+      ...Array(8).fill('ok    '),
+      'warn  ', // no backup yet
+    ])
     expect(exitCode).toBe(0)
   })
 

@@ -154,7 +154,9 @@ describe('what cannot be opened is refused in one line', () => {
     using directory = temporaryDirectory()
     using other = new Database(join(directory.path, 'hostline.db'), { create: true })
     other.run('PRAGMA user_version = 1')
-    expect(refusal(() => openForServer(directory.path))).toMatch(/^StartError: .*another program$/)
+    expect(refusal(() => openForServer(directory.path))).toMatch(
+      /^StartError: .*another program: set DATA_DIR$/,
+    )
   })
 
   test('a corrupt file', () => {
@@ -164,7 +166,7 @@ describe('what cannot be opened is refused in one line', () => {
       'this is no database, it only looks like a file'.repeat(100),
     )
     expect(refusal(() => openForServer(directory.path))).toMatch(
-      /^StartError: cannot use the database .*not a database$/,
+      /^StartError: cannot use the database .*it is no database: set DATA_DIR, or .*$/,
     )
   })
 

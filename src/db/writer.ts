@@ -49,8 +49,9 @@ type Task = {
   reject(error: unknown): void
 }
 
-// One turn of the loop must stay short however much is queued.
+// One turn of the loop must stay short however much is queued, and whatever a write does.
 const maxBatch = 256
+const maxBatchMilliseconds = 10
 const retryAfterSeconds = 1
 const busyMilliseconds = 2_000
 const busyPollMilliseconds = 5
@@ -103,16 +104,17 @@ export function createWriter(options: WriterOptions): Writer {
   function flush() {
     flushScheduled = false
     if (isHeld) return
-    const batch = queued.slice(0, maxBatch)
-    queued = queued.slice(maxBatch)
     const startedAt = performance.now()
+    const most = queued.slice(0, maxBatch)
+    let batch: Task[]
     try {
-      commitBatch(batch)
+      batch = most.slice(0, commitSome(most, startedAt + maxBatchMilliseconds))
     } catch (error) {
-      if (isBusy(error) && !sqlite.inTransaction) waitForOthers(batch, error)
-      else fail(batch, error)
+      if (isBusy(error) && !sqlite.inTransaction) waitForOthers(most, error)
+      else fail(most, error)
       return
     }
+    queued = queued.slice(batch.length)
     busySince = undefined
     if (!healthy) log.info('writing works again')
     healthy = true
@@ -122,7 +124,7 @@ export function createWriter(options: WriterOptions): Writer {
     if (queued.length > 0) scheduleFlush()
   }
 
-  // A command beside us is writing. The loop must not sleep until it is done: the batch tries again a little later.
+  // A command beside us is writing. The loop must not sleep until it is done: the queue tries again a little later.
   function waitForOthers(batch: Task[], error: unknown) {
     const now = performance.now()
     busySince ??= now
@@ -131,23 +133,31 @@ export function createWriter(options: WriterOptions): Writer {
       fail(batch, error)
       return
     }
-    queued = [...batch, ...queued]
     flushScheduled = true
     setTimeout(flush, busyPollMilliseconds)
   }
 
   // Savepoints cost as much as the message that they would protect: a batch has them only when one of it has thrown.
-  function commitBatch(batch: Task[]) {
+  /** Commits at least one task, and the next ones until that time.
+   *  @returns how many */
+  function commitSome(tasks: Task[], until: number): number {
+    let count = 0
     begin.run()
     try {
-      for (const task of batch) run(task)
+      for (const task of tasks) {
+        run(task)
+        count++
+        if (performance.now() > until) break
+      }
     } catch (error) {
       mustBeOwn(error)
       rollback.run()
       begin.run()
-      for (const task of batch) runAlone(task)
+      for (const task of tasks) runAlone(task)
+      count = tasks.length
     }
     commit.run()
+    return count
   }
 
   function run(task: Task) {
@@ -181,6 +191,7 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   function fail(batch: Task[], error: unknown) {
+    queued = queued.slice(batch.length)
     if (sqlite.inTransaction) rollback.run()
     if (healthy) log.error('a commit failed, nothing of it was written', { error })
     healthy = false
