@@ -311,11 +311,13 @@ describe('failure', () => {
     using other = new Database(join(service.directory, 'hostline.db'))
     other.run('BEGIN IMMEDIATE')
     service.sqlite.run('PRAGMA busy_timeout = 0')
-    await service.call('POST', '/v1/auth/register', {
+    const { status } = await service.call('POST', '/v1/auth/register', {
       body: { email: 'a@b.co', password: 'long enough' },
     })
-    expect(await ready()).toBe(503)
     other.run('ROLLBACK')
+    service.sqlite.run('PRAGMA query_only = ON')
+    expect([status, await ready()]).toEqual([503, 503])
+    service.sqlite.run('PRAGMA query_only = OFF')
     expect(await ready()).toBe(200)
   })
 
@@ -359,8 +361,8 @@ test('the wal stays bounded under steady writing', async () => {
   committed = checkpointer.committed
   let largest = 0
   let written = 0
-  const text = 'z'.repeat(2_000)
-  for (let n = 0; n < 6_000; n++) {
+  const text = 'z'.repeat(6_000)
+  for (let n = 0; n < 2_000; n++) {
     await db.write(db.add(`${n} ${text}`))
     written += text.length
     largest = Math.max(largest, statSync(`${path}-wal`).size)
@@ -368,5 +370,5 @@ test('the wal stays bounded under steady writing', async () => {
   await checkpointer.close()
   expect(fatal).toEqual([])
   expect(largest).toBeLessThan(written / 4)
-  expect(db.sqlite.query<{ n: number }, []>('SELECT count(*) n FROM notes').get()?.n).toBe(6_000)
+  expect(db.sqlite.query<{ n: number }, []>('SELECT count(*) n FROM notes').get()?.n).toBe(2_000)
 })
