@@ -231,5 +231,6 @@ test('requests and frames that nobody expects are refused as the contract says',
   expect({ seed, faults }).toEqual({ seed, faults: [] })
   expect(server.output()).not.toMatch(/a request failed|a frame failed|"level":"error"/)
   expect(succeeded).toBeGreaterThan(requests / 10)
-  expect(second.megabytes).toBeLessThan(size(1.2, 2) * first.megabytes)
+  // Less than 10 KB of each request stays: the runtime alone takes and gives back some tens of MB.
+  expect(second.megabytes).toBeLessThan(1.2 * first.megabytes + 40)
 })
