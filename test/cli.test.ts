@@ -13,7 +13,13 @@ import { waitFor } from './support/wait.ts'
 const hostline = (line: string, dataDir: string, options: Parameters<typeof run>[2] = {}) =>
   run(line.split(' '), dataDir, options)
 const empty = temporaryDirectory()
-afterAll(() => empty[Symbol.dispose]())
+const silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) })
+// It gives up after five seconds: the other tests run meanwhile.
+const unanswered = hostline('health', empty.path, { environment: { PORT: String(silent.port) } })
+afterAll(() => {
+  silent.stop(true)
+  empty[Symbol.dispose]()
+})
 
 describe('usage', () => {
   test.each(['help', '--help', '-h'])('%s tells every command', async (line) => {
@@ -466,8 +472,7 @@ describe('health', () => {
   })
 
   test('is bad when no answer comes', async () => {
-    using other = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) })
-    const { exitCode, err } = await ask(other.port ?? 0)
+    const { exitCode, err } = await unanswered
     expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers')])
   }, 15_000)
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
+import { size } from './support/faults.ts'
 import { call, meet, startServer, type Visitor } from './support/process.ts'
 import { stuckReader, TestSocket } from './support/socket.ts'
 import { waitFor } from './support/wait.ts'
@@ -10,7 +11,8 @@ import { waitFor } from './support/wait.ts'
 // Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
 
 const compiler = Bun.which('gcc') ?? Bun.which('cc') ?? ''
-const floodMilliseconds = 1_500
+const floodMilliseconds = size(1_500, 800)
+const unseenMessages = size(5_000, 2_000)
 const megabyte = 1_048_576
 
 const wsBase = (base: string) => `${base.replace('http', 'ws')}/v1/chat/ws`
@@ -200,11 +202,11 @@ test('forty replays at once, two of each of twenty people, hold up nobody', asyn
     }),
   )
   const ids = readers.map(({ id }) => id)
-  addUnseen(join(flooded.dataDir, 'hostline.db'), ids, 5_000)
+  addUnseen(join(flooded.dataDir, 'hostline.db'), ids, unseenMessages)
   const replay = async ({ token }: { token: string }) => {
     const since = '0'.repeat(26)
     const socket = await TestSocket.open(`${wsBase(server.base)}?token=${token}&since=${since}`)
-    await waitFor(() => socket.frames.length >= 5_000, 'the replay', 20_000)
+    await waitFor(() => socket.frames.length >= unseenMessages, 'the replay', 20_000)
     socket.close()
   }
   const replays = Promise.all([...readers, ...readers].map(replay))

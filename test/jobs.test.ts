@@ -352,10 +352,11 @@ describe('mail', () => {
     const acknowledged: string[] = []
     while (names.length > 0) {
       const server = await startServer({ dataDir: directory.path, environment })
-      for (const name of names.splice(0, 6)) {
+      const registrations = names.splice(0, 6).map(async (name) => {
         const { status } = await register(server.base, name)
         if (status === 201) acknowledged.push(`${name}@example.com`)
-      }
+      })
+      await Promise.all(registrations)
       await aWhile(200)
       await server.kill('SIGKILL')
     }

@@ -440,7 +440,7 @@ describe('limits', () => {
     const about = { conversation_id: conversationId }
     for (let round = 0; round < 400 && service.hub.stats().dropped === 0; round++) {
       for (let n = 0; n < 5; n++) {
-        ada.socket.send({ type: 'message', ...about, body: 'x'.repeat(5_000) })
+        ada.socket.send({ type: 'message', ...about, body: '\u{1F600}'.repeat(5_000) })
         await ada.socket.next('new_message')
       }
       clock.advance(2_000)
@@ -456,8 +456,8 @@ describe('limits', () => {
     const { service, ada, bob, conversationId } = chat
     const stuck = await stuckReader(service.base, `/v1/chat/ws?token=${bob.token}`)
     const before = service.hub.stats().sockets
-    const text = 'x'.repeat(5_000)
-    for (let n = 0; n < 4_000 && service.hub.stats().sockets === before; n++) {
+    const text = '\u{1F600}'.repeat(5_000)
+    for (let n = 0; n < 1_000 && service.hub.stats().sockets === before; n++) {
       ada.socket.send({ type: 'message', conversation_id: conversationId, body: text })
       await bob.socket.next('new_message')
       ada.socket.frames.length = 0
