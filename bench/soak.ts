@@ -58,7 +58,7 @@ let times: Times = new Map()
 let errors = new Map<string, number>()
 let running = 0
 try {
-  const fills = [peopleFill(100_000), sessionsFill, messagesFill, ticketsFill]
+  const fills = [peopleFill(100_000), sessionsFill, messagesFill(1_000_000), ticketsFill(200_000)]
   const landmarks = await fillDatabase(directory, Number(values.scale), fills)
   await using server = await startPinned('hostline', {
     dataDir: directory,

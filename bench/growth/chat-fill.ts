@@ -3,8 +3,6 @@ import { prepareInsert } from '../../src/db/statements.ts'
 import { atScale, cast, type Dataset, differs, type Fill, idOf } from './dataset.ts'
 
 // At scale 1.
-const plannedMessages = 1_000_000
-const bigConversationMessages = 200_000
 const pairs = 20_000
 
 // At every scale.
@@ -13,17 +11,18 @@ const talksOfCleo = 40
 /** What came to Cleo last, while she was away. */
 const messagesToCleo = 6_000
 
-export const messagesFill: Fill = {
+/** `count` messages at scale 1, a fifth of them in the big conversation. */
+export const messagesFill = (count: number): Fill => ({
   name: 'messages',
-  fill: fillMessages,
+  fill: (dataset) => fillMessages(dataset, atScale(count, dataset.landmarks.scale)),
   rules: (landmarks) => ({
     'as many messages as planned': differs(
       'messages',
-      atScale(plannedMessages, landmarks.scale) + messagesToCleo,
+      atScale(count, landmarks.scale) + messagesToCleo,
     ),
     'the big conversation is as long as planned': differs(
       `messages WHERE conversation_id = '${landmarks.bigConversation}'`,
-      atScale(bigConversationMessages, landmarks.scale),
+      Math.ceil(atScale(count, landmarks.scale) / 5),
     ),
     'the busy one talks with everybody': differs(
       `participants WHERE user_id = '${idOf(landmarks, 'busy')}'`,
@@ -51,7 +50,7 @@ export const messagesFill: Fill = {
     'participants know each other': `SELECT count(*) FROM participants p JOIN conversations c ON c.id = p.conversation_id
       WHERE (min(p.user_id, p.other_user_id), max(p.user_id, p.other_user_id)) <> (c.user_a, c.user_b)`,
   }),
-}
+})
 
 type Participant = typeof participants.$inferSelect
 type Talk = {
@@ -61,7 +60,7 @@ type Talk = {
 
 /** A fifth of all messages in the big conversation, three tenths in those of the busy one, the rest in the others, and
  *  then Cleo's. Straight into the table: what is counted with each message is written once, in the end. */
-function fillMessages(dataset: Dataset) {
+function fillMessages(dataset: Dataset, count: number) {
   const { landmarks, newId, clock, pick, repeat } = dataset
   const insert = prepareInsert(dataset.sqlite, messages)
   const talks = openTalks(dataset)
@@ -69,7 +68,7 @@ function fillMessages(dataset: Dataset) {
   const others = eachThenAny(talks.others)
   const cleo = idOf(landmarks, 'cleo')
 
-  repeat(atScale(plannedMessages, landmarks.scale), (n) => {
+  repeat(count, (n) => {
     const talk = n % 5 === 0 ? talks.big : [1, 4, 7].includes(n % 10) ? busy() : others()
     post(talk, n)
   })

@@ -8,7 +8,8 @@ import { isScope, type Scope, scopes } from './scopes.ts'
 const day = 86_400_000
 // Lately, so that nothing is old enough for the service to forget it.
 const firstDay = Math.floor(Date.now() / day) * day - 28 * day
-const stepMilliseconds = 1_000
+// Small enough for twenty million ids before today.
+const stepMilliseconds = 100
 const rowsPerTransaction = 50_000
 
 /** Fills a new data directory for one scope of `bench:growth`, as `fillDatabase` does. */
@@ -34,7 +35,12 @@ export async function fillDatabase(
     sqlite.run('PRAGMA foreign_keys = OFF')
     const conversations = { bigConversation: '', smallConversation: '', busyConversation: '' }
     const landmarks = { scale, people: [], newestToCleo: [], ...conversations }
-    const dataset = { ...connection, ...reproducible(), landmarks, repeat: repeatIn(sqlite) }
+    const dataset = {
+      ...connection,
+      ...reproducible(),
+      landmarks,
+      repeat: repeatIn(sqlite),
+    }
     for (const { fill } of fills) await fill(dataset)
     sqlite.run('PRAGMA journal_mode = WAL')
     verify(sqlite, landmarks, fills)

@@ -13,8 +13,8 @@ import { supportOperations } from './support-operations.ts'
  *  is measured. */
 export const scopes = {
   accounts: { fills: [peopleFill(100_000), sessionsFill], operations: accountOperations },
-  chat: { fills: [peopleFill(100_000), messagesFill], operations: chatOperations },
-  support: { fills: [peopleFill(10_000), ticketsFill], operations: supportOperations },
+  chat: { fills: [peopleFill(100_000), messagesFill(1_000_000)], operations: chatOperations },
+  support: { fills: [peopleFill(10_000), ticketsFill(200_000)], operations: supportOperations },
   notifications: {
     fills: [peopleFill(10_000), notificationsFill],
     operations: notificationOperations,

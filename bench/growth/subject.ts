@@ -60,6 +60,7 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
 
   return {
     landmarks,
+    base: server.base,
     ask,
     read: async (as: Caller, path: string) =>
       JSON.parse(await ask({ as, method: 'GET', path, status: 200 })) as List,

@@ -8,8 +8,6 @@ import { createHub } from '../../src/realtime/hub.ts'
 import { admins, atScale, type Dataset, differs, type Fill, idOf } from './dataset.ts'
 import { textOf } from './vocabulary.ts'
 
-/** At scale 1. */
-const tickets = 200_000
 /** One ticket in so many is Ada's. */
 const ofAda = 20
 /** Once for so many tickets an older one is answered. */
@@ -22,11 +20,12 @@ export const rareWord = { word: 'zyzzyva', tickets: 25 }
 
 const kinds = `coalesce(assignee_id, ''), status, priority, category`
 
-export const ticketsFill: Fill = {
+/** `count` tickets at scale 1. */
+export const ticketsFill = (count: number): Fill => ({
   name: 'tickets',
-  fill: fillTickets,
+  fill: (dataset) => fillTickets(dataset, atScale(count, dataset.landmarks.scale)),
   rules: ({ scale }) => ({
-    'as many tickets as planned': differs('tickets', atScale(tickets, scale)),
+    'as many tickets as planned': differs('tickets', atScale(count, scale)),
     'n has no gaps': 'SELECT (SELECT max(n) FROM tickets) <> (SELECT count(*) FROM tickets)',
     'message_count is the number of messages':
       'SELECT count(*) FROM tickets t WHERE message_count <> (SELECT count(*) FROM ticket_messages WHERE ticket_id = t.id)',
@@ -38,12 +37,12 @@ export const ticketsFill: Fill = {
       'SELECT (SELECT count(*) FROM ticket_search_docsize) <> (SELECT count(*) FROM tickets)',
     'the full-text index is whole': `SELECT integrity_check <> 'ok' FROM pragma_integrity_check('ticket_search')`,
   }),
-}
+})
 
 /** Tickets of all kinds with one to three messages, and now and then an answer to an older one. The full-text index
  *  makes a segment of each statement that changes it: tickets are inserted as they are in the end, and then counted, which
  *  is when the trigger takes them into the index, many with one statement. Its segments are merged as a server does. */
-function fillTickets(dataset: Dataset) {
+function fillTickets(dataset: Dataset, count: number) {
   const { sqlite, orm, landmarks, newId, clock, pick, repeat } = dataset
   const store = createTicketStore(orm)
   const search = createSearchStore(orm)
@@ -65,7 +64,6 @@ function fillTickets(dataset: Dataset) {
   )
   const desk = admins.map((admin) => idOf(landmarks, admin))
   const ada = idOf(landmarks, 'ada')
-  const count = atScale(tickets, landmarks.scale)
   const rareEvery = Math.max(1, Math.floor(count / rareWord.tickets))
   const owned = new Map<string, number>()
   const ids: string[] = []
