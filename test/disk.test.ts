@@ -64,6 +64,19 @@ describe.skipIf(!compiler)('a disk', () => {
     },
   )
 
+  test('that is full when the server starts: it starts and reads, and writes as soon as there is room', async () => {
+    await using disk = await startOnDisk()
+    const full = { write: 503, retry: '1', read: 200, ready: 503 }
+    disk.refuse('full')
+    await disk.restart()
+    expect(await answersOf(disk)).toEqual(full)
+    await disk.restart()
+    expect(await answersOf(disk)).toEqual(full)
+    disk.relent()
+    expect(await answersOf(disk)).toEqual({ write: 201, retry: null, read: 200, ready: 200 })
+    expect(await disk.complaints()).toEqual([])
+  })
+
   test('that is slow holds up writes, and no reads', async () => {
     const slow = await timesOn({ POWER_CUT_SLOW: '100' })
     const fast = await timesOn({})

@@ -29,6 +29,11 @@ export type Connection = {
   path: string
   sqlite: Database
   orm: Orm
+  /** Nobody else can open the database: the disk was full at the start, and there was no room for the index of the wal. */
+  isExclusive: boolean
+  /** Ends that, once there is room. The wal is then another file.
+   *  @throws Error when there is not enough */
+  share(): void
   /** Writes a page that changes nothing: shows whether the disk takes it. */
   touch(): void
   close(): void
@@ -65,7 +70,7 @@ export function openForServer(directory: string): Connection {
   const unlock = lockDirectory(directory, lockWaitMilliseconds)
   if (!unlock) throw new StartError(`another hostline is already running on ${directory}`)
   try {
-    const connection = open(directory, 'NORMAL')
+    const connection = openWithOrWithoutRoom(directory)
     connection.sqlite.run('PRAGMA wal_autocheckpoint = 0')
     // What a long reader, such as a backup, has made of the wal is cut off when it starts again.
     connection.sqlite.run(`PRAGMA journal_size_limit = ${maxWalBytes}`)
@@ -137,27 +142,58 @@ export function prepareDirectory(directory: string) {
   }
 }
 
-function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
+function openWithOrWithoutRoom(directory: string): Connection {
+  try {
+    return open(directory, 'NORMAL')
+  } catch (error) {
+    const { code = '' } = (error as Error).cause as { code?: string }
+    if (!/^SQLITE_(FULL|IOERR)/.test(code)) throw error
+    return open(directory, 'NORMAL', { isExclusive: true })
+  }
+}
+
+function open(
+  directory: string,
+  synchronous: 'NORMAL' | 'FULL',
+  { isExclusive = false } = {},
+): Connection {
   const path = join(directory, databaseFile)
+  let sqlite: Database | undefined
   try {
     closeSync(openSync(path, 'a', 0o600))
     chmodSync(path, 0o600)
-    const sqlite = new Database(path)
-    sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`)
-    sqlite.run('PRAGMA journal_mode = WAL')
-    sqlite.run(`PRAGMA synchronous = ${synchronous}`)
-    sqlite.run('PRAGMA foreign_keys = ON')
-    // What is removed leaves nothing in pages that are free.
-    sqlite.run('PRAGMA secure_delete = ON')
-    return {
-      path,
-      sqlite,
-      orm: drizzle(sqlite),
-      touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
-      close: () => sqlite.close(),
-    }
+    sqlite = new Database(path)
+    return configure(sqlite, { path, synchronous, isExclusive })
   } catch (cause) {
+    sqlite?.close()
     throw new StartError(`cannot use the database ${path}: ${explainFailure(cause)}`, { cause })
+  }
+}
+
+type Mode = { path: string; synchronous: 'NORMAL' | 'FULL'; isExclusive: boolean }
+
+function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): Connection {
+  sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`)
+  if (isExclusive) sqlite.run('PRAGMA locking_mode = EXCLUSIVE')
+  sqlite.run('PRAGMA journal_mode = WAL')
+  sqlite.run(`PRAGMA synchronous = ${synchronous}`)
+  sqlite.run('PRAGMA foreign_keys = ON')
+  // What is removed leaves nothing in pages that are free.
+  sqlite.run('PRAGMA secure_delete = ON')
+  return {
+    path,
+    sqlite,
+    orm: drizzle(sqlite),
+    isExclusive,
+    share() {
+      // The locking mode of a wal changes only while there is none.
+      sqlite.run('PRAGMA journal_mode = DELETE')
+      sqlite.run('PRAGMA locking_mode = NORMAL')
+      sqlite.run('PRAGMA journal_mode = WAL')
+      sqlite.query('SELECT 1 FROM sqlite_schema').get()
+    },
+    touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
+    close: () => sqlite.close(),
   }
 }
 

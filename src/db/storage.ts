@@ -27,7 +27,9 @@ export type Storage = ReturnType<typeof openStorage>
 export function openStorage(connection: Connection, options: StorageOptions) {
   const { log, worker, counts, onFatal, sync, maxPending } = options
   const { sqlite, path } = connection
-  const wal = openWal(path)
+  let wal = openWal(path)
+  let isExclusive = connection.isExclusive
+  const syncWal = () => wal.sync()
   const checkpointer = createCheckpointer({
     sqlite,
     path,
@@ -39,8 +41,9 @@ export function openStorage(connection: Connection, options: StorageOptions) {
   })
   const writer = createWriter({
     sqlite,
-    sync: sync ? () => sync(wal.sync) : wal.sync,
+    sync: sync ? () => sync(syncWal) : syncWal,
     onCommit(size, milliseconds) {
+      if (isExclusive) share()
       checkpointer.committed()
       counts.committed(size, milliseconds)
     },
@@ -50,6 +53,18 @@ export function openStorage(connection: Connection, options: StorageOptions) {
     log,
     ...(maxPending !== undefined && { maxPending }),
   })
+
+  // A commit has worked: there is room again. A sync of the former wal may still run.
+  function share() {
+    try {
+      connection.share()
+      wal = openWal(path)
+      isExclusive = false
+      log.info('others can open the database again')
+    } catch (error) {
+      log.warn('there is not enough room yet for others to open the database', { error })
+    }
+  }
 
   return {
     write: writer.write,
