@@ -52,10 +52,12 @@ export function network(text: string): Network {
 }
 
 export const smtpUrl = checked(
-  'be an address such as smtp://user:password@mail.example.com:587',
+  'be an address such as smtp://user:password@mail.example.com:587, with %40 for @, %2F for / and %25 for % in user and password',
   (text) => {
     const url = URL.parse(text)
-    return (url?.protocol === 'smtp:' || url?.protocol === 'smtps:') && url.hostname !== ''
+    const isSmtp = url?.protocol === 'smtp:' || url?.protocol === 'smtps:'
+    const isEscaped = text.split('@').length <= 2 && !/%(?![0-9a-f]{2})/i.test(text)
+    return isSmtp && url.hostname !== '' && isEscaped
   },
 )
 
@@ -112,7 +114,7 @@ export const hostSuffix = checked(
 )
 
 export const origin = checked(
-  'list origins such as https://app.example.com',
+  'list origins such as https://app.example.com, without a path or a slash at the end',
   (text) => httpUrl(text)?.origin === text,
 )
 

@@ -161,7 +161,7 @@ export const entries = {
 }
 
 type Values = { [K in keyof typeof entries]: ReturnType<(typeof entries)[K]['parse']> }
-type Environment = Record<string, string | undefined>
+export type Environment = Record<string, string | undefined>
 
 export type Config = ReturnType<typeof configOf>
 

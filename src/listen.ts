@@ -50,7 +50,9 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
         ...(pem && { tls: pem }),
       })
     } catch (cause) {
-      throw new StartError(`cannot listen on ${host}:${port}: ${advice(cause as Error)}`, { cause })
+      throw new StartError(`cannot listen on ${host}:${port}: ${advice(cause as Error, host)}`, {
+        cause,
+      })
     }
     if (!app.server) throw new StartError(`cannot listen on ${host}:${port}`)
     servers.push(app.server)
@@ -117,11 +119,22 @@ function stampOf({ cert, key }: TlsFiles): string {
     .join()
 }
 
-function advice({ message, code }: Error & { code?: string }): string {
+// Bun says of a port in use what it says of an address that is not this machine's.
+function advice({ message, code }: Error & { code?: string }, host: string): string {
+  if (!isOfThisMachine(host)) return 'set HOST to an address of this machine, or to 0.0.0.0 for all'
   if (code === 'EADDRINUSE') return 'the port is in use: stop what listens there, or set PORT'
-  if (code === 'EACCES') return 'the port is not allowed for this user: set PORT above 1023'
-  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address: set HOST'
+  if (code === 'EACCES') return 'this user may not use the port: set PORT above 1023'
   return message
+}
+
+function isOfThisMachine(host: string): boolean {
+  try {
+    const probe = Bun.serve({ hostname: host, port: 0, fetch: () => new Response() })
+    void probe.stop(true)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** `server.stop()` would wait for idle keep-alive connections too. */

@@ -379,6 +379,21 @@ describe('notify', () => {
   })
 })
 
+describe('serve', () => {
+  test.each(['10.255.255.1', 'nowhere.invalid'])(
+    'says in one line that HOST=%s is not of this machine',
+    async (HOST) => {
+      using directory = temporaryDirectory()
+      const environment = { HOST, PORT: '19999' }
+      const { exitCode, err } = await hostline('serve', directory.path, { environment })
+      expect([exitCode, err]).toEqual([
+        1,
+        `hostline: cannot listen on ${HOST}:19999: set HOST to an address of this machine, or to 0.0.0.0 for all`,
+      ])
+    },
+  )
+})
+
 describe('check', () => {
   test('says that all is well, beside a running server', async () => {
     await using service = await startService()
@@ -390,11 +405,19 @@ describe('check', () => {
     expect(exitCode).toBe(0)
   })
 
+  test('finds names of the configuration that are misspelt', async () => {
+    const environment = { SMTP_URI: 'smtp://secret@x' }
+    const { out } = await hostline('check', empty.path, { environment })
+    expect(out).toContain('warn   configuration: names that nobody reads: SMTP_URI (SMTP_URL?)\n')
+  })
+
   test('finds no database before the first start, and makes none', async () => {
     const { exitCode, out } = await hostline('check', empty.path)
     expect([exitCode, out]).toEqual([
       1,
-      expect.stringContaining(`FAILED database: none in ${empty.path}: start the server once`),
+      expect.stringContaining(
+        `FAILED database: there is no database in ${empty.path}: start the server once`,
+      ),
     ])
     expect(readdirSync(empty.path)).toEqual([])
   })

@@ -51,6 +51,10 @@ test('the issuer is the host name of the public URL, without its port', () => {
 })
 
 describe('each mistake is one clear line', () => {
+  const originRule =
+    'list origins such as https://app.example.com, without a path or a slash at the end'
+  const smtpRule =
+    'be an address such as smtp://user:password@mail.example.com:587, with %40 for @, %2F for / and %25 for % in user and password'
   test.each([
     ['PORT', '70000', 'be a whole number from 0 to 65535, not "70000"'],
     ['PORT', 'http', 'be a whole number from 0 to 65535, not "http"'],
@@ -61,8 +65,10 @@ describe('each mistake is one clear line', () => {
       '10.0.0.0/8, nginx',
       'list CIDR blocks or addresses, not "10.0.0.0/8, nginx"',
     ],
-    ['CORS_ORIGINS', 'https://a.example, *', 'list origins such as https://app.example.com'],
-    ['CORS_ORIGINS', 'https://a.example/', 'list origins such as https://app.example.com'],
+    ['CORS_ORIGINS', 'https://a.example, *', originRule],
+    ['CORS_ORIGINS', 'https://a.example/', originRule],
+    ['SMTP_URL', 'smtp://ada@example.com:pw@mail.example.com', smtpRule],
+    ['SMTP_URL', 'smtp://ada:100%@mail.example.com', smtpRule],
     ['RATE_LIMIT_LOGIN', '5', 'be N/window such as 100/1m, or off, not "5"'],
     ['RATE_LIMIT_USER', '0/1m', 'be N/window such as 100/1m, or off, not "0/1m"'],
     ['RATE_LIMIT_FRAMES', '10/1d', 'be N/window such as 100/1m, or off, not "10/1d"'],

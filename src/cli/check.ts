@@ -1,10 +1,9 @@
-import { existsSync, statfsSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Config, readConfig } from '../config.ts'
+import { statfsSync } from 'node:fs'
+import { type Config, type Environment, misspeltNames, readConfig } from '../config.ts'
 import { createAuditTrail } from '../db/audit-trail.ts'
 import { integrityProblem } from '../db/backup.ts'
 import { migrations, versionOf } from '../db/migrations.ts'
-import { type Connection, databaseFile, openToInspect } from '../db/open.ts'
+import { type Connection, mustExist, openToInspect } from '../db/open.ts'
 import { expiryWarning, readCertificate } from '../http/certificate.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { isoTime, systemClock } from '../lib/clock.ts'
@@ -28,7 +27,7 @@ export async function check(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
   const findings = [
-    { subject: 'configuration', detail: config.publicUrl },
+    checkConfiguration(config, terminal.environment),
     checkTls(config),
     await checkMail(config),
     await checkPush(config),
@@ -43,6 +42,12 @@ export async function check(args: string[], terminal: Terminal): Promise<void> {
 function lineOf({ subject, problem, warning, detail }: Finding): string {
   if (problem !== undefined) return `FAILED ${subject}: ${problem}`
   return warning === undefined ? `ok     ${subject}: ${detail}` : `warn   ${subject}: ${warning}`
+}
+
+function checkConfiguration({ publicUrl }: Config, environment: Environment): Finding {
+  const told = misspeltNames(environment).map(({ name, meant }) => `${name} (${meant}?)`)
+  const warning = told.length > 0 ? `names that nobody reads: ${told.join(', ')}` : undefined
+  return { subject: 'configuration', detail: publicUrl, warning }
 }
 
 function checkTls({ tls }: Config): Finding {
@@ -73,9 +78,10 @@ async function checkPush({ fcm }: Config): Promise<Finding> {
 }
 
 function checkData(directory: string): Finding[] {
-  if (!existsSync(join(directory, databaseFile))) {
-    const problem = `none in ${directory}: start the server once, or set DATA_DIR`
-    return [{ subject: 'database', problem }]
+  try {
+    mustExist(directory)
+  } catch (error) {
+    return [{ subject: 'database', problem: (error as Error).message }]
   }
   return [checkDisk(directory), ...checkDatabase(directory)]
 }

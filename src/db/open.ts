@@ -1,13 +1,5 @@
 import { Database } from 'bun:sqlite'
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  openSync,
-} from 'node:fs'
+import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { max } from 'drizzle-orm'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
@@ -113,12 +105,17 @@ export function openForCommand(directory: string): Connection {
   }
 }
 
-/** @throws StartError for a directory without a database */
+/** @throws StartError for a directory without a database, or of another user */
 export function mustExist(directory: string): void {
-  if (existsSync(join(directory, databaseFile))) return
-  throw new StartError(
-    `there is no database in ${directory}: start the server once, or set DATA_DIR`,
-  )
+  try {
+    statSync(join(directory, databaseFile))
+  } catch (cause) {
+    const reason =
+      (cause as { code?: string }).code === 'EACCES'
+        ? `cannot look into ${directory}: ${otherOwner}`
+        : `there is no database in ${directory}: start the server once, or set DATA_DIR`
+    throw new StartError(reason, { cause })
+  }
 }
 
 /** Opens the database file as it is, without a lock and without migrating: for looking at it. */

@@ -66,7 +66,9 @@ export function startRetention({ config, orm, write, clock, log }: Core): () => 
   }
 
   const start = () => {
-    run().catch((error: unknown) => log.warn('retention failed and is tried again', { error }))
+    run().catch((error: unknown) => {
+      if (!isStopped) log.warn('retention failed and is tried again', { error })
+    })
   }
   start()
   const stop = clock.every(hour, start)
