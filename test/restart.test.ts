@@ -59,7 +59,7 @@ test.skipIf(!compiler)(
   async () => {
     using all = await startTalks()
     const { dataDir, host, talks } = all
-    const environment = { LD_PRELOAD: shim(), POWER_CUT_SLOW: String(size(2_000, 500)) }
+    const environment = { LD_PRELOAD: shim(), POWER_CUT_SLOW: String(size(2_000, 300)) }
     await using server = await startServer({ dataDir, environment })
     const connected = await all.connectAll(server.base)
     let answered = 0
