@@ -37,7 +37,7 @@ async function startOnDisk(environment: Record<string, string> = {}) {
   }
 }
 
-// The shim is built on the spot: without a C compiler these are skipped.
+// The shim is built when it is first needed: without a C compiler these are skipped.
 describe.skipIf(!compiler)('a disk', () => {
   test.each(['full', 'read-only'] as const)(
     'that is %s at any moment: reads go on, writes are refused, nothing is lost',

@@ -73,7 +73,7 @@ test.skipIf(!compiler)(
     using sqlite = new Database(join(dataDir, 'hostline.db'), { readonly: true })
     const stored = sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM messages')
     await waitFor(() => stored.get()?.n === requests, 'all messages')
-    expect(answered).toBeLessThan(requests / 2)
+    expect(answered).toBeLessThan(requests)
     const stoppedAt = performance.now()
     expect(await server.kill('SIGTERM')).toBe(0)
     expect(performance.now() - stoppedAt).toBeLessThan(10_000)
