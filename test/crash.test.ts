@@ -72,7 +72,7 @@ test('a retry after the crash with the same client_id does not double', async ()
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(1)
 })
 
-// The shim is built on the spot: without a C compiler these are skipped.
+// The shim is built when it is first needed: without a C compiler these are skipped.
 describe.skipIf(!compiler)('with a disk that can be watched', () => {
   test('a power cut loses nothing that was acknowledged, also after the wal was started anew', async () => {
     const moment = async (dataDir: string) => {

@@ -9,8 +9,7 @@ import { aWhile, waitFor } from './wait.ts'
 
 type Answer = Awaited<ReturnType<typeof call>>
 /** Something to ask of the server until it is acknowledged with `status`. */
-type Wish = {
-  name: string
+type Operation = {
   method: string
   path: string
   token: string
@@ -20,8 +19,6 @@ type Wish = {
 }
 type Member = Person & { isRefreshing: boolean }
 type Talk = { id: string; people: [Member, Member] }
-
-export type Crowd = Awaited<ReturnType<typeof gatherCrowd>>
 
 const names = ['ada', 'bob', 'cleo', 'dan']
 // A user keeps 1,000 notifications and opens 20 tickets a day: both must last for all rounds.
@@ -50,7 +47,7 @@ export async function gatherCrowd(dataDir: string) {
   const readNotifications = new Set<string>()
   /** By person and conversation, the newest message that an acknowledged reading covers. */
   const readUpTo = new Map<string, string>()
-  const unanswered = new Map<string, Wish>()
+  const unanswered = new Map<string, Operation>()
   const newestIn = new Map<string, string>()
   const unread: { id: string; token: string }[] = []
   const tickets: { id: string; owner: Member }[] = []
@@ -66,7 +63,7 @@ export async function gatherCrowd(dataDir: string) {
     if (id > (newestIn.get(conversation_id) ?? '')) newestIn.set(conversation_id, id)
   }
 
-  function message({ id }: Talk, { token }: Member): Omit<Wish, 'name'> {
+  function message({ id }: Talk, { token }: Member): Operation {
     const body = `message ${++serial}`
     return {
       method: 'POST',
@@ -78,7 +75,7 @@ export async function gatherCrowd(dataDir: string) {
     }
   }
 
-  function ticketOf(person: Member): Omit<Wish, 'name'> {
+  function ticketOf(person: Member): Operation {
     const own = tickets.filter(({ owner }) => owner === person)
     const text = `ticket ${++serial}`
     const request = { method: 'POST', token: person.token, status: 201 }
@@ -97,7 +94,7 @@ export async function gatherCrowd(dataDir: string) {
     return { ...request, path: `${path}/${ticket.id}/messages`, body, keep }
   }
 
-  function deskAnswer(): Omit<Wish, 'name'> {
+  function deskAnswer(): Operation {
     const text = `answer ${++serial}`
     const ticket = tickets[serial % tickets.length]
     const path = '/v1/admin/support/tickets'
@@ -108,7 +105,7 @@ export async function gatherCrowd(dataDir: string) {
     return { ...request, path: `${path}/${ticket.id}/messages`, body, keep }
   }
 
-  function notification(): Omit<Wish, 'name'> {
+  function notification(): Operation {
     const text = `notification ${++serial}`
     const { id, token } = people[serial % people.length] ?? root
     return {
@@ -124,7 +121,7 @@ export async function gatherCrowd(dataDir: string) {
     }
   }
 
-  function readNotification(): Omit<Wish, 'name'> {
+  function readNotification(): Operation {
     const found = unread.shift()
     const path = '/v1/notifications'
     if (!found) return { method: 'GET', path, token: root.token, status: 200 }
@@ -133,7 +130,7 @@ export async function gatherCrowd(dataDir: string) {
     return { method: 'PUT', path: `${path}/${id}/read`, token, status: 204, keep }
   }
 
-  function readConversation({ id }: Talk, reader: Member): Omit<Wish, 'name'> {
+  function readConversation({ id }: Talk, reader: Member): Operation {
     const newest = newestIn.get(id)
     return {
       method: 'PUT',
@@ -144,13 +141,13 @@ export async function gatherCrowd(dataDir: string) {
     }
   }
 
-  function look({ id }: Talk, { token }: Member): Omit<Wish, 'name'> {
+  function look({ id }: Talk, { token }: Member): Operation {
     const paths = ['chat/conversations', `chat/conversations/${id}/messages`, 'notifications']
     const path = `/v1/${paths[++serial % paths.length]}`
     return { method: 'GET', path, token, status: 200 }
   }
 
-  function refresh(person: Member): Omit<Wish, 'name'> {
+  function refresh(person: Member): Operation {
     person.isRefreshing = true
     return {
       method: 'POST',
@@ -170,9 +167,9 @@ export async function gatherCrowd(dataDir: string) {
   async function continueSession(at: string, person: Member) {
     unanswered.delete(`refresh ${person.id}`)
     const wasRefreshing = person.isRefreshing
-    const wish = refresh(person)
-    const answer = await call(at, wish.method, wish.path, wish)
-    if (answer.status === wish.status) wish.keep?.(answer)
+    const operation = refresh(person)
+    const answer = await call(at, operation.method, operation.path, operation)
+    if (answer.status === operation.status) operation.keep?.(answer)
     else if (!wasRefreshing) surprises.push(`${person.email} has lost the session`)
     else Object.assign(person, await login(at, person))
   }
@@ -188,25 +185,27 @@ export async function gatherCrowd(dataDir: string) {
     useEverything(at: string) {
       let over = false
 
-      async function repeat(name: string, next: () => Omit<Wish, 'name'>, pause = 0) {
+      async function repeat(name: string, next: () => Operation, pause = 0) {
         while (!over) {
-          const wish = unanswered.get(name) ?? { name, ...next() }
-          unanswered.set(name, wish)
-          const answer = await call(at, wish.method, wish.path, wish).catch(() => undefined)
+          const operation = unanswered.get(name) ?? next()
+          unanswered.set(name, operation)
+          const answer = await call(at, operation.method, operation.path, operation).catch(
+            () => undefined,
+          )
           if (!answer) return
-          await take(answer, wish)
+          await take(answer, name, operation)
           if (pause > 0) await aWhile(pause)
         }
       }
 
-      async function take(answer: Answer, wish: Wish) {
-        if (await isRefused(answer, wish)) return
-        unanswered.delete(wish.name)
-        if (answer.status === wish.status) wish.keep?.(answer)
-        else surprises.push(`${wish.method} ${wish.path}: ${answer.status}`)
+      async function take(answer: Answer, name: string, operation: Operation) {
+        if (await isRefused(answer, operation)) return
+        unanswered.delete(name)
+        if (answer.status === operation.status) operation.keep?.(answer)
+        else surprises.push(`${operation.method} ${operation.path}: ${answer.status}`)
       }
 
-      async function isRefused({ status, headers }: Answer, { method, path }: Wish) {
+      async function isRefused({ status, headers }: Answer, { method, path }: Operation) {
         if (status !== 503) return false
         refused++
         if (method === 'GET') surprises.push(`${method} ${path}: 503`)

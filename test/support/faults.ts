@@ -1,5 +1,5 @@
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryDirectory } from './directory.ts'
 
 export const compiler = Bun.which('gcc') ?? Bun.which('cc')
 
@@ -7,17 +7,18 @@ export const compiler = Bun.which('gcc') ?? Bun.which('cc')
 export const size = (full: number, quick: number) =>
   process.env['FAULTS'] === 'full' ? full : quick
 
-let built: string | undefined
+const source = join(import.meta.dir, 'power-cut.c')
+const cache = join(import.meta.dir, '../../node_modules/.cache/hostline')
 
-/** The path of the LD_PRELOAD shim in power-cut.c, built when it is first asked for. */
+/** The path of the LD_PRELOAD shim in power-cut.c, which is built once. */
 export function shim(): string {
-  if (built) return built
-  const directory = temporaryDirectory()
-  process.on('exit', () => directory[Symbol.dispose]())
-  built = join(directory.path, 'power-cut.so')
-  const source = join(import.meta.dir, 'power-cut.c')
-  const command = [compiler ?? '', '-shared', '-fPIC', '-O2', '-o', built, source]
+  const path = join(cache, `power-cut-${Bun.hash(readFileSync(source)).toString(36)}.so`)
+  if (existsSync(path)) return path
+  mkdirSync(cache, { recursive: true })
+  const draft = `${path}.${process.pid}`
+  const command = [compiler ?? '', '-shared', '-fPIC', '-O2', '-o', draft, source]
   const { exitCode, stderr } = Bun.spawnSync(command)
   if (exitCode !== 0) throw new Error(stderr.toString())
-  return built
+  renameSync(draft, path)
+  return path
 }
