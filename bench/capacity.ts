@@ -25,8 +25,6 @@ const { values } = parseArgs({
     scale: { type: 'string', default: '1' },
     sockets: { type: 'string', default: '10000' },
     samples: { type: 'string', default: '500' },
-    /** Also what others notice of `hostline backup`. */
-    backup: { type: 'boolean', default: false },
   },
 })
 const scale = Number(values.scale)
@@ -135,7 +133,7 @@ async function measureDatabase() {
       if (!operation) throw new Error(`there is no operation ${name}`)
       tell(`${name}, p50 / p99`, await time(operation, subject))
     }
-    if (values.backup) await measureBackup(subject, dataDir)
+    await measureBackup(subject, dataDir)
   } finally {
     await subject.stop()
   }
