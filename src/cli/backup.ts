@@ -25,12 +25,19 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   }
   const target = isDirectory ? join(operand, datedName('hostline')) : operand
   refuseDatabase(target, dataDir)
-  // Whoever waits for an answer comes first.
-  setPriority(lowPriority)
+  yieldToOthers()
   await backUp(dataDir, target)
   if (isDirectory) prune(operand, kept)
   await note(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
+}
+
+function yieldToOthers() {
+  try {
+    setPriority(lowPriority)
+  } catch {
+    // A sandbox may forbid it: the copy is paced anyway.
+  }
 }
 
 function readKept(text: string | undefined): number {

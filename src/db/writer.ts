@@ -51,7 +51,7 @@ type Task = {
 
 // One turn of the loop must stay short however much is queued, and whatever a write does.
 const maxBatch = 256
-const maxBatchMilliseconds = 10
+const maxBatchMilliseconds = 5
 const retryAfterSeconds = 1
 const busyMilliseconds = 2_000
 const busyPollMilliseconds = 5
