@@ -155,21 +155,21 @@ export async function createMix(base: string, { people: ids }: Landmarks) {
 
   /** In a thousand operations. */
   const shares: Array<[count: number, kind: string, run: () => Promise<unknown>]> = [
-    [280, 'message over a socket', () => sendFrame(oneOf(connected))],
-    [120, 'message over REST', inConversation('POST', '/messages', { body })],
-    [150, 'page of messages', inConversation('GET', '/messages?limit=50')],
-    [100, 'conversation list', own(`${conversations}?limit=20`)],
-    [80, 'read mark', inConversation('PUT', '/read')],
-    [20, 'open a ticket', openTicket],
-    [30, 'reply of an owner', () => reply(tickets, ...withOwner(oneOf(opened)))],
-    [40, 'reply of the desk', () => reply(desk, oneOf(opened), oneOf(desks))],
-    [20, 'desk list', atDesk(() => 'limit=20')],
-    [14, 'desk search', atDesk(() => `limit=20&q=${wordAt(10 + random(500))}`)],
-    [50, 'notification', notify],
+    [340, 'message over a socket', () => sendFrame(oneOf(connected))],
+    [130, 'message over REST', inConversation('POST', '/messages', { body })],
+    [170, 'page of messages', inConversation('GET', '/messages?limit=50')],
+    [120, 'conversation list', own(`${conversations}?limit=20`)],
+    [100, 'read mark', inConversation('PUT', '/read')],
+    [3, 'open a ticket', openTicket],
+    [5, 'reply of an owner', () => reply(tickets, ...withOwner(oneOf(opened)))],
+    [6, 'reply of the desk', () => reply(desk, oneOf(opened), oneOf(desks))],
+    [8, 'desk list', atDesk(() => 'limit=20')],
+    [4, 'desk search', atDesk(() => `limit=20&q=${wordAt(10 + random(500))}`)],
+    [20, 'notification', notify],
     [50, 'notification list', own('/v1/notifications?limit=20')],
-    [35, 'refresh', () => refresh()],
-    [10, 'socket', changeSocket],
-    [1, 'login', login],
+    [30, 'refresh', () => refresh()],
+    [12, 'socket', changeSocket],
+    [2, 'login', login],
   ]
   const bag = shares.flatMap(([count, kind, run]) => Array<Operation>(count).fill({ kind, run }))
   return { next: () => oneOf(bag), kinds: shares.map(([, kind]) => kind) }

@@ -9,7 +9,9 @@ import { closeCodes } from './realtime/hub.ts'
 type Sources = {
   outbox: () => OutboxStats
   hub: () => { sockets: number; users: number; dropped: number }
-  storage: () => { databaseBytes: number; walBytes: number }
+  storage: () => { databaseBytes: number; walBytes: number; freeBytes: number }
+  /** When the last backup was made, ms since the epoch. */
+  lastBackupAt: () => number | undefined
 }
 
 export type Metrics = ReturnType<typeof createMetrics>
@@ -28,7 +30,7 @@ export function createMetrics(version: string, clock: Clock) {
     commits: countCommits(registry),
     jobs: countJobs(registry),
     /** Where to read the state of things. */
-    read({ outbox, hub, storage }: Sources) {
+    read({ outbox, hub, storage, lastBackupAt }: Sources) {
       addTotal(
         registry,
         'hostline_frames_dropped_total',
@@ -42,6 +44,11 @@ export function createMetrics(version: string, clock: Clock) {
         hostline_database_wal_bytes: [
           'Size of the write-ahead log, which is used again and again.',
           () => storage().walBytes,
+        ],
+        hostline_disk_free_bytes: ['Room on the disk.', () => storage().freeBytes],
+        hostline_last_backup_timestamp_seconds: [
+          'When the last backup was made, since the epoch; 0 stands for never.',
+          () => (lastBackupAt() ?? 0) / 1_000,
         ],
         hostline_outbox_waiting: [
           'Jobs that are due or will be; 10000 stands for that many or more.',

@@ -103,7 +103,12 @@ export async function openService(
     substitutes,
     vitals: { version, startedAt: clock.now(), storage: storage.stats, history, ...delivery },
   })
-  metrics.read({ outbox: core.outbox.stats, hub: core.hub.stats, storage: storage.stats })
+  metrics.read({
+    outbox: core.outbox.stats,
+    hub: core.hub.stats,
+    storage: storage.stats,
+    lastBackupAt: () => core.audit.findLatest('backup_made')?.at,
+  })
 
   const channel = createChannel(core, {
     frames: Object.assign({}, ...modules.map(({ frames }) => frames)),

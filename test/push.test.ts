@@ -241,6 +241,9 @@ describe('a notification', () => {
     expect(pushed?.payload).toEqual({ ...told.notification, data: told.data, badge: 1, tag: id })
     await until(() => all.waiting() === 0)
     expect(google.grants).toHaveLength(1)
+    expect(
+      service.log().match(/"debug","message":"push sent","kind":"(fcm|web_push)"/g),
+    ).toHaveLength(3)
   })
 
   test.each([

@@ -55,8 +55,10 @@ export function observePushes(pusher: Pusher, { log, state }: Observers): Pusher
   return async (target, message, signal) => {
     try {
       const outcome = await pusher(target, message, signal)
-      if (outcome === 'delivered') state.sent()
-      log.debug('push sent', { kind: target.kind, type: message.type, outcome })
+      const isSent = outcome === 'delivered'
+      if (isSent) state.sent()
+      const fields = { kind: target.kind, type: message.type, outcome }
+      log.debug(isSent ? 'push sent' : 'push not sent', fields)
       return outcome
     } catch (error) {
       state.failed(withoutAddresses((error as Error).message))

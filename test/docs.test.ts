@@ -1,0 +1,70 @@
+import { afterAll, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
+
+const project = join(import.meta.dir, '..')
+const empty = temporaryDirectory()
+afterAll(() => empty[Symbol.dispose]())
+
+const files = ['README.md', ...readdirSync(join(project, 'docs')).map((name) => `docs/${name}`)]
+
+/** The commands in the examples of a file, without their comments. */
+function commandsIn(file: string): string[] {
+  const text = readFileSync(join(project, file), 'utf8')
+  return [...text.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) =>
+    block
+      .split('\n')
+      .map((line) => line.replace(/\s+#.*$/, ''))
+      .flatMap((line) => line.match(/^(?:.*[ /])?hostline ([a-z][^|]*)$/)?.[1] ?? []),
+  )
+}
+
+const examples = files.flatMap((file) => commandsIn(file).map((command) => ({ file, command })))
+
+test('the documentation shows commands', () => {
+  expect(examples.length).toBeGreaterThan(20)
+})
+
+// Without a database most of them fail, but none of them because of how it is called.
+test.each(examples)('$file: hostline $command is called rightly', async ({ command }) => {
+  const words = command.match(/'[^']*'|\S+/g) ?? []
+  const args = words.map((word) => word.replaceAll("'", ''))
+  const environment = { HOST: '127.0.0.1', PORT: '1' }
+  const { exitCode, err } = await hostline(args, empty.path, { environment })
+  expect([exitCode === 2, err.includes('    at ')]).toEqual([false, false])
+})
+
+test('links within the documentation lead somewhere', () => {
+  const slug = (title: string) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-')
+  const broken = files
+    .filter((file) => file.endsWith('.md'))
+    .flatMap((file) => {
+      const text = readFileSync(join(project, file), 'utf8')
+      return [...text.matchAll(/\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g)].filter(
+        ([, path = '', anchor]) => {
+          const target = path === '' ? join(project, file) : join(project, file, '..', path)
+          const found = readText(target)
+          if (found === undefined) return true
+          const titles = [...found.matchAll(/^#+ (.*)$/gm)].map(
+            ([, title = '']) => `#${slug(title)}`,
+          )
+          return anchor !== undefined && !titles.includes(anchor)
+        },
+      )
+    })
+  expect(broken.map(([link]) => link)).toEqual([])
+})
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
