@@ -167,9 +167,9 @@ export async function createMix(base: string, { people: ids }: Landmarks) {
     [4, 'desk search', atDesk(() => `limit=20&q=${wordAt(10 + random(500))}`)],
     [20, 'notification', notify],
     [50, 'notification list', own('/v1/notifications?limit=20')],
-    [30, 'refresh', () => refresh()],
+    [31, 'refresh', () => refresh()],
     [12, 'socket', changeSocket],
-    [2, 'login', login],
+    [1, 'login', login],
   ]
   const bag = shares.flatMap(([count, kind, run]) => Array<Operation>(count).fill({ kind, run }))
   return { next: () => oneOf(bag), kinds: shares.map(([, kind]) => kind) }

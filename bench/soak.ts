@@ -2,19 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { startServer } from '../test/support/process.ts'
 import { peopleFill, sessionsFill } from './growth/account-fill.ts'
 import { messagesFill } from './growth/chat-fill.ts'
 import { fillDatabase } from './growth/generate.ts'
 import { ticketsFill } from './growth/support-fill.ts'
-import {
-  type Figure,
-  judge,
-  median,
-  percentile,
-  pin,
-  rssMegabytes,
-  startPinned,
-} from './measure.ts'
+import { type Figure, judge, median, percentile, rssMegabytes } from './measure.ts'
 import { createMix, type Mix, UnexpectedAnswer } from './mix.ts'
 
 /** `bun run bench:soak`: finds how much of a mixed load this machine takes, then puts 70 % of that on one server for a long
@@ -50,9 +43,6 @@ type Interval = {
   files: number
 }
 
-// The server has the first core.
-const [taskset, , core] = pin(1)
-if (taskset) Bun.spawnSync([taskset, '-acp', String(core), String(process.pid)])
 const directory = mkdtempSync(join(tmpdir(), 'hostline-soak-'))
 let times: Times = new Map()
 let errors = new Map<string, number>()
@@ -60,7 +50,7 @@ let running = 0
 try {
   const fills = [peopleFill(100_000), sessionsFill, messagesFill(1_000_000), ticketsFill(200_000)]
   const landmarks = await fillDatabase(directory, Number(values.scale), fills)
-  await using server = await startPinned('hostline', {
+  await using server = await startServer({
     dataDir: directory,
     environment: {
       RATE_LIMIT_SERVICE: 'off',
@@ -131,7 +121,7 @@ function startPaced(mix: Mix, rate: number): () => void {
   return () => clearInterval(timer)
 }
 
-type Server = Awaited<ReturnType<typeof startPinned>>
+type Server = Awaited<ReturnType<typeof startServer>>
 
 async function watch(server: Server, { kinds }: Mix): Promise<Interval[]> {
   const intervals: Interval[] = []
