@@ -25,7 +25,7 @@ const { values } = parseArgs({
 })
 const minutes = Number(values.minutes)
 const intervalSeconds = minutes > 10 ? 60 : minutes > 2 ? 15 : 5
-const [closedLoops, closedSeconds, warmUpSeconds] = [64, 15, 5]
+const [closedLoops, closedSeconds, warmUpSeconds] = [64, 90, 30]
 const share = 0.7
 const maxRunning = 10_000
 const settleSeconds = 5
