@@ -177,7 +177,7 @@ describe('the export', () => {
     const all = after.all - before.all
     const late = all - (after.within - before.within)
     console.log(`export: ${late} of ${all} looks at the loop came more than 25 ms late`)
-    expect(all).toBeGreaterThan(10)
+    expect(all).toBeGreaterThan(3)
     // Other tests run on the same machine: a few may be late because of them.
     expect(late).toBeLessThan(all / 10)
   })

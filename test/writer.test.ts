@@ -286,6 +286,18 @@ describe('failure', () => {
     expect(db.notes()).toEqual(['last'])
   })
 
+  test('a commit that changes nothing is no sign that there is room', async () => {
+    await using db = startWriter()
+    await db.write(db.add('a'))
+    db.sqlite.run('PRAGMA max_page_count = 1') // SQLite keeps it at the present size
+    expect(await outcome(db.write(db.add('b'.repeat(100_000))))).toBe('unavailable')
+    await db.write(() => undefined)
+    expect(db.isHealthy()).toBe(false)
+    db.sqlite.run('PRAGMA max_page_count = 1000000')
+    await db.write(db.add('c'))
+    expect(db.isHealthy()).toBe(true)
+  })
+
   test('over HTTP that is a 503 with Retry-After, reads go on, and readiness follows', async () => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()

@@ -43,7 +43,7 @@ export function openStorage(connection: Connection, options: StorageOptions) {
     sqlite,
     sync: sync ? () => sync(syncWal) : syncWal,
     onCommit(size, milliseconds) {
-      if (isExclusive) share()
+      if (isExclusive && writer.isHealthy()) share()
       checkpointer.committed()
       counts.committed(size, milliseconds)
     },
@@ -51,6 +51,7 @@ export function openStorage(connection: Connection, options: StorageOptions) {
     onSync: counts.synced,
     onFatal,
     log,
+    isHealthy: !isExclusive,
     ...(maxPending !== undefined && { maxPending }),
   })
 

@@ -39,6 +39,8 @@ export type WriterOptions = {
   onFatal: (error: unknown) => void
   log: Log
   maxPending?: number
+  /** Whether the disk takes writes, as far as is known. */
+  isHealthy?: boolean
 }
 
 type Task = {
@@ -67,10 +69,13 @@ export function createWriter(options: WriterOptions): Writer {
   const release = sqlite.prepare('RELEASE one')
   const rollbackToSavepoint = sqlite.prepare('ROLLBACK TO one')
 
+  const wal = sqlite.prepare<{ log: number }, []>('PRAGMA wal_checkpoint(NOOP)')
+  const countFrames = () => wal.get()?.log ?? 0
+
   let queued: Task[] = []
   let unsynced: Task[] = []
   let pending = 0
-  let healthy = true
+  let healthy = options.isHealthy ?? true
   let flushScheduled = false
   let isClosed = false
   let busySince: number | undefined
@@ -105,23 +110,34 @@ export function createWriter(options: WriterOptions): Writer {
     flushScheduled = false
     if (isHeld) return
     const startedAt = performance.now()
+    const framesBefore = healthy ? 0 : countFrames()
     const most = queued.slice(0, maxBatch)
     let batch: Task[]
     try {
       batch = most.slice(0, commitSome(most, startedAt + maxBatchMilliseconds))
     } catch (error) {
-      if (isBusy(error) && !sqlite.inTransaction) waitForOthers(most, error)
-      else fail(most, error)
+      postponeOrFail(most, error)
       return
     }
     queued = queued.slice(batch.length)
     busySince = undefined
-    if (!healthy) log.info('writing works again')
-    healthy = true
+    noticeRoom(framesBefore)
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
     onCommit(batch.length, performance.now() - startedAt)
     if (queued.length > 0) scheduleFlush()
+  }
+
+  function postponeOrFail(batch: Task[], error: unknown) {
+    if (isBusy(error) && !sqlite.inTransaction) waitForOthers(batch, error)
+    else fail(batch, error)
+  }
+
+  // A commit that changes nothing says nothing of the disk.
+  function noticeRoom(framesBefore: number) {
+    if (healthy || countFrames() === framesBefore) return
+    log.info('writing works again')
+    healthy = true
   }
 
   // A command beside us is writing. The loop must not sleep until it is done: the queue tries again a little later.
