@@ -28,7 +28,8 @@ function jsonLine(time: string, level: LogLevel, message: string, fields: LogFie
 }
 
 function prettyLine(time: string, level: LogLevel, message: string, fields: LogFields) {
-  const text = Object.entries(fields).map(
+  const known = Object.entries(fields).filter(([, value]) => value !== undefined)
+  const text = known.map(
     ([name, value]) => ` ${name}=${value instanceof Error ? value.stack : JSON.stringify(value)}`,
   )
   return `${time.slice(11, 23)} ${level.toUpperCase().padEnd(5)} ${message}${text.join('')}\n`
