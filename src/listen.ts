@@ -7,7 +7,7 @@ import {
   readCertificate,
   type TlsFiles,
 } from './http/certificate.ts'
-import type { Clock } from './lib/clock.ts'
+import { type Clock, isoTime } from './lib/clock.ts'
 import { StartError } from './lib/errors.ts'
 import type { Log } from './lib/log.ts'
 import type { Channel } from './realtime/channel.ts'
@@ -79,7 +79,7 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
     servers = former
     try {
       open()
-      log.info('the certificate is renewed')
+      log.info('the certificate is renewed', { until: certificate && isoTime(certificate.endsAt) })
     } catch (error) {
       onFatal(error)
     }

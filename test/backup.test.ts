@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import {
+  chownSync,
   copyFileSync,
   cpSync,
   existsSync,
@@ -140,6 +141,8 @@ describe('a backup', () => {
     [['backup', workshop.path, '--keep', 'all'], 2, '--keep takes a number from 1 to 9999'],
     [['backup', at('filled', 'hostline.db')], 1, 'is a database in use'],
     [['backup', at('nowhere', 'x.db')], 1, 'no backup was made in'],
+    [['backup', join(import.meta.dir, 'backup.test.ts')], 1, 'is there and is no backup'],
+    [['restore', at('filled', 'hostline.db'), '--force'], 1, 'is the database itself'],
     [['restore'], 2, 'restore needs the file of a backup'],
     [['restore', at('nowhere.db')], 1, 'there is no'],
   ])('%p is refused in one line', async (args, exitCode, reason) => {
@@ -168,6 +171,18 @@ describe('a restore', () => {
     expect(await run(['restore', at('whole.db')], target)).toMatchObject({ exitCode: 0, err: '' })
     expect(statSync(join(target, 'hostline.db')).mode & 0o777).toBe(0o600)
     expect(await messagesIn(target, people)).toEqual(['kept'])
+  })
+
+  test('belongs to whom the directory belongs to, also when root does it', async () => {
+    const { dataDir } = await filled
+    const target = at('owned')
+    const self = process.getuid?.() ?? 0
+    const isRoot = self === 0
+    mkdirSync(target)
+    if (isRoot) chownSync(target, 65_534, 65_534)
+    await run(['restore', join(dataDir, 'hostline.db')], target)
+    const owners = readdirSync(target).map((name) => statSync(join(target, name)).uid)
+    expect(new Set(owners)).toEqual(new Set([isRoot ? 65_534 : self]))
   })
 
   test('over data needs --force, keeps it aside, and the wal of a killed server stays with it', async () => {

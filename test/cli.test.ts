@@ -148,7 +148,7 @@ describe('accounts', () => {
       sqlite.run(`PRAGMA user_version = ${version}`)
     }
     for (const [version, reason] of [
-      [0, 'is older than this hostline: start the server once'],
+      [0, 'is empty or older than this hostline: start the server once'],
       [99, 'use a newer executable'],
     ] as const) {
       setVersion(version)

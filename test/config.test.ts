@@ -65,6 +65,7 @@ describe('each mistake is one clear line', () => {
       '10.0.0.0/8, nginx',
       'list CIDR blocks or addresses, not "10.0.0.0/8, nginx"',
     ],
+    ['TRUSTED_PROXIES', '10.1', 'list CIDR blocks or addresses, not "10.1"'],
     ['CORS_ORIGINS', 'https://a.example, *', originRule],
     ['CORS_ORIGINS', 'https://a.example/', originRule],
     ['SMTP_URL', 'smtp://ada@example.com:pw@mail.example.com', smtpRule],
@@ -176,7 +177,7 @@ test('the example for a service is valid and names what there is', () => {
   const example = readFileSync(join(import.meta.dir, '../examples/hostline.env'), 'utf8')
   const values = [...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
     name,
-    value,
+    value.replace(/^"(.*)"$/, '$1'),
   ])
   expect(Object.keys(entries)).toEqual(expect.arrayContaining(values.map(([name]) => name)))
   expect(mistakes(Object.fromEntries(values))).toEqual([])

@@ -1,4 +1,13 @@
-import { existsSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../config.ts'
@@ -10,7 +19,7 @@ import { commandLine, withCore } from './open.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 
 const keptByDefault = 7
-const lowPriority = 10
+const lowPriority = 19
 
 /** `hostline backup`: a copy in one file, beside a running server or without one. */
 export async function backup(args: string[], terminal: Terminal): Promise<void> {
@@ -53,6 +62,17 @@ function refuseDatabase(target: string, dataDir: string) {
   if (isOwn || existsSync(`${target}-wal`)) {
     throw new StartError(`${target} is a database in use: name another file`)
   }
+  if (existsSync(target) && !isDatabase(target)) {
+    throw new StartError(`${target} is there and is no backup: name another file`)
+  }
+}
+
+function isDatabase(path: string) {
+  const header = Buffer.alloc(16)
+  const file = openSync(path, 'r')
+  readSync(file, header)
+  closeSync(file)
+  return header.toString('latin1') === 'SQLite format 3\0'
 }
 
 // A backup counts even when its time cannot be noted: the disk may be full, or the database older.

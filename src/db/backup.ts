@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { closeSync, fsyncSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartError } from '../lib/errors.ts'
@@ -7,7 +7,6 @@ import { knownVersion } from './migrations.ts'
 import { explainFailure, openToInspect } from './open.ts'
 
 const chunkBytes = 1_024 * 1_024
-const syncedBytes = 8 * chunkBytes
 const walHeaderBytes = 32
 
 /** Copies a database, which a server may be writing to, into one file: its state at one moment, checked.
@@ -25,7 +24,7 @@ export async function backUp(directory: string, target: string): Promise<void> {
   } catch (cause) {
     throw new StartError(`no backup was made in ${target}: ${explainFailure(cause)}`, { cause })
   } finally {
-    removeDatabase(staged)
+    if (existsSync(staged)) removeDatabase(staged)
   }
 }
 
@@ -58,21 +57,19 @@ function readHeader(wal: string): string {
   return header.toString('hex')
 }
 
-/** Copies a file and syncs it, working half of the time at most: the disk and the cores are for those who wait. */
+/** Copies a file, working half of the time at most: the disk and the cores are for those who wait. Each piece is synced by
+ *  itself: the sync of a large one would hold up those of others. */
 export async function copyPaced(input: FileHandle, to: string): Promise<void> {
   const output = await open(to, 'wx', 0o600)
   try {
     const buffer = Buffer.alloc(chunkBytes)
-    for (let position = 0, unsynced = 0; ; ) {
+    for (let position = 0; ; ) {
       const startedAt = performance.now()
       const { bytesRead } = await input.read(buffer, 0, chunkBytes, position)
       await output.writeFile(buffer.subarray(0, bytesRead))
       position += bytesRead
-      unsynced += bytesRead
-      if (bytesRead > 0 && unsynced < syncedBytes) continue
       await output.datasync()
       if (bytesRead === 0) return
-      unsynced = 0
       await Bun.sleep(performance.now() - startedAt)
     }
   } finally {
@@ -90,6 +87,13 @@ export function intoOneFile(path: string, name: string): void {
     database.run('PRAGMA journal_mode = DELETE')
     const problem = integrityProblem(database)
     if (problem !== undefined) throw new Error(`it is damaged: ${problem}`)
+  } catch (cause) {
+    const { code = '' } = cause as { code?: string }
+    const known: Record<string, string> = {
+      SQLITE_NOTADB: 'it is no database',
+      SQLITE_CORRUPT: 'it is damaged',
+    }
+    throw known[code] === undefined ? cause : new Error(known[code], { cause })
   } finally {
     database.close()
   }

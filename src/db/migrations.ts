@@ -37,7 +37,9 @@ export function migrate(sqlite: Database, path: string, steps: readonly string[]
 /** @throws StartError for a database of another version or program */
 export function mustBeCurrent(sqlite: Database, path: string): void {
   if (knownVersion(sqlite, path) === migrations.length) return
-  throw new StartError(`the database ${path} is older than this hostline: start the server once`)
+  throw new StartError(
+    `the database ${path} is empty or older than this hostline: start the server once`,
+  )
 }
 
 /** The version of a database; 0 for an empty one.

@@ -32,6 +32,7 @@ export type Connection = {
 }
 
 export const databaseFile = 'hostline.db'
+export const lockFile = 'hostline.lock'
 
 // Pages that nobody read lately cost a system call each; SQLite's own 2 MB hold few.
 const cacheKibibytes = 65_536
@@ -39,9 +40,10 @@ const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
 // A command beside us holds the directory for moments only.
 const lockWaitMilliseconds = 1_000
-const otherOwner = 'it belongs to another user: run as that one, or give it to this one (chown)'
+const otherOwner = 'this user may not use it: run as its owner, or give it to this user (chown)'
 const advice: Record<string, string> = {
-  SQLITE_BUSY: 'another process holds it, try again',
+  SQLITE_BUSY:
+    'another process holds it: try again; a server that started on a full disk holds it until there is room',
   SQLITE_LOCKED: 'another process holds it, try again',
   SQLITE_CORRUPT: 'it is damaged: hostline restore puts a backup in its place',
   SQLITE_NOTADB:
@@ -197,6 +199,7 @@ function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): 
 /** Why a file cannot be used, and what to do about it. */
 export function explainFailure(error: unknown): string {
   const { code, message } = error as { code?: string; message: string }
+  if (code?.startsWith('SQLITE_IOERR')) return `${message}: the disk is full or failing`
   return advice[code ?? ''] ?? message
 }
 
@@ -208,7 +211,7 @@ export function lockDirectory(
   directory: string,
   waitMilliseconds: number,
 ): (() => void) | undefined {
-  const path = join(directory, 'hostline.lock')
+  const path = join(directory, lockFile)
   let lock: Database | undefined
   try {
     lock = new Database(path, { create: true })

@@ -1,10 +1,18 @@
 import { Database } from 'bun:sqlite'
-import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '../lib/errors.ts'
 import { copyPaced, intoOneFile, moveInto, removeDatabase } from './backup.ts'
-import { databaseFile, explainFailure, lockDirectory, prepareDirectory } from './open.ts'
+import { databaseFile, explainFailure, lockDirectory, lockFile, prepareDirectory } from './open.ts'
 
 type Options = {
   /** Whether a database that is there may be replaced. */
@@ -25,7 +33,10 @@ export async function restore(file: string, directory: string, options: Options)
   const path = join(directory, databaseFile)
   const staged = `${path}.restoring`
   try {
-    const isReplacing = existsSync(path)
+    const isReplacing = hasData(path)
+    if (isReplacing && realpathSync(path) === realpathSync(file)) {
+      throw new StartError(`${file} is the database itself`)
+    }
     if (isReplacing && !options.isForced) {
       throw new StartError(
         `there is a database in ${directory}: --force replaces it, and keeps it aside`,
@@ -35,6 +46,7 @@ export async function restore(file: string, directory: string, options: Options)
     const aside = join(directory, options.asideName)
     if (isReplacing) keepAside(path, aside)
     moveInto(staged, path)
+    giveToOwner(directory)
     return isReplacing ? aside : undefined
   } catch (cause) {
     if (cause instanceof StartError) throw cause
@@ -43,6 +55,16 @@ export async function restore(file: string, directory: string, options: Options)
     removeDatabase(staged)
     unlock()
   }
+}
+
+/** A first start on a full disk leaves an empty file. */
+const hasData = (path: string) => existsSync(path) && statSync(path).size > 0
+
+/** What root restores belongs to whom the directory belongs to. */
+function giveToOwner(directory: string) {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(directory)
+  for (const name of [databaseFile, lockFile]) chownSync(join(directory, name), uid, gid)
 }
 
 async function stage(file: string, staged: string) {

@@ -35,7 +35,9 @@ function readPem(name: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new StartError(`${name} cannot be read: ${(cause as Error).message}`, { cause })
+    throw new StartError(`${name} cannot be read by this user: ${(cause as Error).message}`, {
+      cause,
+    })
   }
 }
 

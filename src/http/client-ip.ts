@@ -31,6 +31,8 @@ export function isLoopback(host: string | undefined): boolean {
  *  @throws Error when the text is neither */
 export function parseNetwork(text: string): Network {
   if (text.includes('/')) return ipaddr.parseCIDR(text)
+  // The library also takes `10.1` for an address.
+  if (!/^(\d+\.){3}\d+$|:/.test(text)) throw new Error('not an address')
   const address = ipaddr.process(text)
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
