@@ -239,15 +239,23 @@ function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substit
 /** Serves until `stop` is called.
  *  @throws StartError with one line for the operator */
 export async function serve(config: Config, log: Log, substitutes: Substitutes = {}) {
-  const onFatal = (error: unknown) => {
-    log.error('the disk refused to keep data: stopping at once', { error })
+  const stopAtOnce = (why: string) => (error: unknown) => {
+    log.error(`${why}: stopping at once`, { error })
     process.exit(1)
   }
-  const service = await openService(config, log, onFatal, substitutes)
+  const onDiskFailure = stopAtOnce('the disk refused to keep data')
+  const service = await openService(config, log, onDiskFailure, substitutes)
   const { app, channel, core } = service
   const setUpToken = await offerSetUp(service, log)
   const listener = await Promise.try(() =>
-    listen({ app, channel, config, clock: core.clock, log, onFatal }),
+    listen({
+      app,
+      channel,
+      config,
+      clock: core.clock,
+      log,
+      onFatal: stopAtOnce('the port was lost with the renewed certificate'),
+    }),
   ).catch(async (error: unknown) => {
     await service.close()
     throw error

@@ -2,7 +2,7 @@ import type { Log } from '../lib/log.ts'
 import type { Answered } from './observe-requests.ts'
 
 export const requestLogModes = ['errors', 'all', 'off'] as const
-export type RequestLogMode = (typeof requestLogModes)[number]
+type RequestLogMode = (typeof requestLogModes)[number]
 
 /** Logs requests, a line each: with `errors` those that were refused or failed. */
 export function createRequestLog(log: Log, mode: RequestLogMode) {

@@ -75,9 +75,13 @@ export class AppError extends Error {
 }
 
 /** A 429 of a rule that allows so much in a while. */
-export function quotaExceeded(waitMilliseconds: number) {
+export const quotaExceeded = (waitMilliseconds: number) =>
+  throttled('quota_exceeded', waitMilliseconds)
+
+/** A 429 that says how long to wait. */
+export function throttled(kind: 'quota_exceeded' | 'mail_throttled', waitMilliseconds: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMilliseconds / 1_000))
-  return new AppError('quota_exceeded', { retryAfterSeconds })
+  return new AppError(kind, { retryAfterSeconds })
 }
 
 /** A 400 that blames one field. */

@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
 import type { AccountMail } from '../../jobs/outbox.ts'
 import type { JobHandlers } from '../../jobs/runner.ts'
-import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
+import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
 import type { Mailer } from '../../mail/mailer.ts'
@@ -101,9 +101,7 @@ export function createRecovery(core: Core, parts: Parts) {
         const user = store.find(userId)
         if (!user || user.emailVerified) return
         const wait = sentMails.take('verify_email', user.email)
-        if (wait > 0) {
-          throw new AppError('mail_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
-        }
+        if (wait > 0) throw throttled('mail_throttled', wait)
         outbox.add('verification_mail', mailTo(user))
         audit.record({ action: 'verification_mail_requested', ...onOneself(userId, ip) })
       })

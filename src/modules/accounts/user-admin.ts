@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { loadAddressHash } from '../../db/address-hash.ts'
 import type { By } from '../../db/audit-trail.ts'
-import { AppError, invalidField } from '../../lib/errors.ts'
+import { AppError, invalidField, throttled } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -170,9 +170,7 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
       write(() => {
         const { id, email } = existing(find())
         const wait = sentMails.take('reset_password', email)
-        if (wait > 0) {
-          throw new AppError('mail_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
-        }
+        if (wait > 0) throw throttled('mail_throttled', wait)
         outbox.add('password_reset_mail', { user_id: id, address_hash: hashAddress(email) })
         const target = { type: 'user', id } as const
         audit.record({ action: 'password_reset_requested', ...by, target })
