@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { createExports } from '../src/modules/accounts/exports.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { size } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
@@ -134,8 +133,7 @@ describe('the export', () => {
     await waitFor(async () => (await exportOf(service, a)).status === 200, 'another export')
   })
 
-  test('of very many received messages never holds the loop for more than 20 ms', async () => {
-    const count = size(400_000, 150_000)
+  test('of 400,000 received messages never holds the loop for more than 20 ms', async () => {
     using directory = temporaryDirectory()
     await using server = await startServer({ dataDir: directory.path })
     const register = async (name: string) => {
@@ -151,10 +149,10 @@ describe('the export', () => {
     const sqlite = new Database(join(directory.path, 'hostline.db'))
     sqlite.run('PRAGMA busy_timeout = 5000')
     sqlite.run(
-      `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?3)
+      `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 400000)
        INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at)
        SELECT ?1, i, printf('%s%08d', substr(?1, 1, 18), i), ?2, 'text', 'what people write to each other', i FROM n`,
-      [opened.body.id, bob.user.id, count],
+      [opened.body.id, bob.user.id],
     )
     sqlite.close()
     const looks = async () => {
@@ -172,12 +170,12 @@ describe('the export', () => {
     for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
       bytes += part.value.length
     }
-    expect(bytes).toBeGreaterThan(200 * count)
+    expect(bytes).toBeGreaterThan(80_000_000)
     const after = await looks()
     const all = after.all - before.all
     const late = all - (after.within - before.within)
     console.log(`export: ${late} of ${all} looks at the loop came more than 25 ms late`)
-    expect(all).toBeGreaterThan(3)
+    expect(all).toBeGreaterThan(10)
     // Other tests run on the same machine: a few may be late because of them.
     expect(late).toBeLessThan(all / 10)
   })
@@ -187,9 +185,9 @@ test('an export that passes much over is not silent for long', async () => {
   const audit = { recent: () => ({ times: 0, firstAt: 0 }), record: () => {} }
   const core = { audit, clock: createTestClock(), write: async (run: () => void) => run() }
   function* slow() {
-    for (let n = 0; n < 75; n++) {
+    for (let n = 0; n < 53; n++) {
       Bun.sleepSync(20)
-      yield n === 70 ? 'found' : undefined
+      yield n === 52 ? 'found' : undefined
     }
   }
   const exports = createExports(core as never, () => ({ list: slow() }))
