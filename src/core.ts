@@ -6,8 +6,10 @@ import type { AfterCommit, Write } from './db/writer.ts'
 import type { Outbox } from './jobs/outbox.ts'
 import type { JobHandlers } from './jobs/runner.ts'
 import type { Clock } from './lib/clock.ts'
+import type { DomainEvent, Events } from './lib/events.ts'
 import type { NewId } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
+import type { EventType } from './lib/vocabulary.ts'
 import type { ClientFrames, ServerFrames } from './realtime/frames.ts'
 import type { Hub } from './realtime/hub.ts'
 
@@ -23,6 +25,7 @@ export type Core = Readonly<{
   hub: Hub
   outbox: Outbox
   audit: AuditTrail
+  events: Events
 }>
 
 /** The face of every module: what `app.ts`, the socket channel, the job runner and the account of a person ask of it. */
@@ -33,6 +36,8 @@ export type Module = {
   /** What the server sends over the channel, by type. */
   serverFrames?: ServerFrames
   jobs?: Partial<JobHandlers>
+  /** What others are told of an event: the thing as REST shows it; undefined when it is gone. */
+  eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
   /** Everything that the module keeps of a person, by section, read while it is written out. Where much may be passed
    *  over, undefined gives others their turn. */
   exportOf?: (userId: string) => Record<string, Iterable<unknown>>

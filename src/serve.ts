@@ -13,6 +13,7 @@ import { startRetention } from './jobs/retention.ts'
 import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { createDeliveryState, type DeliveryState } from './lib/delivery-state.ts'
+import { createEvents } from './lib/events.ts'
 import { createIds, timeOfId } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { createRequestHistory } from './lib/request-history.ts'
@@ -89,6 +90,7 @@ export async function openService(
     hub: createHub(),
     outbox: createOutbox({ orm, newId, clock, afterCommit }),
     audit: createAuditTrail(orm, newId, clock),
+    events: createEvents(),
   }
   const history = createRequestHistory(clock)
   const delivery = { mail: createDeliveryState(clock), push: createDeliveryState(clock) }

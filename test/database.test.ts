@@ -117,13 +117,17 @@ describe('migrations', () => {
       )
       .all()
     const names = [
+      'blocks',
+      'file_uses',
       'follows',
       'messages',
       'notification_preferences',
       'notifications',
       'participants',
+      'recovery_codes',
       'ticket_counts',
       'ticket_messages',
+      'webhook_deliveries',
     ]
     expect(clustered.map(({ name }) => name)).toEqual(names)
   })

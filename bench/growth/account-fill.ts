@@ -45,6 +45,7 @@ async function fillPeople(dataset: Dataset, count: number) {
       disabledAt: null,
       emailBouncedAt: null,
       accessChangedAt: null,
+      externalId: null,
       deletedAt: null,
     })
   })

@@ -98,6 +98,7 @@ function fillMessages(dataset: Dataset, count: number) {
       body: bodies[n % bodies.length] ?? '',
       ...noFile,
       clientId: null,
+      deletedAt: null,
       broadcastId: null,
       createdAt: clock.now(),
     })
@@ -139,7 +140,8 @@ function openTalks({ landmarks, newId, clock, pick }: Dataset) {
 
 function newTalk(id: string, users: [string, string], createdAt: number): Talk {
   const [userA, userB] = users
-  const common = { conversationId: id, unreadCount: 0, lastReadSeq: 0, lastActivityId: id }
+  const none = { unreadCount: 0, lastReadSeq: 0, mutedUntil: null }
+  const common = { conversationId: id, ...none, lastActivityId: id }
   return {
     conversation: { id, userA, userB, lastSeq: 0, createdAt },
     participants: [

@@ -114,7 +114,7 @@ function fillTickets(dataset: Dataset, count: number) {
       const authorId = isAdmin ? oneOf(desk) : userId
       const body = textOf(30 + pick(71), pick)
       const message = { ticketId: id, seq, id: newId(), authorId, isAdmin, body, clientId: null }
-      store.insertMessage({ ...message, createdAt })
+      store.insertMessage({ ...message, createdAt, attachments: null })
     }
   }
 

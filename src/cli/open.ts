@@ -4,6 +4,7 @@ import { createAuditTrail } from '../db/audit-trail.ts'
 import { openForCommand } from '../db/open.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { systemClock as clock } from '../lib/clock.ts'
+import { createEvents } from '../lib/events.ts'
 import { createIds } from '../lib/ids.ts'
 import { createLog } from '../lib/log.ts'
 import { createHub } from '../realtime/hub.ts'
@@ -34,6 +35,7 @@ export async function withCore(
       hub: createHub(),
       outbox: createOutbox({ orm, newId, clock, afterCommit }),
       audit: createAuditTrail(orm, newId, clock),
+      events: createEvents(),
     })
   } finally {
     close()

@@ -15,11 +15,14 @@ import {
   audienceKinds,
   callStates,
   countedMails,
+  type EventType,
   keyStates,
   messageTypes,
   notificationTypes,
   preferenceTypes,
   pushPlatforms,
+  reportReasons,
+  reportStatuses,
   roles,
   type ServiceScope,
   ticketCategories,
@@ -30,6 +33,14 @@ import {
 } from '../lib/vocabulary.ts'
 
 /** Every table on one page. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
+
+/** A file beside a text. */
+export type Attachment = {
+  file_url: string
+  file_name: string
+  file_size: number
+  file_type: string
+}
 
 const time = (name: string) => integer(name)
 const oneOf = (column: string, values: readonly string[]) =>
@@ -53,6 +64,8 @@ export const users = sqliteTable(
     passwordHash: text('password_hash').notNull(),
     createdAt: time('created_at').notNull(),
     disabledAt: time('disabled_at'),
+    /** What the platform calls the person. */
+    externalId: text('external_id'),
     /** When a mail server refused the address for good. */
     emailBouncedAt: time('email_bounced_at'),
     /** When role or disabled changed last: what a running server looks for after a command beside it. */
@@ -64,6 +77,7 @@ export const users = sqliteTable(
     check('users_role', oneOf('role', roles)),
     check('users_locale', oneOf('locale', locales)),
     check('users_email_verified', sql.raw('email_verified IN (0, 1)')),
+    uniqueIndex('users_external_id').on(table.externalId).where(sql.raw('external_id IS NOT NULL')),
     index('users_access_changed_at')
       .on(table.accessChangedAt)
       .where(sql.raw('access_changed_at IS NOT NULL')),
@@ -151,8 +165,37 @@ export const oneTimeTokens = sqliteTable(
   (table) => [
     check('one_time_tokens_purpose', oneOf('purpose', tokenPurposes)),
     index('one_time_tokens_user').on(table.userId, table.purpose),
+    // A former address is reserved for as long as its change can be undone.
+    index('one_time_tokens_reserved').on(table.email).where(sql.raw("purpose = 'undo_email'")),
     index('one_time_tokens_expiry').on(table.expiresAt),
   ],
+)
+
+/** The second factor of a person: a secret that their authenticator shares. */
+export const totpFactors = sqliteTable('totp_factors', {
+  userId: text('user_id')
+    .primaryKey()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  /** Base32. */
+  secret: text('secret').notNull(),
+  /** Null until the first code has shown that the authenticator works. */
+  confirmedAt: time('confirmed_at'),
+  /** The time step of the newest code that was used: it and those before it work no more. */
+  lastStep: integer('last_step').notNull().default(0),
+  createdAt: time('created_at').notNull(),
+})
+
+/** Codes of which each stands in for the authenticator once. WITHOUT ROWID in the migration. */
+export const recoveryCodes = sqliteTable(
+  'recovery_codes',
+  {
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    /** SHA-256 of the code in hex; the code itself is nowhere. */
+    hash: text('hash').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.userId, table.hash] })],
 )
 
 /** What this server alone knows. */
@@ -207,6 +250,8 @@ export const outbox = sqliteTable(
   {
     id: text('id').primaryKey(),
     kind: text('kind').notNull(),
+    /** Jobs of one kind and lane have places of their own: a receiver that hangs holds up no other. */
+    lane: text('lane').notNull().default(''),
     payload: text('payload', { mode: 'json' }).notNull(),
     createdAt: time('created_at').notNull(),
     runAt: time('run_at').notNull(),
@@ -216,7 +261,9 @@ export const outbox = sqliteTable(
     lastError: text('last_error'),
   },
   (table) => [
-    index('outbox_due').on(table.kind, table.runAt, table.id).where(sql.raw('dead_at IS NULL')),
+    index('outbox_due')
+      .on(table.kind, table.lane, table.runAt, table.id)
+      .where(sql.raw('dead_at IS NULL')),
     index('outbox_dead').on(table.deadAt).where(sql.raw('dead_at IS NOT NULL')),
     index('outbox_dead_id').on(table.id).where(sql.raw('dead_at IS NOT NULL')),
   ],
@@ -330,6 +377,8 @@ export const participants = sqliteTable(
     /** The id of the newest message, of the conversation itself while there is none: it orders the list, and tells what
      *  moved since a message. */
     lastActivityId: text('last_activity_id').notNull(),
+    /** Until then nothing of the conversation is pushed. */
+    mutedUntil: time('muted_until'),
   },
   (table) => [
     primaryKey({ columns: [table.userId, table.conversationId] }),
@@ -393,6 +442,8 @@ export const messages = sqliteTable(
     /** What it is a copy of; the sender does not see each copy go out. */
     broadcastId: text('broadcast_id').references(() => broadcasts.id),
     createdAt: time('created_at').notNull(),
+    /** When its text was removed; the row keeps the place. */
+    deletedAt: time('deleted_at'),
   },
   (table) => [
     primaryKey({ columns: [table.conversationId, table.seq] }),
@@ -406,6 +457,163 @@ export const messages = sqliteTable(
       .where(sql.raw('client_id IS NOT NULL')),
     check('messages_type', oneOf('type', messageTypes)),
     check('messages_file', sql.raw("(type = 'file') = (file_url IS NOT NULL)")),
+  ],
+)
+
+// Moderation
+
+/** Who does not hear of whom. A block makes two rows, one for each side, so that one look-up answers for both; `blockedAt` is
+ *  null on the side that did not block. WITHOUT ROWID in the migration. */
+export const blocks = sqliteTable(
+  'blocks',
+  {
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    otherUserId: text('other_user_id')
+      .notNull()
+      .references(() => users.id),
+    blockedAt: time('blocked_at'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.userId, table.otherUserId] }),
+    index('blocks_own')
+      .on(table.userId, table.blockedAt, table.otherUserId)
+      .where(sql.raw('blocked_at IS NOT NULL')),
+    check('blocks_two_users', sql.raw('user_id <> other_user_id')),
+  ],
+)
+
+/** What somebody tells the desk about a person or a message. */
+export const reports = sqliteTable(
+  'reports',
+  {
+    id: text('id').primaryKey(),
+    reporterId: text('reporter_id')
+      .notNull()
+      .references(() => users.id),
+    reportedId: text('reported_id')
+      .notNull()
+      .references(() => users.id),
+    /** Null where the person is meant. */
+    messageId: text('message_id'),
+    /** The message, else the person. */
+    targetId: text('target_id').notNull(),
+    reason: text('reason', { enum: reportReasons }).notNull(),
+    body: text('body'),
+    status: text('status', { enum: reportStatuses }).notNull(),
+    /** What the desk notes about it. */
+    note: text('note'),
+    /** The message and its neighbours as they were, oldest first; gone with the resolution. */
+    excerpt: text('excerpt', { mode: 'json' }).$type<readonly Record<string, unknown>[]>(),
+    resolvedById: text('resolved_by_id').references(() => users.id),
+    resolvedAt: time('resolved_at'),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    check('reports_reason', oneOf('reason', reportReasons)),
+    check('reports_status', oneOf('status', reportStatuses)),
+    check('reports_target', sql.raw('target_id = coalesce(message_id, reported_id)')),
+    check('reports_resolved', sql.raw("(status = 'resolved') = (resolved_at IS NOT NULL)")),
+    check('reports_excerpt', sql.raw("status = 'open' OR excerpt IS NULL")),
+    uniqueIndex('reports_open_target')
+      .on(table.reporterId, table.targetId)
+      .where(sql.raw("status = 'open'")),
+    index('reports_status_id').on(table.status, table.id),
+    index('reports_reporter').on(table.reporterId, table.id),
+    index('reports_resolved_at').on(table.resolvedAt).where(sql.raw('resolved_at IS NOT NULL')),
+  ],
+)
+
+// Files
+
+/** What people have uploaded; the bytes lie in `DATA_DIR/files` or in a bucket. */
+export const files = sqliteTable(
+  'files',
+  {
+    /** 256 random bits in base64url: whoever knows it may read the file. */
+    id: text('id').primaryKey(),
+    ownerId: text('owner_id')
+      .notNull()
+      .references(() => users.id),
+    name: text('name').notNull(),
+    /** Bytes; while it is uploaded those that were announced. */
+    size: integer('size').notNull(),
+    type: text('type').notNull(),
+    /** Whether the first bytes agree with a type that a browser may show on its own. */
+    isInline: integer('is_inline', { mode: 'boolean' }).notNull(),
+    /** Null while the bytes are on their way. */
+    storedAt: time('stored_at'),
+    /** Since when nothing uses it; null while something does. */
+    unusedSince: time('unused_since'),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    index('files_owner').on(table.ownerId, table.createdAt, table.size),
+    index('files_unused').on(table.unusedSince).where(sql.raw('unused_since IS NOT NULL')),
+    check('files_is_inline', sql.raw('is_inline IN (0, 1)')),
+  ],
+)
+
+/** What uses a file: a message, a ticket message, a report, or the picture of a person. WITHOUT ROWID in the migration. */
+export const fileUses = sqliteTable(
+  'file_uses',
+  {
+    /** The id of what uses it. */
+    usedBy: text('used_by').notNull(),
+    fileId: text('file_id')
+      .notNull()
+      .references(() => files.id, { onDelete: 'cascade' }),
+  },
+  (table) => [
+    primaryKey({ columns: [table.usedBy, table.fileId] }),
+    index('file_uses_file').on(table.fileId),
+  ],
+)
+
+// Webhooks
+
+/** Where the platform wants to be told of events. */
+export const webhooks = sqliteTable('webhooks', {
+  id: text('id').primaryKey(),
+  url: text('url').notNull(),
+  events: text('events', { mode: 'json' }).$type<readonly EventType[]>().notNull(),
+  description: text('description'),
+  /** `whsec_…`, in full: each delivery is signed with it. */
+  secret: text('secret').notNull(),
+  /** The one before it signs beside it until then. */
+  formerSecret: text('former_secret'),
+  formerSecretUntil: time('former_secret_until'),
+  /** Since when no delivery has succeeded. */
+  failingSince: time('failing_since'),
+  /** When an admin or five days of failure switched it off. */
+  disabledAt: time('disabled_at'),
+  createdAt: time('created_at').notNull(),
+})
+
+/** What the last deliveries to each webhook came to; those that are still to be tried lie in the outbox. WITHOUT ROWID in the
+ *  migration. */
+export const webhookDeliveries = sqliteTable(
+  'webhook_deliveries',
+  {
+    webhookId: text('webhook_id')
+      .notNull()
+      .references(() => webhooks.id, { onDelete: 'cascade' }),
+    /** The `webhook-id` of the request, the same in each attempt. */
+    id: text('id').notNull(),
+    event: text('event', { mode: 'json' }).$type<Record<string, string>>().notNull(),
+    status: text('status', { enum: ['waiting', 'delivered', 'failed'] }).notNull(),
+    attempts: integer('attempts').notNull(),
+    /** The HTTP status of the last answer; null where none came. */
+    responseStatus: integer('response_status'),
+    /** The beginning of the last answer, or why none came. */
+    response: text('response'),
+    createdAt: time('created_at').notNull(),
+    attemptedAt: time('attempted_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.webhookId, table.id] }),
+    index('webhook_deliveries_attempted').on(table.attemptedAt),
   ],
 )
 
@@ -512,6 +720,8 @@ export const ticketMessages = sqliteTable(
     /** The author's idempotency key. */
     clientId: text('client_id'),
     createdAt: time('created_at').notNull(),
+    /** Files, as they were answered when they were uploaded. */
+    attachments: text('attachments', { mode: 'json' }).$type<readonly Attachment[]>(),
   },
   (table) => [
     primaryKey({ columns: [table.ticketId, table.seq] }),

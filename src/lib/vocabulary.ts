@@ -11,10 +11,21 @@ export const keyStates = ['next', 'active', 'retired'] as const
 export const actorTypes = ['user', 'service_key', 'command_line', 'system'] as const
 export type ActorType = (typeof actorTypes)[number]
 
-export const tokenPurposes = ['verify_email', 'reset_password', 'set_up'] as const
+export const tokenPurposes = [
+  'verify_email',
+  'reset_password',
+  'set_up',
+  'change_email',
+  'undo_email',
+] as const
 export type TokenPurpose = (typeof tokenPurposes)[number]
 
-export const countedMails = ['verify_email', 'reset_password', 'password_changed'] as const
+export const countedMails = [
+  'verify_email',
+  'reset_password',
+  'password_changed',
+  'change_email',
+] as const
 export type CountedMail = (typeof countedMails)[number]
 
 export const serviceScopes = ['notifications', 'follows', 'calls', 'users'] as const
@@ -46,6 +57,28 @@ export const audienceKinds = ['all', 'role', 'users'] as const
 /** In the order of a call's life; the last two are final. */
 export const callStates = ['ringing', 'active', 'ended', 'missed'] as const
 export type CallState = (typeof callStates)[number]
+
+export const reportReasons = ['spam', 'harassment', 'fraud', 'sexual', 'other'] as const
+export type ReportReason = (typeof reportReasons)[number]
+
+export const reportStatuses = ['open', 'resolved'] as const
+export type ReportStatus = (typeof reportStatuses)[number]
+
+/** What webhooks can be told of. */
+export const eventTypes = [
+  'user.created',
+  'user.updated',
+  'user.deleted',
+  'message.created',
+  'message.deleted',
+  'ticket.created',
+  'ticket.replied',
+  'ticket.updated',
+  'report.created',
+  'notification.created',
+  'broadcast.completed',
+] as const
+export type EventType = (typeof eventTypes)[number]
 
 export const ticketStatuses = ['open', 'in_progress', 'resolved', 'closed'] as const
 export type TicketStatus = (typeof ticketStatuses)[number]

@@ -10,6 +10,8 @@ export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
   verify_email: 24 * 3_600_000,
   reset_password: 30 * 60_000,
   set_up: 30 * 60_000,
+  change_email: 24 * 3_600_000,
+  undo_email: 7 * 24 * 3_600_000,
 }
 
 /** Links that work once: 256 random bits, of which only the hash is kept. What changes something is called inside a

@@ -19,6 +19,7 @@ const rules: Record<CountedMail, Rule> = {
     perDay: Number.POSITIVE_INFINITY,
     pauseAfter: (times) => Math.min(lifetimeMilliseconds.reset_password, minute * 4 ** (times - 1)),
   },
+  change_email: { perDay: 5, pauseAfter: () => minute },
   password_changed: { perDay: Number.POSITIVE_INFINITY, pauseAfter: () => hour },
 }
 

@@ -12,7 +12,7 @@ import { type Draft, newMessageFrame } from './model.ts'
 import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 
 /** What a message says, before it has a place, an id and a time. */
-export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt'>
+export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt' | 'deletedAt'>
 
 /** Adds the pushes of a message to the queue, inside its `write`. */
 export type PushMessage = (message: {
@@ -50,7 +50,7 @@ export function createChatService(core: Core, parts: Parts) {
 
   /** Inside a `write`: stores a message, shows it to `watchers` once it is safe, and has it pushed. */
   function post(content: Content, conversation: ConversationRow, watchers: readonly string[]) {
-    const row = { ...content, id: newId(), createdAt: clock.now() }
+    const row = { ...content, id: newId(), createdAt: clock.now(), deletedAt: null }
     const message = store.insertMessage(row, conversation)
     const { conversationId, seq, id } = message
     const recipientId = otherOf(conversation, content.senderId)

@@ -83,6 +83,7 @@ export function createChatStore(orm: Orm) {
         unreadCount: 0,
         lastReadSeq: 0,
         lastActivityId: row.id,
+        mutedUntil: null,
       }
       for (const [userId, otherUserId] of [
         [row.userA, row.userB],

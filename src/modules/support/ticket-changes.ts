@@ -58,7 +58,8 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
   function append(ticket: TicketRow, draft: TicketDraft, createdAt = clock.now()) {
     if (!draft.isAdmin) mustHaveRoom(ticket, draft.body)
     const seq = ticket.messageCount + 1
-    const message: TicketMessageRow = { ...draft, id: newId(), ticketId: ticket.id, seq, createdAt }
+    const place = { id: newId(), ticketId: ticket.id, seq, createdAt, attachments: null }
+    const message: TicketMessageRow = { ...draft, ...place }
     store.insertMessage(message)
     return message
   }

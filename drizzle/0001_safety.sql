@@ -1,0 +1,143 @@
+CREATE TABLE `blocks` (
+	`user_id` text NOT NULL,
+	`other_user_id` text NOT NULL,
+	`blocked_at` integer,
+	PRIMARY KEY(`user_id`, `other_user_id`),
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`other_user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	CONSTRAINT "blocks_two_users" CHECK(user_id <> other_user_id)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE INDEX `blocks_own` ON `blocks` (`user_id`,`blocked_at`,`other_user_id`) WHERE blocked_at IS NOT NULL;--> statement-breakpoint
+CREATE TABLE `file_uses` (
+	`used_by` text NOT NULL,
+	`file_id` text NOT NULL,
+	PRIMARY KEY(`used_by`, `file_id`),
+	FOREIGN KEY (`file_id`) REFERENCES `files`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE INDEX `file_uses_file` ON `file_uses` (`file_id`);--> statement-breakpoint
+CREATE TABLE `files` (
+	`id` text PRIMARY KEY NOT NULL,
+	`owner_id` text NOT NULL,
+	`name` text NOT NULL,
+	`size` integer NOT NULL,
+	`type` text NOT NULL,
+	`is_inline` integer NOT NULL,
+	`stored_at` integer,
+	`unused_since` integer,
+	`created_at` integer NOT NULL,
+	FOREIGN KEY (`owner_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	CONSTRAINT "files_is_inline" CHECK(is_inline IN (0, 1))
+);
+--> statement-breakpoint
+CREATE INDEX `files_owner` ON `files` (`owner_id`,`created_at`,`size`);--> statement-breakpoint
+CREATE INDEX `files_unused` ON `files` (`unused_since`) WHERE unused_since IS NOT NULL;--> statement-breakpoint
+CREATE TABLE `recovery_codes` (
+	`user_id` text NOT NULL,
+	`hash` text NOT NULL,
+	PRIMARY KEY(`user_id`, `hash`),
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `reports` (
+	`id` text PRIMARY KEY NOT NULL,
+	`reporter_id` text NOT NULL,
+	`reported_id` text NOT NULL,
+	`message_id` text,
+	`target_id` text NOT NULL,
+	`reason` text NOT NULL,
+	`body` text,
+	`status` text NOT NULL,
+	`note` text,
+	`excerpt` text,
+	`resolved_by_id` text,
+	`resolved_at` integer,
+	`created_at` integer NOT NULL,
+	FOREIGN KEY (`reporter_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`reported_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`resolved_by_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	CONSTRAINT "reports_reason" CHECK(reason IN ('spam', 'harassment', 'fraud', 'sexual', 'other')),
+	CONSTRAINT "reports_status" CHECK(status IN ('open', 'resolved')),
+	CONSTRAINT "reports_target" CHECK(target_id = coalesce(message_id, reported_id)),
+	CONSTRAINT "reports_resolved" CHECK((status = 'resolved') = (resolved_at IS NOT NULL)),
+	CONSTRAINT "reports_excerpt" CHECK(status = 'open' OR excerpt IS NULL)
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `reports_open_target` ON `reports` (`reporter_id`,`target_id`) WHERE status = 'open';--> statement-breakpoint
+CREATE INDEX `reports_status_id` ON `reports` (`status`,`id`);--> statement-breakpoint
+CREATE INDEX `reports_reporter` ON `reports` (`reporter_id`,`id`);--> statement-breakpoint
+CREATE INDEX `reports_resolved_at` ON `reports` (`resolved_at`) WHERE resolved_at IS NOT NULL;--> statement-breakpoint
+CREATE TABLE `totp_factors` (
+	`user_id` text PRIMARY KEY NOT NULL,
+	`secret` text NOT NULL,
+	`confirmed_at` integer,
+	`last_step` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `webhook_deliveries` (
+	`webhook_id` text NOT NULL,
+	`id` text NOT NULL,
+	`event` text NOT NULL,
+	`status` text NOT NULL,
+	`attempts` integer NOT NULL,
+	`response_status` integer,
+	`response` text,
+	`created_at` integer NOT NULL,
+	`attempted_at` integer NOT NULL,
+	PRIMARY KEY(`webhook_id`, `id`),
+	FOREIGN KEY (`webhook_id`) REFERENCES `webhooks`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE INDEX `webhook_deliveries_attempted` ON `webhook_deliveries` (`attempted_at`);--> statement-breakpoint
+CREATE TABLE `webhooks` (
+	`id` text PRIMARY KEY NOT NULL,
+	`url` text NOT NULL,
+	`events` text NOT NULL,
+	`description` text,
+	`secret` text NOT NULL,
+	`former_secret` text,
+	`former_secret_until` integer,
+	`failing_since` integer,
+	`disabled_at` integer,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `__new_one_time_tokens` (
+	`hash` text PRIMARY KEY NOT NULL,
+	`purpose` text NOT NULL,
+	`user_id` text,
+	`email` text,
+	`expires_at` integer NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade,
+	CONSTRAINT "one_time_tokens_purpose" CHECK(purpose IN ('verify_email', 'reset_password', 'set_up', 'change_email', 'undo_email'))
+);
+--> statement-breakpoint
+INSERT INTO `__new_one_time_tokens`("hash", "purpose", "user_id", "email", "expires_at") SELECT "hash", "purpose", "user_id", "email", "expires_at" FROM `one_time_tokens`;--> statement-breakpoint
+DROP TABLE `one_time_tokens`;--> statement-breakpoint
+ALTER TABLE `__new_one_time_tokens` RENAME TO `one_time_tokens`;--> statement-breakpoint
+CREATE INDEX `one_time_tokens_user` ON `one_time_tokens` (`user_id`,`purpose`);--> statement-breakpoint
+CREATE INDEX `one_time_tokens_reserved` ON `one_time_tokens` (`email`) WHERE purpose = 'undo_email';--> statement-breakpoint
+CREATE INDEX `one_time_tokens_expiry` ON `one_time_tokens` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `__new_sent_mails` (
+	`address_hash` text NOT NULL,
+	`kind` text NOT NULL,
+	`at` integer NOT NULL,
+	CONSTRAINT "sent_mails_kind" CHECK(kind IN ('verify_email', 'reset_password', 'password_changed', 'change_email'))
+);
+--> statement-breakpoint
+INSERT INTO `__new_sent_mails`("address_hash", "kind", "at") SELECT "address_hash", "kind", "at" FROM `sent_mails`;--> statement-breakpoint
+DROP TABLE `sent_mails`;--> statement-breakpoint
+ALTER TABLE `__new_sent_mails` RENAME TO `sent_mails`;--> statement-breakpoint
+CREATE INDEX `sent_mails_address` ON `sent_mails` (`address_hash`,`kind`,`at`);--> statement-breakpoint
+CREATE INDEX `sent_mails_at` ON `sent_mails` (`at`);--> statement-breakpoint
+DROP INDEX `outbox_due`;--> statement-breakpoint
+ALTER TABLE `outbox` ADD `lane` text DEFAULT '' NOT NULL;--> statement-breakpoint
+CREATE INDEX `outbox_due` ON `outbox` (`kind`,`lane`,`run_at`,`id`) WHERE dead_at IS NULL;--> statement-breakpoint
+ALTER TABLE `messages` ADD `deleted_at` integer;--> statement-breakpoint
+ALTER TABLE `participants` ADD `muted_until` integer;--> statement-breakpoint
+ALTER TABLE `ticket_messages` ADD `attachments` text;--> statement-breakpoint
+ALTER TABLE `users` ADD `external_id` text;--> statement-breakpoint
+CREATE UNIQUE INDEX `users_external_id` ON `users` (`external_id`) WHERE external_id IS NOT NULL;
