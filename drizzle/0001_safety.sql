@@ -1,6 +1,7 @@
 CREATE TABLE `blocks` (
 	`user_id` text NOT NULL,
 	`other_user_id` text NOT NULL,
+	`id` text,
 	`blocked_at` integer,
 	PRIMARY KEY(`user_id`, `other_user_id`),
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
@@ -8,7 +9,7 @@ CREATE TABLE `blocks` (
 	CONSTRAINT "blocks_two_users" CHECK(user_id <> other_user_id)
 ) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `blocks_own` ON `blocks` (`user_id`,`blocked_at`,`other_user_id`) WHERE blocked_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `blocks_own` ON `blocks` (`user_id`,`id`) WHERE id IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `file_uses` (
 	`used_by` text NOT NULL,
 	`file_id` text NOT NULL,

@@ -24,6 +24,7 @@ import { createMetrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChat } from './modules/chat/chat.ts'
+import { createModeration } from './modules/moderation/moderation.ts'
 import { createNotifications } from './modules/notifications/notifications.ts'
 import { createOperator } from './modules/operator/operator.ts'
 import type { Vitals } from './modules/operator/system.ts'
@@ -198,10 +199,18 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     },
   })
   const { notify, pushMessage } = notifications
-  const platform = createPlatform(core, { notify })
+  const moderation = createModeration(core, {
+    findExcerpt: (...message) => chat.findExcerpt(...message),
+    removeMessage: (messageId) => chat.removeMessage(messageId),
+  })
+  const platform = createPlatform(core, { notify, blocks: moderation })
   const support = createSupport(core, { mailer, notify, ticketsPerDay: substitutes.ticketsPerDay })
-  const chat = createChat(core, { pushMessage, ...platform })
-  const others: Module[] = [platform, chat, support, notifications]
+  const chat = createChat(core, {
+    pushMessage,
+    ...platform,
+    mayTalk: moderation.mayTalk,
+  })
+  const others: Module[] = [platform, chat, moderation, support, notifications]
   const accounts = await createAccounts(core, {
     mailer,
     others,

@@ -94,9 +94,12 @@ test('a list takes its own cursors and no others', async () => {
     await own.login(email)
     insertDeadJob(own.sqlite)
     await own.issueKey()
-    conversation = await own.openConversation({ token }, await own.register())
+    const other = await own.register()
+    conversation = await own.openConversation({ token }, other)
     await as(`/v1/chat/conversations/${conversation}/messages`, { body: 'one' })
     await as(`/v1/chat/conversations/${conversation}/messages`, { body: 'two' })
+    await own.call('PUT', `/v1/users/blocks/${other.id}`, { token })
+    await as('/v1/reports', { user_id: other.id, reason: 'spam' })
     await as('/v1/support/tickets', { subject: 's', body: 'b' })
     await as('/v1/admin/support/canned-replies', { title: 't', body: 'b' })
     await as('/v1/notifications/push-tokens', { token: `device${n}`, platform: 'ios' })
@@ -146,6 +149,12 @@ test('every action of an admin is in the audit log, with who acted and on what',
   const { id: ticket } = await d.open()
   const job = insertDeadJob(service.sqlite)
   const key = await service.issueKey(['calls'])
+  const report = await service.call('POST', '/v1/reports', {
+    token: eve.token,
+    body: { user_id: gone.id, reason: 'spam' },
+  })
+  const conversation = await service.openConversation(eve, gone)
+  const said = await service.say(eve, conversation, 'Hello')
   const replies = '/v1/admin/support/canned-replies'
   const reply = { title: 'Thanks', body: 'Thank you.' }
   const made = await service.call('POST', replies, { token: root.token, body: reply })
@@ -162,6 +171,8 @@ test('every action of an admin is in the audit log, with who acted and on what',
       '/v1/admin/notifications',
       { audience: 'all', title: 't', body: 'b' },
     ],
+    ['PATCH /v1/admin/reports/:id', `/v1/admin/reports/${report.body.id}`, { note: 'Known.' }],
+    ['DELETE /v1/admin/messages/:id', `/v1/admin/messages/${said.body.id}`],
     ['DELETE /v1/admin/users/:id', `/v1/admin/users/${gone.id}`],
     ['PATCH /v1/admin/support/tickets/:id', `${desk}/${ticket}`, { priority: 'high' }],
     ['POST /v1/admin/support/tickets/:id/messages', `${desk}/${ticket}/messages`, { body: 'b' }],

@@ -118,6 +118,8 @@ describe('the conversation list', () => {
             },
             last_message: null,
             unread_count: 0,
+            participant_read_up_to: null,
+            muted: false,
             updated_at: timestamp,
           },
         ],

@@ -16,6 +16,8 @@ const small = ['canned_replies', 'service_keys', 'signing_keys', 'ticket_counts'
 /** Scans, lists and sorts, and what bounds each. */
 const bounded: Array<[step: RegExp, bound: string]> = [
   [/^SCAN audit_log USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
+  [/^SCAN reports USING INDEX .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
+  [/^SCAN reports .* select count\(\*\)/, 'every report, for admins: what people write by hand'],
   [/^SCAN users USING INDEX users_present: .* limit \?( offset \?)?$/, 'one page, in its order'],
   [/^USE TEMP B-TREE .* limit \? offset \?\) "page" /, 'one page is sorted'],
   [/^LIST SUBQUERY .* IN \(SELECT value FROM json_each/, 'the tickets of one page'],

@@ -7,21 +7,29 @@ import { type Person, startService, type TestService } from './support/service.t
 /** What the conversation list must say, kept in the plainest way: a list of messages and who has read how many. */
 function createModel() {
   const talks = new Map<string, { people: [string, string]; activity: number }>()
-  const messages: { talk: string; from: string; body: string }[] = []
+  const messages: { id: string; talk: string; from: string; body: string; gone?: true }[] = []
   const readUpTo = new Map<string, number>()
 
   return {
     opened(talk: string, people: [string, string], now: number) {
       if (!talks.has(talk)) talks.set(talk, { people, activity: now })
     },
-    said(talk: string, from: string, body: string, now: number) {
-      messages.push({ talk, from, body })
+    said(talk: string, message: { id: string; from: string; body: string }, now: number) {
+      messages.push({ talk, ...message })
       const known = talks.get(talk)
       if (known) known.activity = now
     },
-    read(talk: string, by: string) {
-      readUpTo.set(`${talk} ${by}`, messages.length)
+    /** Up to a message, or to the end; never back. */
+    read(talk: string, by: string, upTo = messages.at(-1)?.id) {
+      const key = `${talk} ${by}`
+      const place = messages.findIndex(({ id }) => id === upTo) + 1
+      readUpTo.set(key, Math.max(place, readUpTo.get(key) ?? 0))
     },
+    removed(id: string) {
+      const message = messages.find((it) => it.id === id)
+      if (message) Object.assign(message, { body: '', gone: true })
+    },
+    messagesOf: (talk: string) => messages.filter(({ talk: of }) => of === talk),
     inboxOf(user: string) {
       return [...talks]
         .filter(([, { people }]) => people.includes(user))
@@ -29,8 +37,8 @@ function createModel() {
         .map(([talk]) => ({
           id: talk,
           unread: messages.filter(
-            ({ talk: of, from }, n) =>
-              of === talk && from !== user && n >= (readUpTo.get(`${talk} ${user}`) ?? 0),
+            ({ talk: of, from, gone }, n) =>
+              of === talk && from !== user && !gone && n >= (readUpTo.get(`${talk} ${user}`) ?? 0),
           ).length,
           last: messages.findLast(({ talk: of }) => of === talk)?.body ?? null,
         }))
@@ -77,9 +85,9 @@ test.each([11, 12, 13])(
         const body = `message ${random.below(1_000_000)}`
         const path = `/v1/chat/conversations/${id}/messages`
         const send = { token: from.token, body: { body, client_id: body } }
-        await service.call('POST', path, send)
+        const { body: sent } = await service.call('POST', path, send)
         if (random.next() < 0.3) await service.call('POST', path, send) // a retry counts once
-        model.said(id, from.id, body, clock.now())
+        model.said(id, { id: sent.id, from: from.id, body }, clock.now())
       },
       async () => {
         const [id, both] = anyTalk()
@@ -88,13 +96,36 @@ test.each([11, 12, 13])(
         model.read(id, by.id)
       },
       async () => {
+        const [id, both] = anyTalk()
+        const by = random.pick(both)
+        const all = model.messagesOf(id)
+        if (all.length === 0) return
+        const message_id = random.pick(all).id
+        const path = `/v1/chat/conversations/${id}/read`
+        await service.call('PUT', path, { token: by.token, body: { message_id } })
+        model.read(id, by.id, message_id)
+      },
+      async () => {
+        const [talk, both] = anyTalk()
+        const by = random.pick(both)
+        const own = model.messagesOf(talk).filter(({ from }) => from === by.id)
+        if (own.length === 0) return
+        const { id } = random.pick(own)
+        const path = `/v1/chat/conversations/${talk}/messages/${id}`
+        await service.call('DELETE', path, { token: by.token })
+        model.removed(id)
+      },
+      async () => {
         const body = `to all ${random.below(1_000_000)}`
         await service.call('POST', '/v1/chat/broadcast', { token: host.token, body: { body } })
         await open(host, fan)
         const [id] = [...talks].find(([, both]) => both.includes(host) && both.includes(fan)) ?? [
           '',
         ]
-        model.said(id, host.id, body, clock.now())
+        const { body: list } = await service.call('GET', `/v1/chat/conversations/${id}/messages`, {
+          token: host.token,
+        })
+        model.said(id, { id: list.data[0].id, from: host.id, body }, clock.now())
       },
     ]
 
@@ -106,7 +137,10 @@ test.each([11, 12, 13])(
       expect(await inboxOf(service, looked)).toEqual(model.inboxOf(looked.id))
     }
     for (const person of people) {
-      expect(await inboxOf(service, person)).toEqual(model.inboxOf(person.id))
+      const inbox = model.inboxOf(person.id)
+      expect(await inboxOf(service, person)).toEqual(inbox)
+      const { body } = await service.call('GET', '/v1/chat/unread-count', { token: person.token })
+      expect(body).toEqual({ count: inbox.reduce((sum, { unread }) => sum + unread, 0) })
     }
   },
 )

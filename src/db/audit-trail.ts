@@ -41,6 +41,9 @@ type AuditAction =
   | 'canned_reply_changed'
   | 'canned_reply_deleted'
   | 'announcement_sent'
+  | 'report_viewed'
+  | 'report_changed'
+  | 'message_removed'
   | 'job_retried'
   | 'job_discarded'
   | 'backup_made'
@@ -53,6 +56,8 @@ type TargetType =
   | 'ticket'
   | 'canned_reply'
   | 'announcement'
+  | 'report'
+  | 'message'
   | 'job'
 
 export type Actor = { type: ActorType; id?: string }

@@ -462,8 +462,8 @@ export const messages = sqliteTable(
 
 // Moderation
 
-/** Who does not hear of whom. A block makes two rows, one for each side, so that one look-up answers for both; `blockedAt` is
- *  null on the side that did not block. WITHOUT ROWID in the migration. */
+/** Who does not hear of whom. A block makes two rows, one for each side, so that one look-up answers for both; `id` and
+ *  `blockedAt` are null on the side that did not block. WITHOUT ROWID in the migration. */
 export const blocks = sqliteTable(
   'blocks',
   {
@@ -473,13 +473,12 @@ export const blocks = sqliteTable(
     otherUserId: text('other_user_id')
       .notNull()
       .references(() => users.id),
+    id: text('id'),
     blockedAt: time('blocked_at'),
   },
   (table) => [
     primaryKey({ columns: [table.userId, table.otherUserId] }),
-    index('blocks_own')
-      .on(table.userId, table.blockedAt, table.otherUserId)
-      .where(sql.raw('blocked_at IS NOT NULL')),
+    index('blocks_own').on(table.userId, table.id).where(sql.raw('id IS NOT NULL')),
     check('blocks_two_users', sql.raw('user_id <> other_user_id')),
   ],
 )

@@ -3,7 +3,15 @@ import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
-type Tag = 'Accounts' | 'Chat' | 'Support' | 'Notifications' | 'Feed' | 'Administration' | 'Service'
+type Tag =
+  | 'Accounts'
+  | 'Chat'
+  | 'Moderation'
+  | 'Support'
+  | 'Notifications'
+  | 'Feed'
+  | 'Administration'
+  | 'Service'
 
 /** What the routes of one audience share. */
 type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope }

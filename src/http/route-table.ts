@@ -1,4 +1,4 @@
-import type { TSchema } from '@sinclair/typebox'
+import { OptionalKind, type TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import { createGuard } from '../lib/fields.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
@@ -45,9 +45,20 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
     const guardQuery = createQueryGuard(
       Object.fromEntries(queried.map(({ name, schema }) => [name, schema])),
     )
-    const guardBody = body && createGuard(body)
+    const guardBody = body && bodyGuard(body)
     return { method, path, access, limit, scope, status, guardQuery, guardBody }
   })
+}
+
+/** A body that is optional may be missing as a whole. */
+export const isOptional = (body: TSchema) => OptionalKind in body
+
+function bodyGuard(schema: TSchema) {
+  const guard = createGuard(schema)
+  if (!isOptional(schema)) return guard
+  return (value: unknown) => {
+    if (value !== undefined) guard(value)
+  }
 }
 
 /** Finds the policy of a request before the framework routes it, by the framework's own router; HEAD counts as GET. */

@@ -96,6 +96,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       .where(
         and(
           eq(outbox.kind, sql.placeholder('kind')),
+          eq(outbox.lane, ''),
           isNull(outbox.deadAt),
           lte(outbox.runAt, sql.placeholder('now')),
           or(isNull(outbox.leasedUntil), lt(outbox.leasedUntil, sql.placeholder('now'))),
@@ -111,7 +112,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       .select({ kind: outbox.kind, runAt: outbox.runAt })
       .from(outbox)
       .where(and(isNull(outbox.deadAt), gt(outbox.kind, sql.placeholder('kind'))))
-      .orderBy(asc(outbox.kind), asc(outbox.runAt))
+      .orderBy(asc(outbox.kind), asc(outbox.lane), asc(outbox.runAt))
       .limit(1)
       .prepare(),
   )

@@ -9,6 +9,7 @@ import {
   oneTimeTokens,
   outbox,
   refreshTokens,
+  reports,
   sentMails,
   sessions,
 } from '../db/schema.ts'
@@ -43,6 +44,7 @@ const rulesOf = ({ auditDays }: Config): readonly Rule[] => [
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
   // Longer than any report about a call can be late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },
+  { key: [reports.id], time: reports.resolvedAt, days: 365 },
   { key: [auditLog.id], time: auditLog.at, days: auditDays },
 ]
 

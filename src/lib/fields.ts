@@ -106,6 +106,8 @@ export const Timestamp = Type.String({ format: 'date-time' })
 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
+export const UnreadCount = Type.Object({ count: Type.Integer() }, { title: 'UnreadCount' })
+
 /** One of a closed set of words. */
 export const OneOf = <const T extends readonly string[]>(values: T) =>
   Type.Union(values.map((value) => Type.Literal(value as T[number])))

@@ -27,6 +27,7 @@ export async function tour(service: TestService, clock: TestClock) {
   await visitFeed(guide, people)
   await using push = await visitNotifications(guide, people)
   await visitChat(guide, people)
+  await visitModeration(guide, people)
   await visitSupport(guide, people)
   await guide.settle(11)
   for (const person of [root, ada]) Object.assign(person, await service.login(person.email))
@@ -189,10 +190,33 @@ async function visitChat({ service, ask, list }: Guide, { ada, bob, root }: Peop
     const { id: sent } = await ask(ada, 'POST /v1/chat/broadcast', { body, client_id: 'live' })
     await ask(ada, `GET /v1/chat/broadcasts/${sent}`)
   }
+  await ask(ada, 'GET /v1/chat/unread-count')
+  await ask(bob, `PUT ${conversations}/${id}/mute`, { until: '2099-01-01T00:00:00Z' })
+  await ask(bob, `DELETE ${conversations}/${id}/mute`)
+  const { id: slip } = await ask(ada, `POST ${messages}`, { body: 'slip' })
+  await ask(bob, `PUT ${conversations}/${id}/read`, { message_id: newest.id })
+  await ask(ada, `DELETE ${messages}/${slip}`)
   const forgotten = await service.connect(bob)
   await ask(ada, `POST ${messages}`, { body: 'unread' })
   forgotten.close()
   await forgotten.closed
+}
+
+async function visitModeration({ service, ask, list }: Guide, { ada, bob, root }: People) {
+  const carl = await service.register('carla')
+  for (const { id } of [carl, root]) await ask(bob, `PUT /v1/users/blocks/${id}`)
+  await list(bob, '/v1/users/blocks')
+  await ask(bob, `DELETE /v1/users/blocks/${root.id}`)
+  const conversation = await service.openConversation(ada, bob)
+  const { body: message } = await service.say(ada, conversation, 'Buy this')
+  for (const target of [{ message_id: message.id }, { user_id: ada.id }, { user_id: ada.id }]) {
+    await ask(bob, 'POST /v1/reports', { ...target, reason: 'spam' })
+  }
+  for (const query of ['', '&status=open']) await list(root, '/v1/admin/reports', query)
+  const [{ id }] = await list(root, '/v1/admin/reports')
+  await ask(root, `GET /v1/admin/reports/${id}`)
+  await ask(root, `PATCH /v1/admin/reports/${id}`, { status: 'resolved', note: 'Warned.' })
+  await ask(root, `DELETE /v1/admin/messages/${message.id}`)
 }
 
 async function visitSocket({ service, ask }: Guide, { ada, bob }: People) {

@@ -5,7 +5,7 @@ import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { BroadcastRow, BroadcastStore } from './broadcast-store.ts'
 import { draftOf } from './model.ts'
-import type { ChatService } from './service.ts'
+import type { ChatService, MayTalk } from './service.ts'
 
 /** The followers of a host. */
 export type Followers = {
@@ -14,25 +14,34 @@ export type Followers = {
   listAfter(hostId: string, after: string, limit: number): string[]
 }
 
-type Parts = { store: BroadcastStore; chat: ChatService; followers: Followers }
+type Parts = {
+  store: BroadcastStore
+  chat: ChatService
+  followers: Followers
+  mayTalk: MayTalk
+}
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
 
 /** What a host says to all followers. Who follows or leaves meanwhile is met or missed as the job comes along; a host who
  *  may not broadcast any more reaches nobody further. */
-export function createBroadcasts(core: Core, { store, chat, followers }: Parts) {
-  const { write, outbox, newId, clock } = core
+export function createBroadcasts(core: Core, { store, chat, followers, mayTalk }: Parts) {
+  const { write, outbox, newId, clock, events } = core
   const fanOut = createFanOut<BroadcastRow>(core, {
     find: store.findRunning,
     listNext: ({ senderId, lastFollowerId }, limit) =>
       store.maySend(senderId) ? followers.listAfter(senderId, lastFollowerId, limit) : [],
     deliver,
     updateProgress: ({ id }, delivered, lastId) => store.updateProgress(id, delivered, lastId),
-    updateCompleted: ({ id }) => store.updateCompleted(id, clock.now()),
+    updateCompleted({ id }) {
+      events.publish({ type: 'broadcast.completed', ids: { broadcast_id: id } })
+      return store.updateCompleted(id, clock.now())
+    },
   })
 
   // The host's own sockets hear nothing of the copies.
   function deliver({ id: broadcastId, senderId, body }: BroadcastRow, followerId: string) {
+    if (!mayTalk(senderId, followerId)) return false
     const conversation = chat.openConversation(senderId, followerId)
     const content = { ...draftOf({ body }), conversationId: conversation.id, senderId, broadcastId }
     chat.post(content, conversation, [followerId])

@@ -11,36 +11,53 @@ import {
   serverFrames,
   TypingClientFrame,
 } from './frames.ts'
-import { createInboxStore } from './inbox-store.ts'
+import { createInboxStore, type InboxRow } from './inbox-store.ts'
 import { broadcastView, conversationListItemView, draftOf, messageView } from './model.ts'
+import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
-import { createChatService, type PushMessage } from './service.ts'
+import { createChatService, createParticipate, type MayTalk, type PushMessage } from './service.ts'
 import { createChatStore } from './store.ts'
 
 type Neighbours = {
   pushMessage: PushMessage
   areInCall: (userId: string, otherId: string) => boolean
   followers: Followers
+  mayTalk: MayTalk
 }
 
 /** Conversations, messages and broadcasts. */
-export function createChat(core: Core, { pushMessage, areInCall, followers }: Neighbours) {
+export function createChat(core: Core, { pushMessage, areInCall, followers, mayTalk }: Neighbours) {
   const { config, orm } = core
   const store = createChatStore(orm)
   const broadcastStore = createBroadcastStore(orm)
   const inbox = createInboxStore(orm)
+  const participate = createParticipate(store)
+  const readState = createReadState(core, { store, participate, mayTalk })
   const chat = createChatService(core, {
     store,
     inbox,
+    participate,
+    mayTalk,
     pushMessage,
     areInCall: config.chatRequiresActiveCall ? areInCall : undefined,
   })
   const catchUp = createCatchUp(inbox)
-  const broadcasts = createBroadcasts(core, { store: broadcastStore, chat, followers })
+  const broadcasts = createBroadcasts(core, {
+    store: broadcastStore,
+    chat,
+    followers,
+    mayTalk,
+  })
   const avatarUrl = createAvatarUrls(config.publicUrl)
+  const itemView = (row: InboxRow) => conversationListItemView(row, avatarUrl, core.clock.now())
+
+  function messageData(id: string) {
+    const message = store.findMessage(id)
+    return message && { message: messageView(message) }
+  }
 
   return {
-    routes: chatRoutes({ chat, catchUp, broadcasts, avatarUrl }),
+    routes: chatRoutes({ chat, readState, catchUp, broadcasts, itemView }),
     frames: {
       message: clientFrame(MessageFrame, async (frame, connection) => {
         const { userId } = connection
@@ -52,19 +69,28 @@ export function createChat(core: Core, { pushMessage, areInCall, followers }: Ne
         chat.typing(userId, frame.conversation_id),
       ),
       read: clientFrame(ReadClientFrame, (frame, connection) =>
-        chat.markRead(connection.userId, frame.conversation_id, connection),
+        readState.markRead(connection.userId, frame.conversation_id, {
+          messageId: frame.message_id,
+          from: connection,
+        }),
       ),
     },
     serverFrames,
     replay: catchUp.replay,
-    unread: {
-      find: store.findUnread,
-      findAll: store.findAllUnread,
-      count: store.countUnread,
+    unread: readState.unread,
+    removeMessage: chat.removeAny,
+    findExcerpt: chat.findExcerpt,
+    eventData: {
+      'message.created': ({ message_id = '' }) => messageData(message_id),
+      'message.deleted': ({ message_id = '' }) => ({ message: { id: message_id } }),
+      'broadcast.completed'({ broadcast_id = '' }) {
+        const broadcast = broadcastStore.find(broadcast_id)
+        return broadcast && { broadcast: broadcastView(broadcast) }
+      },
     },
     jobs: { broadcast: broadcasts.job },
     exportOf: (userId: string) => ({
-      conversations: inbox.each(userId).map((row) => conversationListItemView(row, avatarUrl)),
+      conversations: inbox.each(userId).map(itemView),
       messages: store.eachOf(userId).map((row) => row && messageView(row)),
       broadcasts: broadcastStore.eachSentBy(userId).map(broadcastView),
     }),

@@ -8,6 +8,7 @@ import {
   messageProblems,
   messageView,
   NewMessageFrame,
+  readUpTo,
 } from './model.ts'
 import type { MessageRow } from './store.ts'
 
@@ -33,7 +34,7 @@ export const TypingClientFrame = Type.Object(
 )
 
 export const ReadClientFrame = Type.Object(
-  { type: Type.Literal('read'), ...conversation },
+  { type: Type.Literal('read'), ...conversation, ...readUpTo },
   { ...open, description: 'Mark a conversation as read.' },
 )
 
@@ -44,7 +45,14 @@ export const TypingFrame = Type.Object(
 export type TypingFrame = Static<typeof TypingFrame>
 
 export const ReadReceiptFrame = Type.Object(
-  { type: Type.Literal('read_receipt'), ...conversation, user_id: Type.String() },
+  {
+    type: Type.Literal('read_receipt'),
+    ...conversation,
+    user_id: Type.String(),
+    message_id: Type.Optional(
+      Type.String({ description: 'Up to here, where newer messages are not read yet.' }),
+    ),
+  },
   { description: 'The other user has read the conversation.' },
 )
 export type ReadReceiptFrame = Static<typeof ReadReceiptFrame>
@@ -65,12 +73,19 @@ export const ConversationReadFrame = Type.Object(
 )
 export type ConversationReadFrame = Static<typeof ConversationReadFrame>
 
+export const MessageDeletedFrame = Type.Object(
+  { type: Type.Literal('message_deleted'), ...conversation, message_id: Type.String() },
+  { description: 'Asked for with `changes`: a message was removed; its place stays, empty.' },
+)
+export type MessageDeletedFrame = Static<typeof MessageDeletedFrame>
+
 export const serverFrames: ServerFrames = {
   new_message: { schema: NewMessageFrame },
   typing: { schema: TypingFrame },
   read_receipt: { schema: ReadReceiptFrame },
   ack: { schema: AckFrame, group: 'ack' },
   conversation_read: { schema: ConversationReadFrame, group: 'read' },
+  message_deleted: { schema: MessageDeletedFrame, group: 'changes' },
 }
 
 export function ackFrame(row: MessageRow): AckFrame {

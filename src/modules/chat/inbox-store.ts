@@ -1,4 +1,5 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
 import { eachRow, lazy, selectList } from '../../db/statements.ts'
@@ -30,12 +31,16 @@ export function createInboxStore(orm: Orm) {
     .limit(value('limit'))
     .offset(value('offset'))
     .as('page')
+  const others = alias(participants, 'others')
+  const readMessages = alias(messages, 'read_messages')
   const rows = lazy(() =>
     orm
       .select({
         conversationId: participants.conversationId,
         lastActivityId: participants.lastActivityId,
         unreadCount: participants.unreadCount,
+        mutedUntil: participants.mutedUntil,
+        otherReadId: readMessages.id,
         createdAt: conversations.createdAt,
         other: { id: users.id, displayName: users.displayName, avatarUrl: users.avatarUrl },
         lastMessage: { body: messages.body, type: messages.type, createdAt: messages.createdAt },
@@ -50,6 +55,20 @@ export function createInboxStore(orm: Orm) {
       )
       .innerJoin(users, eq(users.id, participants.otherUserId))
       .innerJoin(conversations, eq(conversations.id, page.conversationId))
+      .innerJoin(
+        others,
+        and(
+          eq(others.userId, participants.otherUserId),
+          eq(others.conversationId, page.conversationId),
+        ),
+      )
+      .leftJoin(
+        readMessages,
+        and(
+          eq(readMessages.conversationId, page.conversationId),
+          eq(readMessages.seq, others.lastReadSeq),
+        ),
+      )
       .leftJoin(
         messages,
         and(

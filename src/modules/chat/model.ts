@@ -12,6 +12,7 @@ import {
   OneOf,
   Refined,
   Text,
+  Time,
   Timestamp,
 } from '../../lib/fields.ts'
 import { isVisible } from '../../lib/text.ts'
@@ -77,6 +78,19 @@ export function messageProblems(
   return typeof body === 'string' && !isVisible(body) ? { body: problem('blank') } : {}
 }
 
+export const readUpTo = {
+  message_id: Maybe(
+    Id({ description: 'The message up to which is read; without it everything is.' }),
+  ),
+}
+
+export const ReadUpTo = Type.Object(readUpTo, { title: 'ReadUpTo', additionalProperties: true })
+
+export const Mute = Type.Object(
+  { until: Maybe(Time({ description: 'ISO 8601 with a time zone; without it there is no end.' })) },
+  { title: 'Mute', additionalProperties: true },
+)
+
 export const NewBroadcast = Refined(
   Type.Object(
     { body: messageFields.body, client_id: messageFields.client_id },
@@ -125,6 +139,10 @@ export const ConversationListItem = Type.Object(
       Type.Object({ body: Type.String(), type: MessageTypeField, sent_at: Timestamp }),
     ),
     unread_count: Type.Integer(),
+    participant_read_up_to: Nullable(
+      Type.String({ description: 'The message up to which the other user has read.' }),
+    ),
+    muted: Type.Boolean({ description: 'Whether nothing of it is pushed.' }),
     updated_at: Timestamp,
   },
   { title: 'ConversationListItem' },
@@ -143,6 +161,9 @@ export const Message = Type.Object(
     file_size: Nullable(Type.Integer()),
     file_type: Nullable(Type.String()),
     created_at: Timestamp,
+    deleted_at: Type.Optional(
+      Type.String({ format: 'date-time', description: 'There on removed messages alone.' }),
+    ),
   },
   { title: 'Message' },
 )
@@ -166,6 +187,7 @@ export function messageView(row: MessageRow): Message {
     file_size: row.fileSize,
     file_type: row.fileType,
     created_at: isoTime(row.createdAt),
+    ...(row.deletedAt !== null && { deleted_at: isoTime(row.deletedAt) }),
   }
 }
 
@@ -190,8 +212,9 @@ export function broadcastProgressView(row: BroadcastRow): Static<typeof Broadcas
 export function conversationListItemView(
   row: InboxRow,
   avatarUrl: AvatarUrl,
+  now: number,
 ): ConversationListItem {
-  const { other, lastMessage } = row
+  const { other, lastMessage, mutedUntil } = row
   return {
     id: row.conversationId,
     participant: {
@@ -205,6 +228,8 @@ export function conversationListItemView(
       sent_at: isoTime(lastMessage.createdAt),
     },
     unread_count: row.unreadCount,
+    participant_read_up_to: row.otherReadId,
+    muted: mutedUntil !== null && mutedUntil > now,
     updated_at: isoTime(lastMessage?.createdAt ?? row.createdAt),
   }
 }

@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
@@ -11,11 +12,12 @@ import {
   listRange,
 } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import type { AvatarUrl } from '../../lib/avatar.ts'
-import { isoTime } from '../../lib/clock.ts'
-import { Id } from '../../lib/fields.ts'
+import { isoTime, parseTime } from '../../lib/clock.ts'
+import type { ErrorKind } from '../../lib/errors.ts'
+import { Id, UnreadCount } from '../../lib/fields.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { CatchUp } from './catch-up.ts'
+import type { InboxRow } from './inbox-store.ts'
 import {
   Broadcast,
   BroadcastProgress,
@@ -23,24 +25,33 @@ import {
   broadcastView,
   Conversation,
   ConversationListItem,
-  conversationListItemView,
   draftOf,
   Message,
+  Mute,
   messageView,
   NewBroadcast,
   NewConversation,
   NewMessage,
+  ReadUpTo,
 } from './model.ts'
+import type { ReadState } from './read-state.ts'
 import type { ChatService } from './service.ts'
 
 const conversationPageSize = 20
 const messagePageSize = 50
 const user = operations('Chat', { access: 'user' })
+const inConversation: ErrorKind[] = ['not_found', 'not_participant']
 const host = operations('Chat', { access: 'host' })
 
-type Parts = { chat: ChatService; catchUp: CatchUp; broadcasts: Broadcasts; avatarUrl: AvatarUrl }
+type Parts = {
+  chat: ChatService
+  readState: ReadState
+  catchUp: CatchUp
+  broadcasts: Broadcasts
+  itemView: (row: InboxRow) => ConversationListItem
+}
 
-export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
+export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: Parts) {
   return new Elysia({ name: 'chat' })
     .use(routeBase)
     .get(
@@ -48,11 +59,7 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       ({ query, context }) => {
         const range = listRange(query, conversationPageSize)
         const { userId } = context.user
-        return listAnswer(
-          range,
-          (part) => chat.listConversations(userId, part),
-          (row) => conversationListItemView(row, avatarUrl),
-        )
+        return listAnswer(range, (part) => chat.listConversations(userId, part), itemView)
       },
       user(
         'List conversations, most recent activity first',
@@ -77,7 +84,7 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
         ...user(
           'Open the conversation with another user',
           { 201: Conversation },
-          { errors: ['not_found'] },
+          { errors: ['not_found', 'blocked'] },
         ),
       },
     )
@@ -112,7 +119,7 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
       user(
         'List messages, newest first',
         { 200: ListOf(Message) },
-        { query: listQuery(messagePageSize), errors: ['not_found', 'not_participant'] },
+        { query: listQuery(messagePageSize), errors: inConversation },
       ),
     )
     .post(
@@ -131,8 +138,8 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
           { 201: Message },
           {
             errors: [
-              'not_found',
-              'not_participant',
+              ...inConversation,
+              'blocked',
               'no_active_call',
               'recipient_gone',
               'idempotency_mismatch',
@@ -144,12 +151,46 @@ export function chatRoutes({ chat, catchUp, broadcasts, avatarUrl }: Parts) {
     )
     .put(
       '/v1/chat/conversations/:id/read',
-      ({ params, context }) => chat.markRead(context.user.userId, params.id),
+      ({ params, body, context }) =>
+        readState.markRead(context.user.userId, params.id, { messageId: body?.message_id }),
+      {
+        body: Type.Optional(ReadUpTo),
+        ...user('Mark a conversation as read', { 204: null }, { errors: inConversation }),
+      },
+    )
+    .put(
+      '/v1/chat/conversations/:id/mute',
+      ({ params, body, context }) => {
+        const until = body?.until ? parseTime(body.until) : undefined
+        return readState.mute(context.user.userId, params.id, until)
+      },
+      {
+        body: Type.Optional(Mute),
+        ...user(
+          'Mute a conversation: nothing of it is pushed, the badge still counts it',
+          { 204: null },
+          { errors: inConversation },
+        ),
+      },
+    )
+    .delete(
+      '/v1/chat/conversations/:id/mute',
+      ({ params, context }) => readState.unmute(context.user.userId, params.id),
+      user('Let a conversation be pushed again', { 204: null }, { errors: inConversation }),
+    )
+    .delete(
+      '/v1/chat/conversations/:id/messages/:message_id',
+      ({ params, context }) => chat.remove(context.user.userId, params.id, params.message_id),
       user(
-        'Mark a conversation as read',
+        'Remove a message of your own: it stays in its place, empty',
         { 204: null },
-        { errors: ['not_found', 'not_participant'] },
+        { errors: [...inConversation, 'not_owner'] },
       ),
+    )
+    .get(
+      '/v1/chat/unread-count',
+      ({ context }) => ({ count: readState.unread.count(context.user.userId) }),
+      user('Count the unread messages of all conversations', { 200: UnreadCount }),
     )
     .post(
       '/v1/chat/broadcast',

@@ -5,10 +5,9 @@ import { parseId } from '../../lib/ids.ts'
 import { TokenBucket } from '../../lib/limits.ts'
 import { type Listing, type ListRange, listByNumber, listByPosition } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
-import type { Peer } from '../../realtime/hub.ts'
-import type { ConversationReadFrame, ReadReceiptFrame, TypingFrame } from './frames.ts'
+import type { MessageDeletedFrame, TypingFrame } from './frames.ts'
 import type { InboxRow, InboxStore } from './inbox-store.ts'
-import { type Draft, newMessageFrame } from './model.ts'
+import { type Draft, messageView, newMessageFrame } from './model.ts'
 import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 
 /** What a message says, before it has a place, an id and a time. */
@@ -21,28 +20,38 @@ export type PushMessage = (message: {
   seq: number
 }) => void
 
+/** Whether neither of two users has blocked the other. */
+export type MayTalk = (userId: string, otherId: string) => boolean
+
 type SentMessage = { message: MessageRow; replayed: boolean }
+
+/** Messages on either side of one that is reported. */
+const neighbours = 20
 
 export type ChatService = ReturnType<typeof createChatService>
 
 type Parts = {
   store: ChatStore
   inbox: InboxStore
+  participate: Participate
   pushMessage: PushMessage
   /** Whether two users are in a call; undefined when nobody has to be. */
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
+  mayTalk: MayTalk
 }
 
 export function createChatService(core: Core, parts: Parts) {
-  const { write, afterCommit, hub, clock, newId } = core
-  const { store, inbox, pushMessage, areInCall } = parts
+  const { write, afterCommit, hub, clock, newId, events } = core
+  const { store, inbox, participate, pushMessage, areInCall, mayTalk } = parts
   const mayType = createTypingThrottle(clock)
 
-  /** Inside a `write`: the one conversation of two users, made at the first call. */
+  /** Inside a `write`: the one conversation of two users, made at the first call.
+   *  @throws blocked (there is none yet) */
   function openConversation(userId: string, otherId: string): ConversationRow {
     const [userA, userB] = userId < otherId ? [userId, otherId] : [otherId, userId]
     const existing = store.findByPair(userA, userB)
     if (existing) return existing
+    if (!mayTalk(userId, otherId)) throw new AppError('blocked')
     const conversation = { id: newId(), userA, userB, lastSeq: 0, createdAt: clock.now() }
     store.insert(conversation)
     return conversation
@@ -56,18 +65,12 @@ export function createChatService(core: Core, parts: Parts) {
     const recipientId = otherOf(conversation, content.senderId)
     pushMessage({ recipientId, conversationId, seq })
     afterCommit(() => hub.send(watchers, newMessageFrame(message), { id }))
-    return message
-  }
-
-  /** @throws not_found · not_participant */
-  function participate(userId: string, conversationId: string): ConversationRow {
-    const id = parseId(conversationId)
-    const conversation = id === undefined ? undefined : store.find(id)
-    if (!conversation) throw new AppError('not_found')
-    if (conversation.userA !== userId && conversation.userB !== userId) {
-      throw new AppError('not_participant')
+    // Copies of a broadcast are told of with the broadcast.
+    if (content.broadcastId === null) {
+      const { fileUrl } = message
+      events.publish({ type: 'message.created', ids: { message_id: id }, fileUrl })
     }
-    return conversation
+    return message
   }
 
   /** @throws no_active_call. Admins need none. */
@@ -80,30 +83,64 @@ export function createChatService(core: Core, parts: Parts) {
     const content = { ...draft, conversationId: conversation.id, senderId, broadcastId: null }
     const first =
       draft.clientId === null ? undefined : store.findByClientId(senderId, draft.clientId)
-    if (first) {
-      if (!saysTheSame(content, first)) throw new AppError('idempotency_mismatch')
-      // Choice: what was sent before is answered, not delivered again.
-      return { message: first, replayed: true }
-    }
-    if (!store.isReachable(otherOf(conversation, senderId))) throw new AppError('recipient_gone')
+    if (first && !isReplay(content, first)) throw new AppError('idempotency_mismatch')
+    // Choice: what was sent before is answered, not delivered again.
+    if (first) return { message: first, replayed: true }
+    const receiverId = otherOf(conversation, senderId)
+    if (!mayTalk(senderId, receiverId)) throw new AppError('blocked')
+    if (!store.isReachable(receiverId)) throw new AppError('recipient_gone')
     mustBeInCall(senderId, conversation)
     const both = [conversation.userA, conversation.userB]
     return { message: post(content, conversation, both), replayed: false }
+  }
+
+  /** Inside a `write`. */
+  function removeMessage(message: MessageRow, conversation: ConversationRow) {
+    if (message.deletedAt !== null) return
+    const { id, conversationId, senderId } = message
+    store.updateDeleted(message, otherOf(conversation, senderId), clock.now())
+    events.publish({ type: 'message.deleted', ids: { message_id: id } })
+    const frame: MessageDeletedFrame = {
+      type: 'message_deleted',
+      conversation_id: conversationId,
+      message_id: id,
+    }
+    afterCommit(() => hub.send([conversation.userA, conversation.userB], frame))
   }
 
   return {
     openConversation,
     post,
 
+    /** Removes a message whoever wrote it, inside a `write`. Repeating it changes nothing.
+     *  @returns whether there is such a message */
+    removeAny(messageId: string): boolean {
+      const message = store.findMessage(messageId)
+      const conversation = message && store.find(message.conversationId)
+      if (conversation) removeMessage(message, conversation)
+      return conversation !== undefined
+    },
+
     /** The conversation of two users, made at the first call.
-     *  @throws validation_error (oneself) · not_found (no such user, or removed) */
+     *  @throws validation_error (oneself) · not_found (no such user, or removed) · blocked (a new one) */
     async open(userId: string, otherIdText: string) {
       const otherId = parseId(otherIdText)
       if (otherId === userId) throw invalidField('user_id', 'oneself')
       const participant = otherId === undefined ? undefined : store.findPerson(otherId)
       if (!participant) throw new AppError('not_found')
       const { id, createdAt } = await write(() => openConversation(userId, participant.id))
-      return { id, participant, createdAt, unreadCount: store.findUnreadCount(userId, id) }
+      const unreadCount = store.findParticipant(userId, id)?.unreadCount ?? 0
+      return { id, participant, createdAt, unreadCount }
+    },
+
+    /** A message of one of the user's conversations with up to 20 before and after it, oldest first. */
+    findExcerpt(userId: string, messageId: string) {
+      const message = store.findMessage(messageId)
+      const conversation = message && store.find(message.conversationId)
+      if (!conversation || !isOf(conversation, userId)) return undefined
+      const { conversationId, senderId, seq } = message
+      const around = store.listMessages(conversationId, seq - neighbours - 1, seq + neighbours)
+      return { senderId, messages: around.reverse().map(messageView) }
     },
 
     /** A user's conversations, most recent activity first. */
@@ -129,28 +166,23 @@ export function createChatService(core: Core, parts: Parts) {
 
     /** Sends a message and delivers it to both users' sockets, once it is safe on the disk. The same `clientId` with
      *  the same content gives the first message again, and delivers nothing.
-     *  @throws not_found · not_participant · no_active_call · recipient_gone · idempotency_mismatch (`clientId` was used for
+     *  @throws not_found · not_participant · blocked · no_active_call · recipient_gone · idempotency_mismatch (`clientId` was used for
      *  something else) */
     async send(senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> {
       const conversation = participate(senderId, conversationId)
       return write(() => sendOnce(senderId, conversation, draft))
     },
 
-    /** Marks everything in a conversation as read; tells the other user, and the reader's other sockets than `from`.
-     *  @throws not_found · not_participant */
-    async markRead(userId: string, conversationId: string, from?: Peer): Promise<void> {
+    /** Removes a message of one's own: its text goes, its place stays. Repeating it changes nothing.
+     *  @throws not_found · not_participant · not_owner */
+    async remove(userId: string, conversationId: string, messageIdText: string): Promise<void> {
       const conversation = participate(userId, conversationId)
-      const { id } = conversation
-      const common = { conversation_id: id }
-      const receipt: ReadReceiptFrame = { type: 'read_receipt', ...common, user_id: userId }
-      const read: ConversationReadFrame = { type: 'conversation_read', ...common, unread_count: 0 }
-      // Choice: a receipt for every read, also when nothing was unread.
+      const messageId = parseId(messageIdText)
       await write(() => {
-        store.updateRead(userId, id, store.find(id)?.lastSeq ?? 0)
-        afterCommit(() => {
-          hub.send([otherOf(conversation, userId)], receipt)
-          hub.send([userId], read, { except: from })
-        })
+        const message = messageId === undefined ? undefined : store.findMessage(messageId)
+        if (!message || !isIn(conversation, message)) throw new AppError('not_found')
+        if (message.senderId !== userId) throw new AppError('not_owner')
+        removeMessage(message, conversation)
       })
     },
 
@@ -159,14 +191,33 @@ export function createChatService(core: Core, parts: Parts) {
     typing(userId: string, conversationId: string): void {
       const conversation = participate(userId, conversationId)
       const { id } = conversation
-      if (!mayType(`${userId}:${id}`)) return
+      const otherId = otherOf(conversation, userId)
+      if (!mayType(`${userId}:${id}`) || !mayTalk(userId, otherId)) return
       const frame: TypingFrame = { type: 'typing', conversation_id: id, user_id: userId }
-      hub.sendVolatile(otherOf(conversation, userId), frame)
+      hub.sendVolatile(otherId, frame)
     },
   }
 }
 
-function otherOf({ userA, userB }: ConversationRow, userId: string): string {
+export type Participate = (userId: string, conversationId: string) => ConversationRow
+
+/** Makes the function that finds the conversation of a participant. */
+export function createParticipate(store: ChatStore): Participate {
+  /** @throws not_found · not_participant */
+  return (userId, conversationId) => {
+    const id = parseId(conversationId)
+    const conversation = id === undefined ? undefined : store.find(id)
+    if (!conversation) throw new AppError('not_found')
+    if (!isOf(conversation, userId)) throw new AppError('not_participant')
+    return conversation
+  }
+}
+
+const isOf = ({ userA, userB }: ConversationRow, userId: string) =>
+  userA === userId || userB === userId
+const isIn = ({ id }: ConversationRow, { conversationId }: MessageRow) => conversationId === id
+
+export function otherOf({ userA, userB }: ConversationRow, userId: string): string {
   return userA === userId ? userB : userA
 }
 
@@ -185,7 +236,9 @@ function createTypingThrottle(clock: Clock) {
   }
 }
 
-function saysTheSame(content: Content, stored: MessageRow) {
+/** Of what was removed since only the place can be compared. */
+function isReplay(content: Content, stored: MessageRow): boolean {
+  if (stored.deletedAt !== null) return content.conversationId === stored.conversationId
   const names = Object.keys(content) as Array<keyof Content>
   return names.every((name) => content[name] === stored[name])
 }

@@ -4,6 +4,7 @@ import { conversations, inboxes, messages, participants, users } from '../../db/
 import { prepareInsert, selectList } from '../../db/statements.ts'
 
 export type MessageRow = typeof messages.$inferSelect
+export type ParticipantRow = typeof participants.$inferSelect
 export type ConversationRow = typeof conversations.$inferSelect
 
 const exportChunk = 200
@@ -30,10 +31,15 @@ export function createChatStore(orm: Orm) {
   const countUnread = sqlite.prepare<unknown, [string]>(
     'UPDATE inboxes SET unread_count = unread_count + 1 WHERE user_id = ?',
   )
-  const countRead = sqlite.prepare<unknown, [string, string]>(
-    `UPDATE inboxes SET unread_count = unread_count
-       - (SELECT unread_count FROM participants WHERE user_id = ?1 AND conversation_id = ?2)
-     WHERE user_id = ?1`,
+  const countRead = sqlite.prepare<unknown, [number, string]>(
+    'UPDATE inboxes SET unread_count = unread_count - ? WHERE user_id = ?',
+  )
+  const byId = sqlite.prepare<MessageRow, [string]>(
+    `SELECT ${messageColumns} FROM messages WHERE id = ?`,
+  )
+  const countFromOther = sqlite.prepare<{ n: number }, [string, number, number, string]>(
+    `SELECT count(*) AS n FROM messages
+     WHERE conversation_id = ? AND seq > ? AND seq <= ? AND sender_id <> ? AND deleted_at IS NULL`,
   )
   const byClientId = sqlite.prepare<MessageRow, [string, string]>(
     `SELECT ${messageColumns} FROM messages WHERE sender_id = ? AND client_id = ?`,
@@ -105,11 +111,9 @@ export function createChatStore(orm: Orm) {
     isAdmin: (userId: string): boolean =>
       orm.select({ role: users.role }).from(users).where(eq(users.id, userId)).get()?.role ===
       'admin',
-    findUnreadCount(userId: string, conversationId: string): number {
-      const { unreadCount } = participants
-      const own = participant(userId, conversationId)
-      return orm.select({ unreadCount }).from(participants).where(own).get()?.unreadCount ?? 0
-    },
+    findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
+      orm.select().from(participants).where(participant(userId, conversationId)).get(),
+    findMessage: (id: string): MessageRow | undefined => byId.get(id) ?? undefined,
     findByClientId: (senderId: string, clientId: string): MessageRow | undefined =>
       byClientId.get(senderId, clientId) ?? undefined,
     /** Appends a message to its conversation and counts it for the other side. */
@@ -119,6 +123,24 @@ export function createChatStore(orm: Orm) {
       touch.run(row.id, row.senderId, userA, userB, id)
       countUnread.run(row.senderId === userA ? userB : userA)
       return row
+    },
+    /** Empties a message, which keeps its place; while the receiver has not read it, it no longer counts. */
+    updateDeleted({ conversationId, seq }: MessageRow, receiverId: string, now: number) {
+      const empty = { type: 'text', body: '', fileUrl: null, fileName: null } as const
+      const ofMessage = and(eq(messages.conversationId, conversationId), eq(messages.seq, seq))
+      orm
+        .update(messages)
+        .set({ ...empty, fileSize: null, fileType: null, deletedAt: now })
+        .where(ofMessage)
+        .run()
+      const { unreadCount, lastReadSeq } = participants
+      const unread = orm
+        .update(participants)
+        .set({ unreadCount: sql`${unreadCount} - 1` })
+        .where(and(participant(receiverId, conversationId), lt(lastReadSeq, seq)))
+        .returning()
+        .all()
+      countRead.run(unread.length, receiverId)
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
@@ -152,26 +174,22 @@ export function createChatStore(orm: Orm) {
             eq(messages.conversationId, conversationId),
             eq(messages.seq, seq),
             sql`${messages.senderId} <> ${userId}`,
+            isNull(messages.deletedAt),
             sql`NOT EXISTS (SELECT 1 FROM ${messages} AS newer WHERE newer.conversation_id = ${conversationId}
-              AND newer.seq > ${seq} AND newer.sender_id <> ${userId})`,
+              AND newer.seq > ${seq} AND newer.sender_id <> ${userId} AND newer.deleted_at IS NULL)`,
           ),
         )
         .get()
     },
     /** What a user has not read in a conversation: the `seq` of the newest message, and when the oldest came. */
-    findAllUnread(userId: string, conversationId: string) {
-      const { lastReadSeq, unreadCount } = participants
-      const own = orm
-        .select({ lastReadSeq, unreadCount })
-        .from(participants)
-        .where(participant(userId, conversationId))
-        .get()
-      if (!own || own.unreadCount === 0) return undefined
+    findAllUnread({ userId, conversationId, lastReadSeq, unreadCount }: ParticipantRow) {
+      if (unreadCount === 0) return undefined
       const { conversationId: conversation, seq, senderId, createdAt } = messages
       const fromOther = and(
         eq(conversation, conversationId),
-        gt(seq, own.lastReadSeq),
+        gt(seq, lastReadSeq),
         ne(senderId, userId),
+        isNull(messages.deletedAt),
       )
       const first = (order: SQL) =>
         orm.select({ seq, createdAt }).from(messages).where(fromOther).orderBy(order).limit(1).get()
@@ -182,13 +200,23 @@ export function createChatStore(orm: Orm) {
     countUnread: (userId: string): number =>
       orm.select({ n: inboxes.unreadCount }).from(inboxes).where(eq(inboxes.userId, userId)).get()
         ?.n ?? 0,
-    updateRead(userId: string, conversationId: string, lastReadSeq: number) {
-      countRead.run(userId, conversationId)
+    /** How many messages of the other side a user has with `after` < seq ≤ `until`. */
+    countUnreadIn: (userId: string, conversationId: string, after: number, until: number): number =>
+      countFromOther.get(conversationId, after, until, userId)?.n ?? 0,
+    /** Moves a read position to a later place, where `unreadCount` messages are left. */
+    updateRead(before: ParticipantRow, lastReadSeq: number, unreadCount: number) {
+      const { userId, conversationId } = before
+      countRead.run(before.unreadCount - unreadCount, userId)
       orm
         .update(participants)
-        .set({ unreadCount: 0, lastReadSeq })
+        .set({ unreadCount, lastReadSeq })
         .where(participant(userId, conversationId))
         .run()
+    },
+    /** @param mutedUntil ms since the epoch; null for no longer */
+    updateMuted(userId: string, conversationId: string, mutedUntil: number | null) {
+      const own = participant(userId, conversationId)
+      orm.update(participants).set({ mutedUntil }).where(own).run()
     },
   }
 }

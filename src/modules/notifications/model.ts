@@ -43,8 +43,6 @@ export const Notification = Type.Object(
 )
 export type Notification = Static<typeof Notification>
 
-export const UnreadCount = Type.Object({ count: Type.Integer() }, { title: 'UnreadCount' })
-
 /** What the rest of the platform reports. */
 export const NewNotification = Refined(
   Type.Object(

@@ -4,6 +4,7 @@ import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
+import { UnreadCount } from '../../lib/fields.ts'
 import type { Announcements } from './announcements.ts'
 import {
   Announcement,
@@ -22,7 +23,6 @@ import {
   PushToken,
   preferencesView,
   pushTokenView,
-  UnreadCount,
   WebPushKey,
 } from './model.ts'
 import type { Preferences as PreferenceService } from './preferences.ts'

@@ -9,15 +9,17 @@ type Parties = { hostId: string; guestId: string }
 /** What the platform reports about a call. */
 type CallReport = Parties & { state: CallState }
 
+type PlatformEvent = {
+  type: 'call_incoming' | 'call_missed' | 'follow_new'
+  data: Record<string, string>
+  dedupeKey: string
+}
+
 /** Notifies a user, inside a `write`. */
-export type Notify = (
-  userId: string,
-  event: {
-    type: 'call_incoming' | 'call_missed' | 'follow_new'
-    data: Record<string, string>
-    dedupeKey: string
-  },
-) => void
+export type Notify = (userId: string, event: PlatformEvent) => void
+
+/** Notifies a user of what somebody else has done, unless one of them has blocked the other. */
+export type NotifyAbout = (userId: string, otherId: string, event: PlatformEvent) => void
 
 export type Calls = ReturnType<typeof createCalls>
 
@@ -32,7 +34,7 @@ const idRule = { min: 1, max: 128, noControlCharacters: true }
 /** A call only moves to a higher rank: late and repeated reports change nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
 
-type Parts = { store: FeedStore; notify: Notify }
+type Parts = { store: FeedStore; notify: NotifyAbout }
 
 /** Calls of the platform, as far as the right to chat depends on them. */
 export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
@@ -57,7 +59,7 @@ export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
   function notifyHost({ id, hostId, guestId, state }: CallRow) {
     const type = notificationTypes[state]
     const data = { call_session_id: id, guest_id: guestId }
-    if (type) notify(hostId, { type, data, dedupeKey: `${type}:${id}` })
+    if (type) notify(hostId, guestId, { type, data, dedupeKey: `${type}:${id}` })
   }
 
   function advance(id: string, { hostId, guestId }: Parties, state: CallState): CallRow {

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import type { Notify } from './calls.ts'
+import type { NotifyAbout } from './calls.ts'
 import type { FeedStore } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
@@ -9,7 +9,7 @@ export type Follows = ReturnType<typeof createFollows>
 /** Followers in one commit of an import: a few milliseconds of the loop. */
 const chunk = 100
 
-type Parts = { store: FeedStore; notify: Notify }
+type Parts = { store: FeedStore; notify: NotifyAbout }
 
 /** Who follows whom, as the platform reports it. */
 export function createFollows({ write, clock }: Core, { store, notify }: Parts) {
@@ -37,7 +37,7 @@ export function createFollows({ write, clock }: Core, { store, notify }: Parts) 
   function notifyHost(hostId: string, followerId: string) {
     const follower_name = store.findUser(followerId)?.displayName ?? ''
     const data = { follower_id: followerId, follower_name }
-    notify(hostId, { type: 'follow_new', data, dedupeKey: `follow_new:${followerId}` })
+    notify(hostId, followerId, { type: 'follow_new', data, dedupeKey: `follow_new:${followerId}` })
   }
 
   return {

@@ -1,17 +1,30 @@
 import type { Core, Module } from '../../core.ts'
-import { createCalls, type Notify } from './calls.ts'
+import { createCalls, type Notify, type NotifyAbout } from './calls.ts'
 import { createFollows } from './follows.ts'
 import { callView, followView } from './model.ts'
 import { platformRoutes } from './routes.ts'
 import { createServiceKeys } from './service-keys.ts'
 import { createFeedStore } from './store.ts'
 
+type Neighbours = {
+  notify: Notify
+  blocks: {
+    mayTalk: (userId: string, otherId: string) => boolean
+    /** With whom a person does not talk. */
+    listApart: (userId: string) => readonly string[]
+  }
+}
+
 /** What the rest of the platform reports and calls us with, and what admins see of it. */
-export function createPlatform(core: Core, { notify }: { notify: Notify }) {
+export function createPlatform(core: Core, { notify, blocks }: Neighbours) {
   const store = createFeedStore(core.orm)
+  // Nobody hears of somebody they do not talk with.
+  const notifyAbout: NotifyAbout = (userId, otherId, event) => {
+    if (blocks.mayTalk(userId, otherId)) notify(userId, event)
+  }
   const serviceKeys = createServiceKeys(core)
-  const follows = createFollows(core, { store, notify })
-  const calls = createCalls(core, { store, notify })
+  const follows = createFollows(core, { store, notify: notifyAbout })
+  const calls = createCalls(core, { store, notify: notifyAbout })
 
   return {
     routes: platformRoutes({ serviceKeys, follows, calls }),
@@ -29,6 +42,9 @@ export function createPlatform(core: Core, { notify }: { notify: Notify }) {
     findServiceKey: serviceKeys.find,
     loadServiceKey: serviceKeys.load,
     areInCall: calls.areInCall,
-    followers: { count: store.countFollowers, listAfter: store.listFollowers },
+    followers: {
+      count: (hostId: string) => store.countFollowers(hostId, blocks.listApart(hostId)),
+      listAfter: store.listFollowers,
+    },
   } satisfies Module & Record<string, unknown>
 }

@@ -30,6 +30,10 @@ export function createFeedStore(orm: Orm) {
   const followersOf = sqlite.prepare<unknown, [string]>(
     'SELECT 1 FROM follows WHERE host_id = ? LIMIT 1',
   )
+  const reachableFollower = sqlite.prepare<unknown, [string, string]>(
+    `SELECT 1 FROM follows JOIN users ON users.id = follower_id AND disabled_at IS NULL
+     WHERE host_id = ? AND follower_id = ?`,
+  )
   // `state` is written out: the index holds active calls alone.
   const activeCall = sqlite.prepare<unknown, [string, string, number]>(
     "SELECT 1 FROM calls WHERE host_id = ? AND guest_id = ? AND state = 'active' AND active_at > ? LIMIT 1",
@@ -78,10 +82,12 @@ export function createFeedStore(orm: Orm) {
       orm.run(sql`DELETE FROM ${follows} WHERE host_id = ${hostId} AND follower_id IN (
         SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${deletedAtOnce})`)
     },
-    /** Those who can be reached: a trigger leaves out who is disabled. */
-    countFollowers(hostId: string): number {
+    /** Those who can be reached, without some people: a trigger leaves out who is disabled. */
+    countFollowers(hostId: string, except: readonly string[]): number {
       const ofHost = eq(audiences.hostId, hostId)
-      return orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()?.n ?? 0
+      const all = orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()
+      const left = except.filter((id) => reachableFollower.get(hostId, id) !== null)
+      return (all?.n ?? 0) - left.length
     },
     /** The next followers who can be reached, in the order of their ids. */
     listFollowers: (hostId: string, after: string, limit: number): string[] =>

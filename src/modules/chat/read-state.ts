@@ -1,0 +1,123 @@
+import type { Core } from '../../core.ts'
+import { invalidField } from '../../lib/errors.ts'
+import { parseId } from '../../lib/ids.ts'
+import type { Peer } from '../../realtime/hub.ts'
+import type { ConversationReadFrame, ReadReceiptFrame } from './frames.ts'
+import { type MayTalk, otherOf, type Participate } from './service.ts'
+import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
+
+/** What is muted without an end; the latest time that there is. */
+const forever = 8_640_000_000_000_000
+
+type Parts = { store: ChatStore; participate: Participate; mayTalk: MayTalk }
+
+/** What somebody reads: up to a message, or everything. */
+type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
+
+type Told = { receipt: ReadReceiptFrame; read: ConversationReadFrame; from: Peer | undefined }
+
+export type ReadState = ReturnType<typeof createReadState>
+
+/** How far people have read, and what they hear of what they have not. */
+export function createReadState(core: Core, { store, participate, mayTalk }: Parts) {
+  const { write, afterCommit, hub, clock } = core
+
+  /** The place up to which is read; without a message the end.
+   *  @throws validation_error (`message_id`: none of this conversation) */
+  function placeOf(conversation: ConversationRow, messageId: string | null | undefined): number {
+    if (messageId === undefined || messageId === null) return conversation.lastSeq
+    const id = parseId(messageId)
+    const message = id === undefined ? undefined : store.findMessage(id)
+    if (message?.conversationId === conversation.id) return message.seq
+    throw invalidField('message_id', 'unknown_message')
+  }
+
+  /** What is unread after a place. The shorter way there is counted. */
+  function unreadAfter(seq: number, { lastSeq }: ConversationRow, before: ParticipantRow): number {
+    const { userId, conversationId, lastReadSeq, unreadCount } = before
+    const count = (after: number, until: number) =>
+      store.countUnreadIn(userId, conversationId, after, until)
+    if (lastSeq - seq < seq - lastReadSeq) return count(seq, lastSeq)
+    return unreadCount - count(lastReadSeq, seq)
+  }
+
+  function tell(userId: string, conversation: ConversationRow, { receipt, read, from }: Told) {
+    afterCommit(() => {
+      hub.send([otherOf(conversation, userId)], receipt)
+      hub.send([userId], read, { except: from })
+    })
+  }
+
+  /** Inside a `write`. */
+  function read(userId: string, conversationId: string, { messageId, from }: Reading) {
+    const conversation = participate(userId, conversationId)
+    const seq = placeOf(conversation, messageId)
+    const before = store.findParticipant(userId, conversation.id)
+    // Between people who do not talk, positions stay as they are.
+    if (!before || !mayTalk(userId, before.otherUserId)) return
+    const unreadCount = advance(before, seq, conversation)
+    const isWhole = seq === conversation.lastSeq
+    if (unreadCount === undefined && !isWhole) return
+    const common = { conversation_id: conversation.id }
+    const upTo = isWhole ? {} : { message_id: messageId ?? '' }
+    // Choice: a receipt for every read of everything, also when nothing was unread.
+    tell(userId, conversation, {
+      receipt: { type: 'read_receipt', ...common, user_id: userId, ...upTo },
+      read: { type: 'conversation_read', ...common, unread_count: unreadCount ?? 0 },
+      from,
+    })
+  }
+
+  /** @returns what is unread after a place; undefined when that has been read before */
+  function advance(before: ParticipantRow, seq: number, conversation: ConversationRow) {
+    if (seq <= before.lastReadSeq) return undefined
+    const unreadCount = unreadAfter(seq, conversation, before)
+    store.updateRead(before, seq, unreadCount)
+    return unreadCount
+  }
+
+  /** Whether a user hears nothing of a conversation while it is closed. */
+  function isSilent({ userId, otherUserId, mutedUntil }: ParticipantRow): boolean {
+    return (mutedUntil ?? 0) > clock.now() || !mayTalk(userId, otherUserId)
+  }
+
+  function findListening(userId: string, conversationId: string): ParticipantRow | undefined {
+    const participant = store.findParticipant(userId, conversationId)
+    return participant && !isSilent(participant) ? participant : undefined
+  }
+
+  return {
+    /** Marks a conversation as read, up to a message and never back; tells the other user, and the reader's other sockets
+     *  than `from`.
+     *  @throws not_found · not_participant · validation_error (`message_id`: none of this conversation) */
+    async markRead(userId: string, conversationId: string, reading: Reading = {}): Promise<void> {
+      participate(userId, conversationId)
+      await write(() => read(userId, conversationId, reading))
+    },
+
+    /** Nothing of the conversation is pushed to the user any more, until a time (ms since the epoch) or for good.
+     *  @throws not_found · not_participant · validation_error (`until` is over) */
+    async mute(userId: string, conversationId: string, until = forever): Promise<void> {
+      const { id } = participate(userId, conversationId)
+      if (until <= clock.now()) throw invalidField('until', 'in_the_past')
+      await write(() => store.updateMuted(userId, id, until))
+    },
+
+    /** @throws not_found · not_participant */
+    async unmute(userId: string, conversationId: string): Promise<void> {
+      const { id } = participate(userId, conversationId)
+      await write(() => store.updateMuted(userId, id, null))
+    },
+
+    /** What is to be pushed of what a user has not read. */
+    unread: {
+      find: (userId: string, conversationId: string, seq: number) =>
+        findListening(userId, conversationId) && store.findUnread(userId, conversationId, seq),
+      findAll(userId: string, conversationId: string) {
+        const participant = findListening(userId, conversationId)
+        return participant && store.findAllUnread(participant)
+      },
+      count: store.countUnread,
+    },
+  }
+}

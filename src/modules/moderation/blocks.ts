@@ -1,0 +1,62 @@
+import type { Core } from '../../core.ts'
+import { chunksOf } from '../../lib/chunks.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
+import { parseId } from '../../lib/ids.ts'
+import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import type { BlockItem, BlockStore } from './block-store.ts'
+
+/** People in one transaction: short enough for the loop. */
+const erasedAtOnce = 200
+
+export type Blocks = ReturnType<typeof createBlocks>
+
+/** Who blocks whom. */
+export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
+  /** Inside a `write`. */
+  function unblock(userId: string, otherId: string) {
+    if (store.isBlocking(otherId, userId)) store.updateUnblocked(userId, otherId)
+    else store.delete(userId, otherId)
+  }
+
+  return {
+    /** Whether neither of two users blocks the other. */
+    mayTalk: (userId: string, otherId: string): boolean => !store.areApart(userId, otherId),
+    listApart: store.listApart,
+
+    /** From now on the two hear nothing of each other. Repeating it changes nothing.
+     *  @throws validation_error (oneself) · not_found (no such user, or removed) */
+    block: (userId: string, otherIdText: string): Promise<void> =>
+      write(() => {
+        const otherId = parseId(otherIdText)
+        if (otherId === userId) throw invalidField('user_id', 'oneself')
+        if (otherId === undefined || !store.isPresent(otherId)) throw new AppError('not_found')
+        if (store.isBlocking(userId, otherId)) return
+        store.insert(userId, otherId, { id: newId(), blockedAt: clock.now() })
+      }),
+
+    /** Takes a block back; without one it does nothing.
+     *  @throws not_found (no possible id) */
+    async unblock(userId: string, otherIdText: string): Promise<void> {
+      const otherId = parseId(otherIdText)
+      if (otherId === undefined) throw new AppError('not_found')
+      await write(() => unblock(userId, otherId))
+    },
+
+    /** Whom a user blocks, the newest block first. */
+    list: (userId: string, range: ListRange): Listing<BlockItem> =>
+      listById(range, {
+        name: 'blocks',
+        list: (rows) => store.list(userId, rows),
+        count: () => store.count(userId),
+      }),
+
+    /** Takes somebody who is gone out of all blocks, in pieces. */
+    *erase(userId: string): Generator<() => void> {
+      for (const some of chunksOf(store.listApart(userId), erasedAtOnce)) {
+        yield () => {
+          for (const otherId of some) store.delete(userId, otherId)
+        }
+      }
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import type { Core, Module } from '../../core.ts'
+import { createAvatarUrls } from '../../lib/avatar.ts'
+import { createBlockStore } from './block-store.ts'
+import { createBlocks } from './blocks.ts'
+import { blockView, exportedReportView, reportView, serverFrames } from './model.ts'
+import { createReportStore } from './report-store.ts'
+import { createReports, type ReportNeighbours } from './reports.ts'
+import { moderationRoutes } from './routes.ts'
+
+/** What keeps strangers safe from each other: blocks, and reports to the desk. */
+export function createModeration(core: Core, neighbours: ReportNeighbours) {
+  const blockStore = createBlockStore(core.orm)
+  const reportStore = createReportStore(core.orm)
+  const blocks = createBlocks(core, blockStore)
+  const reports = createReports(core, { store: reportStore, ...neighbours })
+  const avatarUrl = createAvatarUrls(core.config.publicUrl)
+
+  return {
+    routes: moderationRoutes({ blocks, reports, avatarUrl }),
+    serverFrames,
+    eventData: {
+      'report.created'({ report_id = '' }) {
+        const item = reportStore.find(report_id)
+        return item && { report: reportView(item) }
+      },
+    },
+    exportOf: (userId: string) => ({
+      blocks: blockStore.each(userId).map((item) => blockView(item, avatarUrl)),
+      reports: reportStore.eachBy(userId).map(exportedReportView),
+    }),
+    erase: blocks.erase,
+    mayTalk: blocks.mayTalk,
+    listApart: blocks.listApart,
+  } satisfies Module & Record<string, unknown>
+}

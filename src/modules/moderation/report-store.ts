@@ -1,0 +1,94 @@
+import { and, asc, count, desc, eq, getTableColumns, gt, gte, lt, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
+import type { Orm } from '../../db/open.ts'
+import { reports, users } from '../../db/schema.ts'
+import { eachRow } from '../../db/statements.ts'
+import type { RowRange } from '../../lib/list-range.ts'
+import type { ReportStatus } from '../../lib/vocabulary.ts'
+
+export type ReportRow = typeof reports.$inferSelect
+type Side = { id: string; displayName: string }
+/** A report with the names of both sides, without what was said. */
+export type ReportItem = { report: Omit<ReportRow, 'excerpt'>; reporter: Side; reported: Side }
+export type ReportDetail = ReportItem & Pick<ReportRow, 'excerpt'>
+
+export type ReportStore = ReturnType<typeof createReportStore>
+
+/** SQL over reports. */
+export function createReportStore(orm: Orm) {
+  const reporters = alias(users, 'reporters')
+  const reported = alias(users, 'reported')
+  const { excerpt, ...columns } = getTableColumns(reports)
+  const item = {
+    report: columns,
+    reporter: { id: reporters.id, displayName: reporters.displayName },
+    reported: { id: reported.id, displayName: reported.displayName },
+  }
+  const inStatus = (status: ReportStatus | undefined) => status && eq(reports.status, status)
+
+  return {
+    isPresent: (userId: string): boolean =>
+      orm.select({ deletedAt: users.deletedAt }).from(users).where(eq(users.id, userId)).get()
+        ?.deletedAt === null,
+    insert: (row: typeof reports.$inferInsert): ReportRow =>
+      orm.insert(reports).values(row).returning().get(),
+    /** The open report of somebody about a person or a message. */
+    findOpen: (reporterId: string, targetId: string): ReportRow | undefined =>
+      orm
+        .select()
+        .from(reports)
+        .where(
+          and(
+            eq(reports.reporterId, reporterId),
+            eq(reports.targetId, targetId),
+            // As it stands in the index, which holds open reports alone.
+            sql`status = 'open'`,
+          ),
+        )
+        .get(),
+    find: (id: string): ReportDetail | undefined =>
+      orm
+        .select({ ...item, excerpt })
+        .from(reports)
+        .innerJoin(reporters, eq(reporters.id, reports.reporterId))
+        .innerJoin(reported, eq(reported.id, reports.reportedId))
+        .where(eq(reports.id, id))
+        .get(),
+    /** Newest first. */
+    list: (status: ReportStatus | undefined, { limit, offset, before }: RowRange): ReportItem[] =>
+      orm
+        .select(item)
+        .from(reports)
+        .innerJoin(reporters, eq(reporters.id, reports.reporterId))
+        .innerJoin(reported, eq(reported.id, reports.reportedId))
+        .where(and(inStatus(status), before === undefined ? undefined : lt(reports.id, before)))
+        .orderBy(desc(reports.id))
+        .limit(limit)
+        .offset(offset)
+        .all(),
+    count: (status: ReportStatus | undefined): number =>
+      orm.select({ n: count() }).from(reports).where(inStatus(status)).get()?.n ?? 0,
+    /** When somebody made their reports, from an id on, oldest first. */
+    listTimesSince: (reporterId: string, since: string): number[] =>
+      orm
+        .select({ at: reports.createdAt })
+        .from(reports)
+        .where(and(eq(reports.reporterId, reporterId), gte(reports.id, since)))
+        .orderBy(asc(reports.id))
+        .all()
+        .map(({ at }) => at),
+    eachBy: (reporterId: string) =>
+      eachRow<ReportRow>((last, limit) =>
+        orm
+          .select()
+          .from(reports)
+          .where(and(eq(reports.reporterId, reporterId), gt(reports.id, last?.id ?? '')))
+          .orderBy(asc(reports.id))
+          .limit(limit)
+          .all(),
+      ),
+    update(id: string, changes: Partial<ReportRow>) {
+      orm.update(reports).set(changes).where(eq(reports.id, id)).run()
+    },
+  }
+}

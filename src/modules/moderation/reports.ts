@@ -1,0 +1,154 @@
+import type { Core } from '../../core.ts'
+import type { ByUser } from '../../db/audit-trail.ts'
+import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
+import { firstIdAt, parseId } from '../../lib/ids.ts'
+import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
+import type { ReportReason, ReportStatus } from '../../lib/vocabulary.ts'
+import { type ReportCreatedFrame, reportView } from './model.ts'
+import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-store.ts'
+
+/** A message and its neighbours as they are now, oldest first. */
+export type Excerpt = {
+  senderId: string
+  messages: readonly { file_url: string | null; [field: string]: unknown }[]
+}
+
+/** What the reports need of the other modules. Everything is called inside a `write`. */
+export type ReportNeighbours = {
+  /** The excerpt around a message of one of the user's conversations. */
+  findExcerpt: (userId: string, messageId: string) => Excerpt | undefined
+  /** @returns whether there is such a message */
+  removeMessage: (messageId: string) => boolean
+}
+
+type Draft = {
+  userId: string | undefined
+  messageId: string | undefined
+  reason: ReportReason
+  body: string | undefined
+}
+
+type Parts = { store: ReportStore } & ReportNeighbours
+
+const day = 86_400_000
+const perDay = 20
+
+export type Reports = ReturnType<typeof createReports>
+
+/** What people tell the desk about each other, and what the desk does about it. */
+export function createReports(core: Core, { store, findExcerpt, removeMessage }: Parts) {
+  const { write, afterCommit, audit, events, hub, newId, clock } = core
+
+  /** Whom and what a report is about.
+   *  @throws not_found · validation_error (oneself) */
+  function targetOf(reporterId: string, draft: Draft) {
+    const target = draft.messageId === undefined ? personOf(draft) : messageOf(reporterId, draft)
+    if (!target) throw new AppError('not_found')
+    if (target.reportedId === reporterId) {
+      throw invalidField(draft.messageId === undefined ? 'user_id' : 'message_id', 'oneself')
+    }
+    return target
+  }
+
+  function personOf({ userId = '' }: Draft) {
+    const id = parseId(userId)
+    if (id === undefined || !store.isPresent(id)) return undefined
+    return { targetId: id, reportedId: id }
+  }
+
+  function messageOf(reporterId: string, { messageId = '' }: Draft) {
+    const id = parseId(messageId)
+    const excerpt = id === undefined ? undefined : findExcerpt(reporterId, id)
+    if (id === undefined || !excerpt) return undefined
+    const { senderId: reportedId, messages } = excerpt
+    return { targetId: id, reportedId, messageId: id, excerpt: [...messages] }
+  }
+
+  /** @throws quota_exceeded */
+  function mustBeWithinQuota(reporterId: string) {
+    const times = store.listTimesSince(reporterId, firstIdAt(clock.now() - day))
+    const oldest = times.at(-perDay)
+    if (oldest !== undefined) throw quotaExceeded(oldest + day - clock.now())
+  }
+
+  function open(reporterId: string, draft: Draft): ReportRow {
+    const target = targetOf(reporterId, draft)
+    const first = store.findOpen(reporterId, target.targetId)
+    if (first) return first
+    mustBeWithinQuota(reporterId)
+    const { reason, body } = draft
+    const common = { id: newId(), reporterId, reason, body, createdAt: clock.now() }
+    const row = store.insert({ ...common, ...target, status: 'open' })
+    events.publish({ type: 'report.created', ids: { report_id: row.id } })
+    const frame: ReportCreatedFrame = { type: 'report_created', report: reportView(get(row.id)) }
+    afterCommit(() => hub.sendToAdmins(frame))
+    return row
+  }
+
+  /** @throws not_found */
+  function get(idText: string): ReportDetail {
+    const id = parseId(idText)
+    const item = id === undefined ? undefined : store.find(id)
+    if (!item) throw new AppError('not_found')
+    return item
+  }
+
+  /** A resolved report keeps no text of the conversation. */
+  function changesOf({ report }: ReportItem, status: ReportStatus | undefined, by: ByUser) {
+    if (status === undefined || status === report.status) return {}
+    if (status === 'open') return { status, resolvedAt: null, resolvedById: null }
+    return { status, resolvedAt: clock.now(), resolvedById: by.actor.id, excerpt: null }
+  }
+
+  return {
+    /** Tells the desk of a person or a message. The same target again while it is open gives the first report.
+     *  @throws not_found (nobody, or a message of a conversation that is not one's own) · validation_error (oneself) ·
+     *  quota_exceeded (20 a day) */
+    open: (reporterId: string, draft: Draft): Promise<ReportRow> =>
+      write(() => open(reporterId, draft)),
+
+    /** Newest first. */
+    list: (status: ReportStatus | undefined, range: ListRange): Listing<ReportItem> =>
+      listByPosition(range, {
+        name: 'reports',
+        position: ({ report }) => report.id,
+        list: (rows) => store.list(status, rows),
+        count: () => store.count(status),
+      }),
+
+    /** A report with what was said around it: that somebody read it is noted.
+     *  @throws not_found */
+    view: (idText: string, by: ByUser): Promise<ReportDetail> =>
+      write(() => {
+        const item = get(idText)
+        audit.record({ action: 'report_viewed', ...by, target: targetIn(item) })
+        return item
+      }),
+
+    /** @throws not_found */
+    update(
+      idText: string,
+      changes: { status?: ReportStatus | undefined; note?: string | undefined },
+      by: ByUser,
+    ): Promise<ReportDetail> {
+      return write(() => {
+        const item = get(idText)
+        const { status, note = item.report.note } = changes
+        store.update(item.report.id, { note, ...changesOf(item, status, by) })
+        audit.record({ action: 'report_changed', ...by, target: targetIn(item) })
+        return get(idText)
+      })
+    },
+
+    /** Removes a message whoever wrote it.
+     *  @throws not_found */
+    removeMessage: (idText: string, by: ByUser): Promise<void> =>
+      write(() => {
+        const id = parseId(idText)
+        if (id === undefined || !removeMessage(id)) throw new AppError('not_found')
+        audit.record({ action: 'message_removed', ...by, target: { type: 'message', id } })
+      }),
+  }
+}
+
+const targetIn = ({ report }: ReportItem) => ({ type: 'report', id: report.id }) as const

@@ -1,0 +1,119 @@
+import { Elysia } from 'elysia'
+import { operations } from '../../http/operation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import type { AvatarUrl } from '../../lib/avatar.ts'
+import type { ReportStatus } from '../../lib/vocabulary.ts'
+import type { Blocks } from './blocks.ts'
+import {
+  Block,
+  blockView,
+  NewReport,
+  OwnReport,
+  ownReportView,
+  Report,
+  ReportDetail,
+  ReportStatusField,
+  ReportUpdate,
+  reportDetailView,
+  reportView,
+} from './model.ts'
+import type { Reports } from './reports.ts'
+
+const pageSize = 20
+const user = operations('Moderation', { access: 'user' })
+const admin = operations('Moderation', { access: 'admin' })
+
+type Parts = { blocks: Blocks; reports: Reports; avatarUrl: AvatarUrl }
+
+/** Blocking and reporting, and what the desk does about it. */
+export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
+  return new Elysia({ name: 'moderation' })
+    .use(routeBase)
+    .get(
+      '/v1/users/blocks',
+      ({ query, context }) => {
+        const { userId } = context.user
+        return listAnswer(
+          listRange(query, pageSize),
+          (range) => blocks.list(userId, range),
+          (item) => blockView(item, avatarUrl),
+        )
+      },
+      user(
+        'List whom you block, the newest block first',
+        { 200: ListOf(Block) },
+        { query: listQuery(pageSize) },
+      ),
+    )
+    .put(
+      '/v1/users/blocks/:user_id',
+      ({ params, context }) => blocks.block(context.user.userId, params.user_id),
+      user('Block somebody: neither hears of the other any more', { 204: null }),
+    )
+    .delete(
+      '/v1/users/blocks/:user_id',
+      ({ params, context }) => blocks.unblock(context.user.userId, params.user_id),
+      user('Take a block back', { 204: null }),
+    )
+    .post(
+      '/v1/reports',
+      async ({ body, context }) => {
+        const { user_id, message_id, reason } = body
+        const report = await reports.open(context.user.userId, {
+          userId: user_id ?? undefined,
+          messageId: message_id ?? undefined,
+          reason,
+          body: body.body?.trim(),
+        })
+        return ownReportView(report)
+      },
+      {
+        body: NewReport,
+        ...user(
+          'Report a person or a message to the desk; again while it is open gives the first report',
+          { 201: OwnReport },
+          { errors: ['not_found', 'quota_exceeded'] },
+        ),
+      },
+    )
+    .get(
+      '/v1/admin/reports',
+      ({ query }) => {
+        const status = query['status'] as ReportStatus | undefined // the pipeline has checked it
+        const range = listRange(query, pageSize)
+        return listAnswer(range, (part) => reports.list(status, part), reportView)
+      },
+      admin(
+        'List reports, newest first',
+        { 200: ListOf(Report) },
+        { query: { ...listQuery(pageSize), status: ReportStatusField } },
+      ),
+    )
+    .get(
+      '/v1/admin/reports/:id',
+      async ({ params, context }) =>
+        reportDetailView(await reports.view(params.id, context.byUser)),
+      admin('Show a report with what was said around it; the audit log notes who read it', {
+        200: ReportDetail,
+      }),
+    )
+    .patch(
+      '/v1/admin/reports/:id',
+      async ({ params, body, context }) => {
+        const changes = { status: body.status ?? undefined, note: body.note?.trim() }
+        return reportDetailView(await reports.update(params.id, changes, context.byUser))
+      },
+      {
+        body: ReportUpdate,
+        ...admin('Resolve a report or note something; what was said goes with the resolution', {
+          200: ReportDetail,
+        }),
+      },
+    )
+    .delete(
+      '/v1/admin/messages/:id',
+      ({ params, context }) => reports.removeMessage(params.id, context.byUser),
+      admin('Remove a message: it stays in its place, empty', { 204: null }),
+    )
+}
