@@ -530,6 +530,19 @@ describe('a report', () => {
   })
 })
 
+test('a report is kept for a year after its resolution', async () => {
+  await using it = await open()
+  const report = async (id: string) =>
+    (await it.asBob('POST', '/v1/reports', { user_id: id, reason: 'spam' })).body.id
+  const [resolved, still] = [await report(it.ada.id), await report(it.root.id)]
+  await it.asRoot('PATCH', `/v1/admin/reports/${resolved}`, { status: 'resolved' })
+  const left = it.service.sqlite.query<{ id: string }, []>('SELECT id FROM reports ORDER BY id')
+  it.clock.advance(365 * day)
+  it.clock.advance(3_600_000)
+  await waitFor(() => left.all().length < 2)
+  expect(left.all()).toEqual([{ id: still }])
+})
+
 test('an admin removes any message, and conversations are not theirs to read', async () => {
   await using it = await open()
   const { body: said } = await it.asAda('POST', `${it.conversation}/messages`, { body: 'Pay me' })

@@ -569,6 +569,45 @@ describe('a chat message', () => {
     expect([google.sends, all.waiting()]).toEqual([[], 0])
   })
 
+  test.each([
+    ['muted the conversation', 'PUT', (conversation: string) => `${conversation}/mute`],
+    ['blocked its sender', 'PUT', (_: string, bob: string) => `/v1/users/blocks/${bob}`],
+  ])('is not pushed to somebody who has %s since', async (_, method, path) => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register('bob')
+    const conversationId = await service.openConversation(bob, ada)
+    const socket = await service.connect(ada)
+    await service.say(bob, conversationId, 'while a socket is open')
+    const at = path(`/v1/chat/conversations/${conversationId}`, bob.id)
+    expect((await service.call(method, at, { token: ada.token })).status).toBe(204)
+    clock.advance(31_000)
+    await settle()
+    socket.close()
+    await socket.closed
+    await service.say(bob, conversationId, 'after it')
+    await settle()
+    expect([google.sends, all.waiting()]).toEqual([[], 0])
+  })
+
+  test('that was removed is not pushed: the one before it is', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, until } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register('bob')
+    const conversationId = await service.openConversation(bob, ada)
+    const socket = await service.connect(ada)
+    await service.say(bob, conversationId, 'meant')
+    const { body: slip } = await service.say(bob, conversationId, 'slip')
+    const path = `/v1/chat/conversations/${conversationId}/messages/${slip.id}`
+    await service.call('DELETE', path, { token: bob.token })
+    clock.advance(31_000)
+    await until(() => google.sends.length === 1)
+    expect(google.sends[0]?.message).toMatchObject({ notification: { body: 'meant' } })
+    socket.close()
+  })
+
   test('carries as its badge the unread messages of all conversations and the unread notifications', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
