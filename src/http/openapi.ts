@@ -46,7 +46,7 @@ export async function describeApi(routes: AnyElysia, version: string, publicUrl:
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl }],
-    tags: ['Accounts', 'Chat', 'Support', 'Notifications', 'Feed', 'Administration', 'Service'].map(
+    tags: ['Accounts', 'Chat', 'Moderation', 'Support', 'Notifications', 'Feed', 'Administration', 'Service'].map(
       (name) => ({
         name,
       }),
