@@ -12,6 +12,7 @@ import type {
   NewMessage,
   NewMessageFrame,
 } from '../src/modules/chat/model.ts'
+import type { ReportCreatedFrame } from '../src/modules/moderation/model.ts'
 import type * as Notifications from '../src/modules/notifications/frames.ts'
 import type * as Support from '../src/modules/support/frames.ts'
 import type { ErrorFrame } from '../src/realtime/frames.ts'
@@ -22,6 +23,7 @@ export type { TokenSet, User } from '../src/modules/accounts/model.ts'
 export type {
   AckFrame,
   ConversationReadFrame,
+  MessageDeletedFrame,
   ReadReceiptFrame,
   TypingFrame,
 } from '../src/modules/chat/frames.ts'
@@ -32,6 +34,7 @@ export type {
   NewMessage,
   NewMessageFrame,
 } from '../src/modules/chat/model.ts'
+export type { ReportCreatedFrame } from '../src/modules/moderation/model.ts'
 export type {
   NotificationFrame,
   NotificationsReadFrame,
@@ -63,11 +66,13 @@ export type ServerFrame =
   | ErrorFrame
   | Chat.AckFrame
   | Chat.ConversationReadFrame
+  | Chat.MessageDeletedFrame
   | Notifications.NotificationFrame
   | Notifications.NotificationsReadFrame
   | Support.OwnTicketUpdatedFrame
   | Support.TicketCreatedFrame
   | Support.TicketUpdatedFrame
+  | ReportCreatedFrame
 
 export type ClientFrame =
   | Static<typeof Chat.MessageFrame>
@@ -77,4 +82,4 @@ export type ClientFrame =
   | { type: 'ping' }
 
 /** Frames that a client can ask for beyond messages, typing and read receipts. */
-export type EventGroup = 'ack' | 'read' | 'notification' | 'support'
+export type EventGroup = 'ack' | 'read' | 'changes' | 'notification' | 'support'
