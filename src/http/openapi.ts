@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { ErrorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
 import { texts } from '../lib/i18n.ts'
+import { tags } from './operation.ts'
 import type { Access } from './request-context.ts'
 import { type DescribedRoute, describedRoutes } from './route-table.ts'
 
@@ -46,11 +47,7 @@ export async function describeApi(routes: AnyElysia, version: string, publicUrl:
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl }],
-    tags: ['Accounts', 'Chat', 'Moderation', 'Support', 'Notifications', 'Feed', 'Administration', 'Service'].map(
-      (name) => ({
-        name,
-      }),
-    ),
+    tags: tags.map((name) => ({ name })),
     paths,
     components: components.all(),
   }

@@ -3,15 +3,18 @@ import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
-type Tag =
-  | 'Accounts'
-  | 'Chat'
-  | 'Moderation'
-  | 'Support'
-  | 'Notifications'
-  | 'Feed'
-  | 'Administration'
-  | 'Service'
+/** The chapters of the API description, in their order. */
+export const tags = [
+  'Accounts',
+  'Chat',
+  'Moderation',
+  'Support',
+  'Notifications',
+  'Feed',
+  'Administration',
+  'Service',
+] as const
+type Tag = (typeof tags)[number]
 
 /** What the routes of one audience share. */
 type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope }
