@@ -78,7 +78,10 @@ function complete(operation: Operation, route: DescribedRoute, components: Compo
     operationId: operationId(route),
     security: securityOf(route.access),
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': components.lift(body) } },
+      requestBody: {
+        required: route.needsBody,
+        content: { 'application/json': components.lift(body) },
+      },
     }),
     responses: {
       ...Object.fromEntries(

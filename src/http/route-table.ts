@@ -20,7 +20,7 @@ export type RoutePolicy = {
 }
 
 /** A route with the options that each one must name. */
-export type DescribedRoute = RoutePolicy & { method: string }
+export type DescribedRoute = RoutePolicy & { method: string; needsBody: boolean }
 
 type Hooks = {
   access?: Access
@@ -45,19 +45,17 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
     const guardQuery = createQueryGuard(
       Object.fromEntries(queried.map(({ name, schema }) => [name, schema])),
     )
-    const guardBody = body && bodyGuard(body)
-    return { method, path, access, limit, scope, status, guardQuery, guardBody }
+    const needsBody = body !== undefined && !(OptionalKind in body)
+    const guardBody = body && bodyGuard(body, needsBody)
+    return { method, path, access, limit, scope, status, guardQuery, guardBody, needsBody }
   })
 }
 
-/** A body that is optional may be missing as a whole. */
-export const isOptional = (body: TSchema) => OptionalKind in body
-
-function bodyGuard(schema: TSchema) {
+/** A body that is not needed may be missing as a whole. */
+function bodyGuard(schema: TSchema, needsBody: boolean) {
   const guard = createGuard(schema)
-  if (!isOptional(schema)) return guard
   return (value: unknown) => {
-    if (value !== undefined) guard(value)
+    if (needsBody || value !== undefined) guard(value)
   }
 }
 
