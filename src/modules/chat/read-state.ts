@@ -22,13 +22,13 @@ export type ReadState = ReturnType<typeof createReadState>
 export function createReadState(core: Core, { store, participate, mayTalk }: Parts) {
   const { write, afterCommit, hub, clock } = core
 
-  /** The place up to which is read; without a message the end.
+  /** The message up to which is read; undefined for everything.
    *  @throws validation_error (`message_id`: none of this conversation) */
-  function placeOf(conversation: ConversationRow, messageId: string | null | undefined): number {
-    if (messageId === undefined || messageId === null) return conversation.lastSeq
+  function upTo({ id: conversationId }: ConversationRow, messageId: string | null | undefined) {
+    if (messageId === undefined || messageId === null) return undefined
     const id = parseId(messageId)
     const message = id === undefined ? undefined : store.findMessage(id)
-    if (message?.conversationId === conversation.id) return message.seq
+    if (message?.conversationId === conversationId) return message
     throw invalidField('message_id', 'unknown_message')
   }
 
@@ -51,7 +51,8 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
   /** Inside a `write`. */
   function read(userId: string, conversationId: string, { messageId, from }: Reading) {
     const conversation = participate(userId, conversationId)
-    const seq = placeOf(conversation, messageId)
+    const message = upTo(conversation, messageId)
+    const { seq, id } = message ?? { seq: conversation.lastSeq, id: undefined }
     const before = store.findParticipant(userId, conversation.id)
     // Between people who do not talk, positions stay as they are.
     if (!before || !mayTalk(userId, before.otherUserId)) return
@@ -59,10 +60,14 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     const isWhole = seq === conversation.lastSeq
     if (unreadCount === undefined && !isWhole) return
     const common = { conversation_id: conversation.id }
-    const upTo = isWhole ? {} : { message_id: messageId ?? '' }
     // Choice: a receipt for every read of everything, also when nothing was unread.
     tell(userId, conversation, {
-      receipt: { type: 'read_receipt', ...common, user_id: userId, ...upTo },
+      receipt: {
+        type: 'read_receipt',
+        ...common,
+        user_id: userId,
+        ...(!isWhole && id !== undefined && { message_id: id }),
+      },
       read: { type: 'conversation_read', ...common, unread_count: unreadCount ?? 0 },
       from,
     })
