@@ -421,7 +421,7 @@ describe('what is kept', () => {
     const givenUp = 'SELECT id FROM outbox WHERE dead_at IS NOT NULL'
     const titlesAfter = async (days: number) => {
       // Jobs that were given up long ago are deleted after the notifications: when this one is gone, all is done.
-      service.sqlite.run("INSERT INTO outbox VALUES ('x', 'x', '{}', 0, 0, 1, NULL, 0, NULL)")
+      service.sqlite.run("INSERT INTO outbox VALUES ('x', 'x', '{}', 0, 0, 1, NULL, 0, NULL, '')")
       clock.advance(days * day)
       await waitFor(() => service.sqlite.query(givenUp).get() === null)
       const person = await service.login(ada.email)

@@ -295,7 +295,7 @@ function addTickets(sqlite: Database, userId: string, count: number) {
         "INSERT INTO tickets (id, user_id, user_seq, subject, status, priority, category, message_count, waiting_since, created_at, updated_at, queue_key) VALUES (?, ?, ?, 'Refund', 'open', 'normal', 'other', 0, ?, ?, ?, ?)",
         [id, userId, n, waiting, n, n, waiting ?? 2 ** 52 - n],
       )
-      sqlite.run('INSERT INTO ticket_messages VALUES (?, 1, ?, ?, 0, ?, NULL, ?)', [
+      sqlite.run('INSERT INTO ticket_messages VALUES (?, 1, ?, ?, 0, ?, NULL, ?, NULL)', [
         id,
         id,
         userId,
