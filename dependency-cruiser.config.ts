@@ -24,7 +24,7 @@ const rules: IForbiddenRuleType[] = [
   },
   {
     name: 'machinery-knows-no-module',
-    from: { path: '^src/(http|realtime|jobs|mail|push|db|web|metrics)[/.]' },
+    from: { path: '^src/(http|realtime|jobs|mail|push|files|db|web|metrics)[/.]' },
     to: { path: '^src/modules/' },
   },
   {
@@ -50,8 +50,15 @@ const rules: IForbiddenRuleType[] = [
   },
   {
     name: 'only-the-start-creates-drivers',
-    from: { pathNot: start },
-    to: { path: ['^src/mail/smtp[.]ts$', '^src/push/(fcm|web-push)[.]ts$'] },
+    from: { pathNot: [start, '^src/files/'] },
+    to: {
+      path: [
+        '^src/mail/smtp[.]ts$',
+        '^src/push/(fcm|web-push)[.]ts$',
+        '^src/files/(disk|s3)[.]ts$',
+      ],
+      dependencyTypesNot: ['type-only'],
+    },
   },
   {
     name: 'only-metrics-know-prometheus',

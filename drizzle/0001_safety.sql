@@ -32,7 +32,7 @@ CREATE TABLE `files` (
 	CONSTRAINT "files_is_inline" CHECK(is_inline IN (0, 1))
 );
 --> statement-breakpoint
-CREATE INDEX `files_owner` ON `files` (`owner_id`,`created_at`,`size`);--> statement-breakpoint
+CREATE INDEX `files_owner` ON `files` (`owner_id`,`id`,`size`);--> statement-breakpoint
 CREATE INDEX `files_unused` ON `files` (`unused_since`) WHERE unused_since IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `recovery_codes` (
 	`user_id` text NOT NULL,

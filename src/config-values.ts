@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Bucket } from './files/s3.ts'
 import { isLoopback, type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { normalizeEmail } from './lib/text.ts'
@@ -56,8 +57,7 @@ export const smtpUrl = checked(
   (text) => {
     const url = URL.parse(text)
     const isSmtp = url?.protocol === 'smtp:' || url?.protocol === 'smtps:'
-    const isEscaped = text.split('@').length <= 2 && !/%(?![0-9a-f]{2})/i.test(text)
-    return isSmtp && url.hostname !== '' && isEscaped
+    return isSmtp && url.hostname !== '' && isEscaped(text)
   },
 )
 
@@ -134,3 +134,30 @@ export function rateLimit(text: string): RateLimit {
   if (milliseconds === undefined) throw new Error('be N/window such as 100/1m, or off')
   return { count: Number(count), windowMilliseconds: Number(length) * milliseconds }
 }
+
+const bucketForm =
+  's3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off], with %2F for / and %2B for + in key and secret'
+
+/** A bucket and what opens it, in one address. */
+export function bucket(text: string): Bucket {
+  const url = URL.parse(text)
+  const [, name, prefix = ''] = /^\/([^/]+)(?:\/(.*?))?\/?$/.exec(url?.pathname ?? '') ?? []
+  const isS3 = url?.protocol === 's3:' && url.username !== '' && url.password !== ''
+  if (!isS3 || url.host === '' || name === undefined || url.hash !== '' || !isEscaped(text)) {
+    throw new Error(`be an address such as ${bucketForm}`)
+  }
+  const { region = 'us-east-1', tls = 'on', ...others } = Object.fromEntries(url.searchParams)
+  if (Object.keys(others).length > 0 || (tls !== 'on' && tls !== 'off')) {
+    throw new Error('have no other options than region and tls (on or off)')
+  }
+  return {
+    endpoint: `${tls === 'on' ? 'https' : 'http'}://${url.host}`,
+    name: decodeURIComponent(name),
+    prefix: decodeURIComponent(prefix),
+    region,
+    accessKeyId: decodeURIComponent(url.username),
+    secretAccessKey: decodeURIComponent(url.password),
+  }
+}
+
+const isEscaped = (text: string) => !/%(?![0-9a-f]{2})/i.test(text) && text.split('@').length <= 2

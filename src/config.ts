@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path'
 import leven from 'leven'
 import {
   baseUrl,
+  bucket,
   emailAddress,
   hostSuffix,
   list,
@@ -23,6 +24,8 @@ import { requestLogModes } from './http/request-log.ts'
 import { StartError } from './lib/errors.ts'
 import { logLevels } from './lib/log.ts'
 import { publicPushServices } from './push/subscription.ts'
+
+const megabyte = 1_000_000
 
 /** An entry that has a default. `parse` throws a reason that completes "NAME must …". */
 const entry = <T>(fallback: string, parse: (text: string) => T, doc: string) => ({
@@ -127,6 +130,23 @@ export const entries = {
     publicPushServices.join(','),
     list(hostSuffix),
     'Hosts of browsers’ push services, each with every host below it, comma-separated.',
+  ),
+  FILES_MAX_MB: entry(
+    '25',
+    wholeNumber(1, 10_000),
+    'Largest file that is taken, in MB (1,000,000 bytes).',
+  ),
+  FILES_QUOTA_MB: entry(
+    '500',
+    wholeNumber(0, 100_000_000),
+    'Room for the files of one user, in MB; each takes 4 KB at least.',
+  ),
+  FILES_S3_URL: secret(
+    optional(
+      bucket,
+      'Bucket of an S3-compatible store for files: `s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off]`.',
+      '`files` in `DATA_DIR`',
+    ),
   ),
   SUPPORT_REOPEN_DAYS: entry(
     '14',
@@ -237,6 +257,12 @@ function configOf(values: Values, isTerminal: boolean) {
       reopenDays: values.SUPPORT_REOPEN_DAYS,
       autocloseDays: values.SUPPORT_AUTOCLOSE_DAYS,
       inbox: values.SUPPORT_INBOX,
+    }),
+    files: Object.freeze({
+      maxBytes: values.FILES_MAX_MB * megabyte,
+      quotaBytes: values.FILES_QUOTA_MB * megabyte,
+      /** Undefined for the data directory. */
+      bucket: values.FILES_S3_URL,
     }),
     auditDays: values.AUDIT_DAYS,
     logRequests: values.LOG_REQUESTS,

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
@@ -6,6 +7,9 @@ import { createAuditTrail } from './db/audit-trail.ts'
 import { watchForeignCommits } from './db/foreign-commits.ts'
 import { findNewestId, openForServer } from './db/open.ts'
 import { openStorage } from './db/storage.ts'
+import { createDiskStorage } from './files/disk.ts'
+import { createS3Storage } from './files/s3.ts'
+import { type FileStorage, filesDirectory } from './files/storage.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { createRequestLog } from './http/request-log.ts'
 import { createOutbox } from './jobs/outbox.ts'
@@ -24,6 +28,7 @@ import { createMetrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChat } from './modules/chat/chat.ts'
+import { createFiles } from './modules/files/files.ts'
 import { createModeration } from './modules/moderation/moderation.ts'
 import { createNotifications } from './modules/notifications/notifications.ts'
 import { createOperator } from './modules/operator/operator.ts'
@@ -49,6 +54,7 @@ export type Substitutes = {
   /** In the place of `fdatasync` of the wal; called with the real one. */
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
+  fileStorage?: FileStorage
   passwordCost?: Argon2Cost
   /** In the place of the quota, which tests of many tickets would meet. */
   ticketsPerDay?: number
@@ -100,7 +106,7 @@ export async function openService(
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
   })
-  const { accounts, platform, chat, modules } = await createModules(core, {
+  const { accounts, platform, chat, files, modules } = await createModules(core, {
     mailer,
     pushes: delivery.push,
     substitutes,
@@ -171,6 +177,7 @@ export async function openService(
     core,
     connection,
     accounts,
+    fileUses: files.uses,
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
       await channel.drain()
@@ -204,20 +211,31 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     removeMessage: (messageId) => chat.removeMessage(messageId),
   })
   const platform = createPlatform(core, { notify, blocks: moderation })
-  const support = createSupport(core, { mailer, notify, ticketsPerDay: substitutes.ticketsPerDay })
+  const files = createFiles(core, {
+    storage: substitutes.fileStorage ?? createFileStorage(core.config),
+  })
+  const { attach } = files.uses
+  const { ticketsPerDay } = substitutes
+  const support = createSupport(core, { mailer, notify, attach, ticketsPerDay })
   const chat = createChat(core, {
     pushMessage,
     ...platform,
     mayTalk: moderation.mayTalk,
   })
-  const others: Module[] = [platform, chat, moderation, support, notifications]
+  const others: Module[] = [platform, chat, files, moderation, support, notifications]
   const accounts = await createAccounts(core, {
     mailer,
     others,
     passwordCost: substitutes.passwordCost,
   })
   const modules: readonly Module[] = [accounts, ...others, createOperator(core, vitals)]
-  return { accounts, platform, chat, modules }
+  return { accounts, platform, chat, files, modules }
+}
+
+/** Files lie in a bucket, else in the data directory. */
+function createFileStorage({ dataDir, files: { bucket } }: Config): FileStorage {
+  const disk = createDiskStorage(join(dataDir, filesDirectory))
+  return bucket ? createS3Storage(bucket, disk) : disk
 }
 
 /** Without a mail server mails are logged. */

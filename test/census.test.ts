@@ -58,6 +58,7 @@ test('nothing is open that is not meant to be', () => {
     '/v1/auth/set-up',
     '/v1/auth/verify-email',
     '/v1/avatars/:hue/:file',
+    '/v1/files/:id/:name',
     '/v1/notifications/web-push-key',
     '/v1/openapi.json',
     '/verify-email',

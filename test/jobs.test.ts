@@ -51,6 +51,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     notification_push: nothing,
     message_push: nothing,
     unread_push: nothing,
+    file_removal: nothing,
   }
   const outcomes: string[] = []
   const start = () =>

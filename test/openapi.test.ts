@@ -86,7 +86,8 @@ describe('the description', () => {
     )
     for (const { path, operation } of operations) {
       const { requestBody, responses, security, tags, summary } = operation
-      if (requestBody) {
+      // A file is what it is.
+      if (requestBody && path !== '/v1/files') {
         const isOptional = /\/(mute|read)$/.test(path)
         expect([path, requestBody.required]).toEqual([path, !isOptional])
         expect(Object.keys(requestBody.content)).toEqual(['application/json'])

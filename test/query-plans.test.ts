@@ -25,7 +25,7 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^USE TEMP B-TREE .* from "signing_keys" order by/, 'a few keys'],
   [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .* BETWEEN lower/, 'people whose name begins so'],
-  [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING 1$/, 'one chunk of what has expired'],
+  [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING /, 'one chunk of what has expired'],
   [
     /^LIST SUBQUERY .* DELETE FROM "follows" .* LIMIT \?\)$/,
     'one chunk of the followers of a host',
@@ -56,6 +56,7 @@ const jobs: Record<JobKind, 'done'> = {
   notification_push: 'done',
   message_push: 'done',
   unread_push: 'done',
+  file_removal: 'done',
 }
 
 const statements = recordStatements()

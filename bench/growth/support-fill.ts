@@ -56,7 +56,7 @@ function fillTickets(dataset: Dataset, count: number) {
       outbox: { add: nothing },
       config: { support: { inbox: undefined } },
     },
-    { store, desk: createDeskStore(orm), onIndexed: nothing },
+    { store, desk: createDeskStore(orm), attach: () => [], onIndexed: nothing },
   )
   const insert = prepareInsert(sqlite)
   const index = sqlite.prepare(
@@ -122,7 +122,7 @@ function fillTickets(dataset: Dataset, count: number) {
     const ticket = store.find(id)
     if (!ticket) throw new Error(`there is no ticket ${id}`)
     const body = textOf(30 + pick(71), pick)
-    const draft = { authorId: oneOf(desk), isAdmin: true, body, clientId: null }
+    const draft = { authorId: oneOf(desk), isAdmin: true, body, fileUrls: [], clientId: null }
     changes.reply(ticket, draft, { status: oneOf(ticketStatuses) })
   }
 }

@@ -34,8 +34,9 @@ import {
 
 /** Every table on one page. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
 
-/** A file beside a text. */
+/** A file beside a text, as it was answered when it was uploaded. */
 export type Attachment = {
+  id: string
   file_url: string
   file_name: string
   file_size: number
@@ -536,19 +537,20 @@ export const files = sqliteTable(
       .notNull()
       .references(() => users.id),
     name: text('name').notNull(),
-    /** Bytes; while it is uploaded those that were announced. */
+    /** Bytes; while it is uploaded those that are kept free for it. */
     size: integer('size').notNull(),
     type: text('type').notNull(),
     /** Whether the first bytes agree with a type that a browser may show on its own. */
     isInline: integer('is_inline', { mode: 'boolean' }).notNull(),
     /** Null while the bytes are on their way. */
     storedAt: time('stored_at'),
-    /** Since when nothing uses it; null while something does. */
+    /** Since when nothing uses it, at first since it began; null while something does. */
     unusedSince: time('unused_since'),
     createdAt: time('created_at').notNull(),
   },
   (table) => [
-    index('files_owner').on(table.ownerId, table.createdAt, table.size),
+    // Holds all that a quota asks for.
+    index('files_owner').on(table.ownerId, table.id, table.size),
     index('files_unused').on(table.unusedSince).where(sql.raw('unused_since IS NOT NULL')),
     check('files_is_inline', sql.raw('is_inline IN (0, 1)')),
   ],

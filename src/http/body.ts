@@ -1,4 +1,4 @@
-import { AppError, invalidField, problem } from '../lib/errors.ts'
+import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 
 const maxBytes = 64 * 1_024
 // Choice: the contract's bodies are flat; nesting costs whoever has to walk it.
@@ -6,10 +6,18 @@ const maxDepth = 16
 const slowMilliseconds = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/** What a form holds besides its file. */
+export const maxFormBytes = 64 * 1_024
+
 /** Refuses a body whose declared length is too large, without reading any of it.
+ *  @param maxFileBytes for a route that takes a file
  *  @throws body_too_large (413) */
-export function guardLength({ headers }: Request): void {
-  if (Number(headers.get('content-length')) > maxBytes) throw tooLarge()
+export function guardLength({ headers }: Request, maxFileBytes?: number): void {
+  const length = Number(headers.get('content-length'))
+  if (maxFileBytes === undefined && length > maxBytes) throw tooLarge()
+  if (maxFileBytes !== undefined && length > maxFileBytes + maxFormBytes) {
+    throw fileTooLarge(maxFileBytes)
+  }
 }
 
 /** Reads the JSON value of a request body; undefined when there is none.

@@ -31,6 +31,7 @@ export function isPreflight(request: Request): boolean {
 
 export const preflightHeaders = {
   'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
-  'access-control-allow-headers': 'Authorization, Content-Type, Accept-Language, X-Idempotency-Key',
+  'access-control-allow-headers':
+    'Authorization, Content-Type, Accept-Language, X-Idempotency-Key, X-File-Name',
   'access-control-max-age': '600',
 }

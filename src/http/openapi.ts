@@ -70,13 +70,15 @@ type Components = ReturnType<typeof createComponents>
 function complete(operation: Operation, route: DescribedRoute, components: Components) {
   const { 'x-errors': declared = [], responses = {}, requestBody, ...rest } = operation
   const isLimited = route.limit !== 'none'
+  const takesFile = route.maxFileBytes !== undefined
   const body = requestBody?.content['application/json'] as Json | undefined
-  const kinds = errorKindsOf(route, declared, body !== undefined)
+  const kinds = errorKindsOf(route, declared, takesFile || body !== undefined)
   return {
     ...rest,
     ...requirementsOf(route, rest['description']),
     operationId: operationId(route),
     security: securityOf(route.access),
+    ...(takesFile && { requestBody }),
     ...(body && {
       requestBody: {
         required: route.needsBody,

@@ -7,6 +7,7 @@ import type { Access, RouteLimit } from './request-context.ts'
 export const tags = [
   'Accounts',
   'Chat',
+  'Files',
   'Moderation',
   'Support',
   'Notifications',
@@ -29,6 +30,8 @@ type More = {
   headers?: Record<string, TSchema>
   /** Headers of the success answer, with what they tell. */
   successHeaders?: Record<string, string>
+  /** The largest file, for a route that takes one as its body and reads it itself. */
+  maxFileBytes?: number
 }
 
 /** Makes the options of routes that share an audience. Each route then names its summary, the schema of its success
@@ -39,6 +42,7 @@ export function operations(tag: Tag, { access, limit = 'default', scope }: Prese
     access,
     limit,
     ...(scope !== undefined && { scope }),
+    ...(more.maxFileBytes !== undefined && { maxFileBytes: more.maxFileBytes }),
     // The pipeline has read the body.
     parse: 'none' as const,
     detail: detailOf(tag, summary, success, more),
@@ -50,7 +54,7 @@ function detailOf(
   tag: Tag,
   summary: string,
   success: Record<number, TSchema | null>,
-  { description, errors = [], query, headers, successHeaders = {} }: More,
+  { description, errors = [], query, headers, successHeaders = {}, maxFileBytes }: More,
 ) {
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
@@ -73,9 +77,21 @@ function detailOf(
     summary,
     ...(description !== undefined && { description }),
     ...(parameters.length > 0 && { parameters }),
+    ...(maxFileBytes !== undefined && { requestBody: fileBody }),
     responses,
     'x-errors': errors,
   }
+}
+
+const bytes = { type: 'string', format: 'binary' } as const
+const fileBody = {
+  required: true,
+  content: {
+    '*/*': { schema: bytes },
+    'multipart/form-data': {
+      schema: { type: 'object' as const, properties: { file: bytes }, required: ['file'] },
+    },
+  },
 }
 
 function parametersIn(place: 'query' | 'header', schemas: Record<string, TSchema> = {}) {

@@ -64,18 +64,15 @@ export function createPipeline(options: PipelineOptions) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    guard(request, path, context, headers)
+    guard(hook, context)
     const bearer = await identify(route?.access, request)
     context.bearer = bearer.shown
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
     authorize(route, bearer, context)
-    if (mayHaveBody(request)) {
-      const { value, isSlow } = await readJson(request)
-      // The session may have ended while the body was still arriving.
-      if (isSlow) authorize(route, bearer, context)
-      hook.body = value
-    }
+    const reauthorize = () => authorize(route, bearer, context)
+    if (route.maxFileBytes !== undefined) context.reauthorize = reauthorize
+    else if (mayHaveBody(request)) hook.body = await readBody(request, reauthorize)
     route.guardQuery(request.url)
     route.guardBody?.(hook.body)
     return undefined
@@ -94,13 +91,13 @@ export function createPipeline(options: PipelineOptions) {
     return clientIp(options.peerOf(request), forwardedFor, trustedProxies)
   }
 
-  function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
+  function guard({ request, path = '', set }: Hook, context: RequestContext) {
     try {
       guardAddress(request.url, path)
-      guardLength(request)
+      guardLength(request, context.route?.maxFileBytes)
     } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
-      tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
+      tell(set.headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
       throw error
     }
   }
@@ -185,6 +182,13 @@ type Bearer = {
   shown?: RequestContext['bearer']
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined
+}
+
+async function readBody(request: Request, reauthorize: () => void) {
+  const { value, isSlow } = await readJson(request)
+  // The session may have ended while the body was still arriving.
+  if (isSlow) reauthorize()
+  return value
 }
 
 function mayHaveBody({ method }: Request) {

@@ -12,6 +12,8 @@ export type Access = 'public' | 'user' | 'admin' | 'host' | 'socket' | 'service'
 /** Which limit counts a route's requests; by default the user's, or the address's when nobody is known. */
 export type RouteLimit = 'login' | 'register' | 'default' | 'none'
 
+const needsNothing = () => {}
+
 /** What the pipeline found out about a request before its route ran. */
 export class RequestContext {
   readonly requestId: string
@@ -26,6 +28,9 @@ export class RequestContext {
   failure: AppError | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
+  /** Of a route that reads its body itself: whether the caller may still do that.
+   *  @throws unauthorized · forbidden */
+  reauthorize: () => void = needsNothing
 
   constructor(requestId: string, request?: Request, findIp = (_: Request) => 'unknown') {
     this.requestId = requestId
@@ -62,11 +67,13 @@ export class RequestContext {
 }
 
 /** What every module's routes start from: `context` in the handlers, and the options that each route names, for the
- *  pipeline and for the API description: who may call it, what counts it, and for services the scope that it takes. */
+ *  pipeline and for the API description: who may call it, what counts it, for services the scope
+ *  that it takes, and for uploads the largest file. */
 export const routeBase = new Elysia({ name: 'route-base' })
   .decorate('context', new RequestContext(''))
   .macro({
     access: (_access: Access) => ({}),
     limit: (_limit: RouteLimit) => ({}),
     scope: (_scope: ServiceScope) => ({}),
+    maxFileBytes: (_maxFileBytes: number) => ({}),
   })

@@ -11,6 +11,8 @@ export type RoutePolicy = {
   access: Access
   limit: RouteLimit
   scope: ServiceScope | undefined
+  /** For a route that reads its body itself, as a stream: the largest file in it. */
+  maxFileBytes: number | undefined
   /** The status of its success answer. */
   status: number
   /** @throws validation_error for an address whose query does not fit */
@@ -26,6 +28,7 @@ type Hooks = {
   access?: Access
   limit?: RouteLimit
   scope?: ServiceScope
+  maxFileBytes?: number
   body?: TSchema
   detail?: {
     responses?: object
@@ -37,7 +40,7 @@ type Hooks = {
  *  @throws Error for a route that does not say who may call it and which limit it counts against */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
-    const { access, limit, scope, body, detail } = hooks as Hooks
+    const { access, limit, scope, maxFileBytes, body, detail } = hooks as Hooks
     if (!access || !limit) throw new Error(`${method} ${path} names no access or no limit`)
     if (access === 'service' && !scope) throw new Error(`${method} ${path} names no scope`)
     const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
@@ -47,7 +50,8 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
     )
     const needsBody = body !== undefined && !(OptionalKind in body)
     const guardBody = body && bodyGuard(body, needsBody)
-    return { method, path, access, limit, scope, status, guardQuery, guardBody, needsBody }
+    const guards = { guardQuery, guardBody, needsBody }
+    return { method, path, access, limit, scope, maxFileBytes, status, ...guards }
   })
 }
 

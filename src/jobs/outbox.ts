@@ -51,6 +51,8 @@ export type OutboxJobs = {
   urgent_push: { user_id: string; push_token_id: string; notification_id: string }
   notification_push: { user_id: string; push_token_id: string; notification_id: string }
   message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
+  /** The bytes of a file whose row is gone. */
+  file_removal: { key: string }
   unread_push: { user_id: string; conversation_id: string }
 }
 

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Config } from '../config.ts'
 import type { Core } from '../core.ts'
 import {
   auditLog,
   calls,
+  files,
   notifications,
   oneTimeTokens,
   outbox,
@@ -19,10 +19,17 @@ const day = 24 * hour
 /** Rows in one transaction: short enough for the loop. */
 const chunk = 500
 
-type Rule = { key: SQLiteColumn[]; time: SQLiteColumn; days: number; which?: string }
+type Rule = {
+  key: SQLiteColumn[]
+  time: SQLiteColumn
+  days: number
+  which?: string
+  /** What else goes with a row, in the same transaction; given the first column of its key. */
+  onDelete?: (id: string) => void
+}
 
 /** How long each kind of row is kept, counted from `time`. */
-const rulesOf = ({ auditDays }: Config): readonly Rule[] => [
+const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   { key: [refreshTokens.hash], time: refreshTokens.expiresAt, days: 0 },
   { key: [oneTimeTokens.hash], time: oneTimeTokens.expiresAt, days: 0 },
   // Longer than any token of an unused session lives.
@@ -45,20 +52,32 @@ const rulesOf = ({ auditDays }: Config): readonly Rule[] => [
   // Longer than any report about a call can be late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },
   { key: [reports.id], time: reports.resolvedAt, days: 365 },
-  { key: [auditLog.id], time: auditLog.at, days: auditDays },
+  { key: [auditLog.id], time: auditLog.at, days: config.auditDays },
+  // What nobody uses, and uploads that have not ended.
+  {
+    key: [files.id],
+    time: files.unusedSince,
+    days: 1,
+    onDelete: (id) => jobs.add('file_removal', { key: id }),
+  },
 ]
 
 /** Deletes what has expired, at the start and once an hour, in small chunks.
  *  @returns how to stop */
-export function startRetention({ config, orm, write, clock, log }: Core): () => void {
-  const rules = rulesOf(config)
+export function startRetention(core: Core): () => void {
+  const { orm, write, clock, log } = core
+  const rules = rulesOf(core)
   let isStopped = false
 
-  function deleteSome({ key, time, days, which = 'TRUE' }: Rule): number {
+  function deleteSome({ key, time, days, which = 'TRUE', onDelete }: Rule): number {
     const columns = sql.join(key, sql`, `)
     const old = sql`SELECT ${columns} FROM ${time.table}
       WHERE ${time} < ${clock.now() - days * day} AND ${sql.raw(which)} LIMIT ${chunk}`
-    return orm.all(sql`DELETE FROM ${time.table} WHERE (${columns}) IN (${old}) RETURNING 1`).length
+    const deleted = orm.all<{ id: string }>(
+      sql`DELETE FROM ${time.table} WHERE (${columns}) IN (${old}) RETURNING ${key[0]} AS id`,
+    )
+    for (const { id } of onDelete ? deleted : []) onDelete?.(id)
+    return deleted.length
   }
 
   async function run() {

@@ -13,6 +13,7 @@ const throttle = <const Reason extends string>(reason: Reason) =>
 export const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },
+  range_not_satisfiable: { code: 'validation_error', status: 416 },
   unauthorized: { code: 'unauthorized', status: 401 },
   invalid_credentials: { code: 'invalid_credentials', status: 401 },
   totp_required: { code: 'invalid_credentials', status: 401, reason: 'totp_required' },
@@ -89,6 +90,12 @@ export const quotaExceeded = (waitMilliseconds: number) =>
 export function throttled(kind: 'quota_exceeded' | 'mail_throttled', waitMilliseconds: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMilliseconds / 1_000))
   return new AppError(kind, { retryAfterSeconds })
+}
+
+/** A 413 for a file. */
+export function fileTooLarge(maxBytes: number) {
+  const body = problem('file_too_large', maxBytes / 1_000_000)
+  return new AppError('body_too_large', { details: { body } })
 }
 
 /** A 400 that blames one field. */

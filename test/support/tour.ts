@@ -4,6 +4,7 @@ import type { createTestClock } from './clock.ts'
 import { hostline } from './command.ts'
 import { insertDeadJob } from './dead-job.ts'
 import { desk, own } from './desk.ts'
+import { fetchFile, upload } from './files.ts'
 import { startPushService } from './push-services.ts'
 import type { Person, TestService } from './service.ts'
 import { waitFor } from './wait.ts'
@@ -26,6 +27,7 @@ export async function tour(service: TestService, clock: TestClock) {
   await visitAccounts(guide, people)
   await visitFeed(guide, people)
   await using push = await visitNotifications(guide, people)
+  await visitFiles(guide, people)
   await visitChat(guide, people)
   await visitModeration(guide, people)
   await visitSupport(guide, people)
@@ -96,7 +98,7 @@ async function makeAdmin({ service, ask }: Guide): Promise<Person> {
 
 async function visitPages({ service, ask }: Guide) {
   for (const { method, path, access } of describedRoutes(service.app)) {
-    if (method !== 'GET' || access !== 'public') continue
+    if (method !== 'GET' || access !== 'public' || path.includes(':id')) continue
     await ask(undefined, `GET ${path.replace(':hue/:file', '1/A.svg')}`)
   }
 }
@@ -171,6 +173,14 @@ async function visitNotifications({ clock, ask, list }: Guide, people: People) {
     await ask(root, `GET /v1/admin/notifications/${broadcast_id}`)
   }
   return push
+}
+
+/** One file of a ticket, and one that nobody uses. */
+async function visitFiles({ service, ask }: Guide, { ada }: People) {
+  const [used] = [await upload(service, ada, 'x'), await upload(service, ada, 'y')]
+  await fetchFile(service, used.body.file_url)
+  const ticket = { subject: 's', body: 'b', attachments: [used.body] }
+  await ask(ada, `POST ${own}`, ticket)
 }
 
 async function visitChat({ service, ask, list }: Guide, { ada, bob, root }: People) {

@@ -10,6 +10,7 @@ import { parseId } from '../../lib/ids.ts'
 import type { DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
 import {
+  attachedUrls,
   CategoryField,
   DeskTicket,
   DeskTicketListItem,
@@ -106,6 +107,7 @@ export function deskRoutes(desk: DeskService) {
       async ({ params, body, context, request, set }) => {
         const sent = await desk.reply(context.byUser, params.id, {
           body: body.body.trim(),
+          fileUrls: attachedUrls(body.attachments),
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
           status: body.status ?? undefined,
           lastMessageId: body.last_message_id ?? undefined,

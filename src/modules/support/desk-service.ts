@@ -19,6 +19,7 @@ export type DeskUpdate = Wanted & { assigneeField: string }
 /** What an admin answers. */
 export type Answer = {
   body: string
+  fileUrls: readonly string[]
   clientId: string | null
   status?: TicketStatus | undefined
   /** The newest message that the admin saw. */
@@ -178,9 +179,9 @@ export function createDeskService(core: Core, parts: Parts) {
      *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (somebody wrote meanwhile) · ticket_full ·
      *  idempotency_mismatch (`clientId` was used for something else) */
     reply(by: ByUser, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
-      const { body, clientId, status, lastMessageId } = answer
+      const { body, fileUrls, clientId, status, lastMessageId } = answer
       const adminId = by.actor.id
-      const draft = { authorId: adminId, isAdmin: true, body, clientId }
+      const draft = { authorId: adminId, isAdmin: true, body, fileUrls, clientId }
       return write(() => {
         const ticket = required(id)
         const earlier = changes.findReplayed(ticket.id, draft)

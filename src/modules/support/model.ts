@@ -1,7 +1,17 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
-import { ClientId, Id, Maybe, Nullable, OneOf, Refined, Text, Timestamp } from '../../lib/fields.ts'
+import {
+  ClientId,
+  HttpUrl,
+  Id,
+  Maybe,
+  Nullable,
+  OneOf,
+  Refined,
+  Text,
+  Timestamp,
+} from '../../lib/fields.ts'
 import {
   ticketCategories,
   ticketFields,
@@ -21,19 +31,32 @@ export const CategoryField = OneOf(ticketCategories)
 export const trimmedText = (max: number) => Text({ min: 1, max, trimmed: true, notBlank: true })
 export const TicketText = trimmedText(10_000)
 
+/** Uploads of the author, as they were answered; what is known of them is not taken from here. */
+const attachments = Maybe(
+  Type.Array(Type.Object({ file_url: HttpUrl(2_048) }, open), {
+    maxItems: 5,
+    description: 'Answers to uploads of one’s own.',
+  }),
+)
+
+/** The addresses of what is attached. */
+export const attachedUrls = (list?: { file_url: string }[] | null): string[] =>
+  (list ?? []).map((it) => it.file_url)
+
 export const NewTicket = Type.Object(
   {
     subject: trimmedText(200),
     body: TicketText,
     category: Maybe(CategoryField),
     priority: Maybe(PriorityField),
+    attachments,
     client_id: Maybe(ClientId),
   },
   { title: 'NewTicket', ...open },
 )
 
 export const NewTicketMessage = Type.Object(
-  { body: TicketText, client_id: Maybe(ClientId) },
+  { body: TicketText, attachments, client_id: Maybe(ClientId) },
   { title: 'NewTicketMessage', ...open },
 )
 
@@ -89,7 +112,22 @@ const ticket = {
 const entry = { id: Type.String(), body: Type.String(), created_at: Timestamp }
 
 export const TicketMessage = Type.Object(
-  { ...entry, is_admin: Type.Boolean() },
+  {
+    ...entry,
+    is_admin: Type.Boolean(),
+    attachments: Type.Optional(
+      Type.Array(
+        Type.Object({
+          id: Type.String(),
+          file_url: Type.String(),
+          file_name: Type.String(),
+          file_size: Type.Integer(),
+          file_type: Type.String(),
+        }),
+        { description: 'Present when there are some.' },
+      ),
+    ),
+  },
   { title: 'TicketMessage' },
 )
 export type TicketMessage = Static<typeof TicketMessage>
@@ -170,9 +208,11 @@ export function ticketMessageView({
   id,
   body,
   isAdmin,
+  attachments,
   createdAt,
 }: TicketMessageRow): TicketMessage {
-  return { id, body, is_admin: isAdmin, created_at: isoTime(createdAt) }
+  const files = attachments && { attachments: [...attachments] }
+  return { id, body, is_admin: isAdmin, created_at: isoTime(createdAt), ...files }
 }
 
 export function ticketListItemView(row: TicketRow): TicketListItem {

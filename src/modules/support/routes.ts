@@ -4,6 +4,7 @@ import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import {
+  attachedUrls,
   NewTicket,
   NewTicketMessage,
   Ticket,
@@ -30,6 +31,7 @@ export function supportRoutes(tickets: TicketService) {
           body: body.body.trim(),
           category: body.category ?? 'other',
           priority: body.priority ?? 'normal',
+          fileUrls: attachedUrls(body.attachments),
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
         })
         markReplayed(set.headers, opened.replayed)
@@ -88,6 +90,7 @@ export function supportRoutes(tickets: TicketService) {
       async ({ params, body, context, request, set }) => {
         const sent = await tickets.reply(context.user.userId, params.id, {
           body: body.body.trim(),
+          fileUrls: attachedUrls(body.attachments),
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
         })
         markReplayed(set.headers, sent.replayed)

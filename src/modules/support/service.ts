@@ -4,12 +4,13 @@ import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
 import { type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
+import { hasSaid, type Replayable, type TicketChangesMaker, type Wanted } from './ticket-changes.ts'
 import type { TicketMessages } from './ticket-messages.ts'
 
 /** What a person wants help with. */
 type TicketRequest = Pick<TicketRow, 'subject' | 'category' | 'priority'> & {
   body: string
+  fileUrls: readonly string[]
   clientId: string | null
 }
 
@@ -47,13 +48,13 @@ export function createTicketService(core: Core, parts: Parts) {
 
   /** The ticket as it was answered first, whatever has become of it. */
   function findOpened(userId: string, request: TicketRequest): TicketDetail | undefined {
-    const { clientId, subject, body, category, priority } = request
+    const { clientId, subject, body, fileUrls, category, priority } = request
     const first = clientId === null ? undefined : store.findMessageByClientId(userId, clientId)
     if (!first) return undefined
     const ticket = store.find(first.ticketId)
     if (first.seq > 1 || !ticket) throw new AppError('idempotency_mismatch')
     const before = store.findFirstPriorityChange(ticket.id)?.from ?? ticket.priority
-    const isSame = ticket.subject === subject && first.body === body
+    const isSame = ticket.subject === subject && hasSaid(first, { body, fileUrls })
     if (!isSame || ticket.category !== category || before !== priority) {
       throw new AppError('idempotency_mismatch')
     }
@@ -63,10 +64,11 @@ export function createTicketService(core: Core, parts: Parts) {
   }
 
   function open(userId: string, request: TicketRequest): TicketDetail {
-    const { subject, body, category, priority, clientId } = request
+    const { subject, body, fileUrls, category, priority, clientId } = request
     mustBeWithinQuota(userId)
     const row = { id: newId(), userId, subject, category, priority, createdAt: clock.now() }
-    return detailOf(changes.open(row, { authorId: userId, isAdmin: false, body, clientId }))
+    const message = { authorId: userId, isAdmin: false, body, fileUrls, clientId }
+    return detailOf(changes.open(row, message))
   }
 
   /** @throws quota_exceeded */
@@ -90,7 +92,7 @@ export function createTicketService(core: Core, parts: Parts) {
   return {
     /** Opens a ticket. The same `clientId` with the same content gives the first answer again.
      *  @throws idempotency_mismatch (`clientId` was used for something else) · quota_exceeded (20 a day, 5 for an address
-     *  that is not verified) */
+     *  that is not verified) · validation_error (`attachments`) */
     open: (userId: string, request: TicketRequest): Promise<Replayable<TicketDetail>> =>
       write(() => {
         const earlier = findOpened(userId, request)
@@ -117,11 +119,11 @@ export function createTicketService(core: Core, parts: Parts) {
     /** Writes into a ticket, which opens it again when it was settled. The same `clientId` with the same content gives
      *  the first message again.
      *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (`clientId`
-     *  was used for something else) */
+     *  was used for something else) · validation_error (`attachments`) */
     reply(
       userId: string,
       id: string,
-      message: { body: string; clientId: string | null },
+      message: { body: string; fileUrls: readonly string[]; clientId: string | null },
     ): Promise<Replayable<TicketMessageRow>> {
       const draft = { ...message, authorId: userId, isAdmin: false }
       return write(() => {

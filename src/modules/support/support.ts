@@ -10,19 +10,24 @@ import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketService } from './service.ts'
 import { createTicketStore } from './store.ts'
-import { createTicketChanges } from './ticket-changes.ts'
+import { type Attach, createTicketChanges } from './ticket-changes.ts'
 import { createTicketMessages } from './ticket-messages.ts'
 
-type Neighbours = { mailer: Mailer; notify: Notify; ticketsPerDay: number | undefined }
+type Neighbours = {
+  mailer: Mailer
+  notify: Notify
+  attach: Attach
+  ticketsPerDay: number | undefined
+}
 
 /** Tickets: those of each person, and the desk where admins work on all of them. */
-export function createSupport(core: Core, { mailer, notify, ticketsPerDay }: Neighbours) {
+export function createSupport(core: Core, { mailer, notify, attach, ticketsPerDay }: Neighbours) {
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
   const search = createSearchStore(orm)
   const merger = createIndexMerger(core, search)
-  const changes = createTicketChanges(core, { store, desk, onIndexed: merger.count })
+  const changes = createTicketChanges(core, { store, desk, attach, onIndexed: merger.count })
   const messages = createTicketMessages(store)
   const tickets = createTicketService(core, { store, messages, changes, ticketsPerDay })
   const parts = { store, desk, search, messages, changes, notify }

@@ -20,6 +20,8 @@ type TicketDraft = {
   /** Whether it comes from the desk. */
   isAdmin: boolean
   body: string
+  /** Addresses of the author's uploads. */
+  fileUrls: readonly string[]
   /** The author's idempotency key. */
   clientId: string | null
 }
@@ -35,9 +37,18 @@ type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
   config: { support: Pick<Core['config']['support'], 'inbox'> }
 }
 
+/** Keeps files of their owner with a message, inside its `write`.
+ *  @throws validation_error (`attachments`) */
+export type Attach = (
+  messageId: string,
+  ownerId: string,
+  fileUrls: readonly string[],
+) => NonNullable<TicketMessageRow['attachments']>
+
 type Parts = {
   store: TicketStore
   desk: DeskStore
+  attach: Attach
   /** Called after each commit that changed the full-text index. */
   onIndexed: () => void
 }
@@ -51,15 +62,20 @@ const inboxDelayMilliseconds = 10 * 60_000
 
 /** The rules of tickets that hold whoever acts, and the frames that tell of a change. For inside a `write`. A change
  *  updates the ticket once, as each update writes its row of the full-text index anew. */
-export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }: Parts) {
+export function createTicketChanges(core: TicketCore, parts: Parts) {
+  const { store, desk, attach, onIndexed } = parts
   const { newId, clock, hub, afterCommit, outbox } = core
   const hasInbox = core.config.support.inbox !== undefined
 
   function append(ticket: TicketRow, draft: TicketDraft, createdAt = clock.now()) {
     if (!draft.isAdmin) mustHaveRoom(ticket, draft.body)
     const seq = ticket.messageCount + 1
-    const place = { id: newId(), ticketId: ticket.id, seq, createdAt, attachments: null }
-    const message: TicketMessageRow = { ...draft, ...place }
+    const { fileUrls, ...text } = draft
+    const id = newId()
+    const attached = attach(id, draft.authorId, fileUrls)
+    const attachments = attached.length > 0 ? attached : null
+    const place = { id, ticketId: ticket.id, seq, createdAt }
+    const message: TicketMessageRow = { ...text, ...place, attachments }
     store.insertMessage(message)
     return message
   }
@@ -159,15 +175,25 @@ export function createTicketChanges(core: TicketCore, { store, desk, onIndexed }
     /** What the author wrote before under the same key.
      *  @throws idempotency_mismatch: the key was used for something else */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
-      const { authorId, clientId, body, isAdmin } = draft
+      const { authorId, clientId, body, fileUrls, isAdmin } = draft
       if (clientId === null) return undefined
       const first = store.findMessageByClientId(authorId, clientId)
       if (!first) return undefined
       const isSame = first.ticketId === ticketId && first.seq > 1
-      if (isSame && first.body === body && first.isAdmin === isAdmin) return first
+      if (isSame && hasSaid(first, { body, fileUrls }) && first.isAdmin === isAdmin) return first
       throw new AppError('idempotency_mismatch')
     },
   }
+}
+
+/** Whether a message says this, with just these files. */
+export function hasSaid(
+  message: TicketMessageRow,
+  { body, fileUrls }: Pick<TicketDraft, 'body' | 'fileUrls'>,
+): boolean {
+  const known = message.attachments ?? []
+  if (message.body !== body) return false
+  return known.length === fileUrls.length && known.every((it, n) => it.file_url === fileUrls[n])
 }
 
 /** @throws ticket_full */

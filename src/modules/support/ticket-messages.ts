@@ -35,11 +35,14 @@ export type TicketMessages = ReturnType<typeof createTicketMessages>
 export const shownNotes = <T extends { body: string }>(notes: T[]): T[] =>
   fitting(notes.toReversed(), maxNotesBytes).reverse()
 
-/** The first rows whose texts fit together. */
-function fitting<T extends { body: string }>(rows: T[], maxBytes: number): T[] {
+/** The first rows whose texts, and what is told of their files, fit together. */
+function fitting<T extends { body: string; attachments?: unknown }>(
+  rows: T[],
+  maxBytes: number,
+): T[] {
   let bytes = 0
-  const end = rows.findIndex(({ body }) => {
-    bytes += Buffer.byteLength(JSON.stringify(body))
+  const end = rows.findIndex(({ body, attachments }) => {
+    bytes += Buffer.byteLength(JSON.stringify([body, attachments]))
     return bytes > maxBytes
   })
   return end < 0 ? rows : rows.slice(0, end)

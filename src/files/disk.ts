@@ -1,0 +1,52 @@
+import { mkdirSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { FileStorage } from './storage.ts'
+
+/** The sync of a large file at once would hold up those of others. */
+const syncedAtOnceBytes = 4 * 1_024 * 1_024
+
+/** A directory of the local disk, one file for each key. */
+export function createDiskStorage(directory: string): FileStorage {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const pathOf = (key: string) => join(directory, key)
+  const unfinishedPathOf = (key: string) => `${pathOf(key)}.part`
+
+  return {
+    async write(key, bytes) {
+      await writeBytes(unfinishedPathOf(key), bytes)
+      await rename(unfinishedPathOf(key), pathOf(key))
+      await sync(directory)
+    },
+    async read(key, start, end) {
+      const file = Bun.file(pathOf(key))
+      return (await file.exists()) ? file.slice(start, end) : undefined
+    },
+    async delete(key) {
+      for (const path of [unfinishedPathOf(key), pathOf(key)]) await rm(path, { force: true })
+    },
+  }
+}
+
+/** Writes a new file and syncs it as it grows. */
+async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    let unsyncedBytes = 0
+    for await (const chunk of bytes) {
+      await file.writeFile(chunk)
+      unsyncedBytes += chunk.byteLength
+      if (unsyncedBytes < syncedAtOnceBytes) continue
+      await file.datasync()
+      unsyncedBytes = 0
+    }
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function sync(path: string) {
+  const file = await open(path)
+  await file.sync().finally(() => file.close())
+}

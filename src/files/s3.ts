@@ -1,0 +1,100 @@
+import { S3Client, type S3File } from 'bun'
+import { createSemaphore } from '../lib/concurrency.ts'
+import type { FileStorage } from './storage.ts'
+
+/** A bucket of an S3-compatible store, and what opens it. */
+export type Bucket = {
+  endpoint: string
+  name: string
+  /** Without slashes around it; empty for none. */
+  prefix: string
+  region: string
+  accessKeyId: string
+  secretAccessKey: string
+}
+
+/** The least that the protocol allows. */
+const partBytes = 5 * 1_024 * 1_024
+/** Each holds a part or two in memory. */
+const uploadsAtOnce = 4
+const pieceBytes = 1_024 * 1_024
+const chunkBytes = 64 * 1_024
+
+export function openBucket(bucket: Bucket): S3Client {
+  const { endpoint, name, region, accessKeyId, secretAccessKey } = bucket
+  return new S3Client({ endpoint, bucket: name, region, accessKeyId, secretAccessKey })
+}
+
+/** A bucket. What comes in lies on the disk until all of it is there: people are slow, and each open upload to a bucket
+ *  holds parts of it in memory.
+ *  @param spool where it lies until then */
+export function createS3Storage(bucket: Bucket, spool: FileStorage): FileStorage {
+  const client = openBucket(bucket)
+  const inTurn = createSemaphore(uploadsAtOnce)
+  const fileOf = (key: string) => client.file(objectName(bucket, key))
+
+  return {
+    async write(key, bytes) {
+      await spool.write(key, bytes)
+      await inTurn(async () => {
+        const spooled = await spool.read(key, 0, Number.MAX_SAFE_INTEGER)
+        if (spooled instanceof Blob) await upload(spooled, fileOf(key))
+      })
+      await spool.delete(key)
+    },
+    async read(key, start, end) {
+      const pieces = piecesOf(fileOf(key), start, end)
+      const first = await pieces.next().catch((error: unknown) => {
+        if ((error as { code?: string }).code === 'NoSuchKey') return undefined
+        throw error
+      })
+      return first && chunksOf(first, pieces)
+    },
+    async delete(key) {
+      await spool.delete(key)
+      await fileOf(key).delete()
+    },
+  }
+}
+
+/** Writes and removes an object.
+ *  @returns why that does not work; undefined when it does */
+export async function tryBucket(bucket: Bucket): Promise<string | undefined> {
+  const file = openBucket(bucket).file(objectName(bucket, `check-${crypto.randomUUID()}`))
+  try {
+    await file.write('hostline check')
+    await file.delete()
+    return undefined
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string }
+    return code === undefined ? message : `${code}: ${message}`
+  }
+}
+
+const objectName = ({ prefix }: Bucket, key: string) => (prefix === '' ? key : `${prefix}/${key}`)
+
+async function upload(from: Blob, to: S3File) {
+  const writer = to.writer({ partSize: partBytes, queueSize: 1, retry: 2 })
+  for await (const chunk of from.stream()) {
+    writer.write(chunk)
+    await writer.flush()
+  }
+  await writer.end()
+}
+
+// Bun would fetch an object as fast as it comes, however slowly it is read.
+async function* piecesOf(file: S3File, start: number, end: number) {
+  for (let at = start; at < end; at += pieceBytes) {
+    yield await file.slice(at, Math.min(end, at + pieceBytes)).bytes()
+  }
+}
+
+type Pieces = ReturnType<typeof piecesOf>
+
+async function* chunksOf(first: Awaited<ReturnType<Pieces['next']>>, others: Pieces) {
+  for (let piece = first; !piece.done; piece = await others.next()) {
+    for (let at = 0; at < piece.value.byteLength; at += chunkBytes) {
+      yield piece.value.subarray(at, at + chunkBytes)
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { create as contentDisposition } from 'content-disposition'
+import { AppError, problem } from '../lib/errors.ts'
+
+type Headers = Record<string, string | number>
+
+/** A file as it is shown. Its bytes never change. */
+export type ShownFile = { name: string; type: string; size: number; tag: string; isInline: boolean }
+
+/** The bytes of a file from `start` on and before `end`. */
+export type ByteRange = { start: number; end: number; isPart: boolean }
+
+/** No file is a page of this origin: what is opened by itself is sandboxed, may load nothing but itself, and has an origin
+ *  of its own. Players ask for it from there, which is why everybody may read it (RFC 9110, 14; Fetch, 3.2). */
+const fileHeaders = {
+  'content-security-policy':
+    "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox",
+  'cache-control': 'public, max-age=31536000, immutable',
+  'cross-origin-resource-policy': 'cross-origin',
+  'access-control-allow-origin': '*',
+  'accept-ranges': 'bytes',
+}
+
+/** Scripts, styles and documents of others' pages: a browser that is told nothing else runs none of them. */
+const executableTypes = /script|css|html|xml|svg|xsl|wasm|multipart|message|flash/i
+
+/** How a GET or HEAD of a file is answered, and what of its bytes is sent; none for 304.
+ *  @param headers those of the answer
+ *  @throws range_not_satisfiable */
+export function prepareFileAnswer(request: Request, file: ShownFile, headers: Headers) {
+  const etag = `"${file.tag}"`
+  const range = rangeOf(request, file.size, etag)
+  if (range === 'unsatisfiable') {
+    headers['content-range'] = `bytes */${file.size}`
+    throw new AppError('range_not_satisfiable', { details: { Range: problem('invalid') } })
+  }
+  const { name, type, isInline } = file
+  const { start, end, isPart } = range
+  const isKnown = isTagKnown(request.headers.get('if-none-match'), etag)
+  return {
+    range: isKnown || request.method === 'HEAD' ? undefined : range,
+    status: isKnown ? 304 : isPart ? 206 : 200,
+    headers: {
+      ...fileHeaders,
+      etag,
+      'content-type': isInline || !executableTypes.test(type) ? type : 'application/octet-stream',
+      'content-disposition': contentDisposition(name, { type: isInline ? 'inline' : 'attachment' }),
+      ...(isPart && { 'content-range': `bytes ${start}-${end - 1}/${file.size}` }),
+      ...(!isKnown && { 'content-length': String(end - start) }),
+    },
+  }
+}
+
+function isTagKnown(tags: string | null, etag: string): boolean {
+  if (tags === null) return false
+  return tags.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
+}
+
+/** Choice: of several ranges at once none is served, but the whole file. */
+function rangeOf({ method, headers }: Request, size: number, etag: string) {
+  const whole: ByteRange = { start: 0, end: size, isPart: false }
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/i.exec(headers.get('range') ?? '') ?? []
+  const validator = headers.get('if-range')
+  if (method !== 'GET' || first + last === '') return whole
+  if (validator !== null && validator !== etag) return whole
+  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1)
+  if (first !== '' && last !== '' && Number(last) < start) return whole
+  return start >= size ? 'unsatisfiable' : { start, end, isPart: true }
+}

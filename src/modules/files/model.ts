@@ -1,0 +1,82 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { isoTime } from '../../lib/clock.ts'
+import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
+import { isMediaType, textProblem } from '../../lib/text.ts'
+import type { FileRow } from './store.ts'
+
+/** What an upload is answered with; a message takes the last four fields as they are. */
+export const UploadedFile = Type.Object(
+  {
+    id: Type.String(),
+    file_url: Type.String({ format: 'uri' }),
+    file_name: Type.String(),
+    file_size: Type.Integer(),
+    file_type: Type.String(),
+  },
+  { title: 'UploadedFile' },
+)
+export type UploadedFile = Static<typeof UploadedFile>
+
+const maxTypeLength = 127
+const defaultName = 'file'
+const defaultType = 'application/octet-stream'
+/** Of a name in an address, which messages take up to 2,048 characters of. */
+const maxNameInUrl = 100
+
+/** What a file is called: of a path the last part.
+ *  @throws validation_error (`file_name`) */
+export function fileNameOf(text: string): string {
+  const name = text.split(/[/\\]/).at(-1) ?? ''
+  mustBeFine('file_name', textProblem(name, { max: 255, noControlCharacters: true }))
+  return ['', '.', '..'].includes(name) ? defaultName : name
+}
+
+/** The media type without parameters, in lower case.
+ *  @throws validation_error (`file_type`) */
+export function fileTypeOf(text: string): string {
+  const type = text.split(';', 1)[0]?.trim().toLowerCase() || defaultType
+  const isLong = type.length > maxTypeLength
+  const isType = isMediaType(type) ? undefined : problem('media_type')
+  mustBeFine('file_type', isLong ? problem('too_long', maxTypeLength) : isType)
+  return type
+}
+
+function mustBeFine(field: string, wrong: FieldProblem | undefined) {
+  if (wrong) throw new AppError('validation_error', { details: { [field]: wrong } })
+}
+
+export type FileUrls = ReturnType<typeof createFileUrls>
+
+/** The addresses of files. The id alone finds one: the name is there for people. */
+export function createFileUrls(publicUrl: string) {
+  return {
+    urlOf({ id, name }: Pick<FileRow, 'id' | 'name'>): string {
+      const end = [...name].slice(-maxNameInUrl).join('')
+      return `${publicUrl}/v1/files/${id}/${encodeURIComponent(end)}`
+    },
+    /** The id in an address of ours, however it is spelt; undefined for any other address. */
+    idIn(url: string): string | undefined {
+      const { origin, pathname } = URL.parse(url) ?? {}
+      const [, id] = /^\/v1\/files\/([^/]*)/.exec(pathname ?? '') ?? []
+      return origin === publicUrl && id !== undefined ? decode(id) : undefined
+    },
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+export function uploadedFileView(row: FileRow, { urlOf }: FileUrls): UploadedFile {
+  const { id, name, size, type } = row
+  return { id, file_url: urlOf(row), file_name: name, file_size: size, file_type: type }
+}
+
+/** A file in the export of its owner. */
+export function exportedFileView(row: FileRow, urls: FileUrls) {
+  return { ...uploadedFileView(row, urls), created_at: isoTime(row.createdAt) }
+}

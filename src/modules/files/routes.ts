@@ -1,0 +1,72 @@
+import { Elysia } from 'elysia'
+import { prepareFileAnswer } from '../../http/file-answer.ts'
+import { operations } from '../../http/operation.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { uploadOf } from '../../http/uploads.ts'
+import { Text } from '../../lib/fields.ts'
+import { type FileUrls, UploadedFile, uploadedFileView } from './model.ts'
+import type { FileService } from './service.ts'
+import type { FileRow } from './store.ts'
+
+const user = operations('Files', { access: 'user' })
+// Pictures of a whole conversation are asked for at once.
+const anybody = operations('Files', { access: 'public', limit: 'none' })
+
+type Parts = { files: FileService; urls: FileUrls; maxBytes: number }
+
+export function fileRoutes({ files, urls, maxBytes }: Parts) {
+  return new Elysia({ name: 'files' })
+    .use(routeBase)
+    .post(
+      '/v1/files',
+      async ({ request, context }) => {
+        const upload = uploadOf(request, maxBytes)
+        const file = await files.upload(context.user.userId, upload, context.reauthorize)
+        return uploadedFileView(file, urls)
+      },
+      user(
+        'Upload a file',
+        { 201: UploadedFile },
+        {
+          description:
+            'The bytes are the body, with their type as Content-Type, or the field `file` of a form. The last four fields of the answer are those of a file message. What nothing uses for a day is removed.',
+          headers: {
+            'X-File-Name': Text(
+              { max: 9_216 },
+              { description: 'Percent-encoded UTF-8; without it the name is `file`.' },
+            ),
+          },
+          maxFileBytes: maxBytes,
+          errors: ['storage_full'],
+        },
+      ),
+    )
+    .get(
+      '/v1/files/:id/:name',
+      async ({ params, request, set }) => {
+        const file = files.get(params.id)
+        const { range, status, headers } = prepareFileAnswer(request, shown(file), set.headers)
+        const body = range ? await files.read(file.id, range) : null
+        set.status = status
+        Object.assign(set.headers, headers)
+        // The runtime takes what yields bytes as a body; its type does not say so.
+        return new Response(body as Blob | null, { status, headers })
+      },
+      anybody(
+        'The bytes of a file',
+        { 200: null, 206: null, 304: null },
+        {
+          description:
+            'Whoever has the address may read it. Pictures, sound, films and PDF are shown, everything else is a download.',
+          headers: { Range: Text({ max: 64 }, { description: 'One range of bytes.' }) },
+          errors: ['range_not_satisfiable'],
+        },
+      ),
+    )
+}
+
+function shown({ id, name, type, size, isInline }: FileRow) {
+  return { name, type, size, isInline, tag: id.slice(0, tagLength) }
+}
+
+const tagLength = 16

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto'
+import type { Core } from '../../core.ts'
+import type { FileBytes, FileStorage } from '../../files/storage.ts'
+import { AppError, fileTooLarge, invalidField, problem } from '../../lib/errors.ts'
+import { isShownInline, sniffedBytes } from './inline.ts'
+import { fileNameOf, fileTypeOf } from './model.ts'
+import type { FileRow, FileStore } from './store.ts'
+
+/** A file that is on its way. */
+export type IncomingFile = {
+  /** How many bytes it has at most, where that is known. */
+  announcedBytes: number | undefined
+  /** Whether it has exactly that many. */
+  isExact: boolean
+  /** Gives it to `save`, once. */
+  receive: (
+    save: (file: { name: string; type: string; bytes: AsyncIterable<Uint8Array> }) => Promise<void>,
+  ) => Promise<void>
+}
+
+type Reserved = { id: string; bytes: number }
+type Seen = { bytes: number; head: Buffer }
+
+export type FileService = ReturnType<typeof createFileService>
+
+/** What the smallest file takes on a disk: so a quota also bounds how many there are. */
+const leastBytes = 4_096
+const retryAfterSeconds = 5
+const erasedAtOnce = 100
+
+/** Uploads and their bytes. A row is there before the first byte and after the last one: what a crash leaves in between
+ *  is known, counts for the quota, and goes after a day. */
+export function createFileService(
+  core: Core,
+  { store, storage }: { store: FileStore; storage: FileStorage },
+) {
+  const { write, clock, log, outbox } = core
+  const { maxBytes, quotaBytes } = core.config.files
+
+  /** @throws storage_full */
+  function reserve(
+    ownerId: string,
+    { announcedBytes = maxBytes, isExact }: IncomingFile,
+  ): Reserved {
+    const free = quotaBytes - store.countBytes(ownerId, leastBytes)
+    if (free < leastBytes || (isExact && announcedBytes > free)) throw new AppError('storage_full')
+    const id = randomBytes(32).toString('base64url')
+    const size = Math.min(announcedBytes, maxBytes, free)
+    const now = clock.now()
+    const times = { storedAt: null, unusedSince: now, createdAt: now }
+    store.insert({ id, ownerId, name: '', size, type: '', isInline: false, ...times })
+    return { id, bytes: size }
+  }
+
+  /** Inside a `write`: the file is gone, its bytes will be. */
+  function remove(id: string): void {
+    if (store.delete(id)) outbox.add('file_removal', { key: id })
+  }
+
+  async function* measured(
+    bytes: AsyncIterable<Uint8Array>,
+    { bytes: most }: Reserved,
+    seen: Seen,
+  ) {
+    for await (const chunk of whole(bytes)) {
+      seen.bytes += chunk.byteLength
+      if (seen.bytes > most) {
+        throw most === maxBytes ? fileTooLarge(maxBytes) : new AppError('storage_full')
+      }
+      if (seen.head.byteLength < sniffedBytes) {
+        seen.head = Buffer.concat([seen.head, chunk.subarray(0, sniffedBytes)])
+      }
+      yield chunk
+    }
+  }
+
+  async function take(incoming: IncomingFile, reserved: Reserved) {
+    const seen: Seen = { bytes: 0, head: Buffer.alloc(0) }
+    let [name, type] = ['', '']
+    await incoming.receive(async (file) => {
+      name = fileNameOf(file.name)
+      type = fileTypeOf(file.type)
+      await storage.write(reserved.id, measured(file.bytes, reserved, seen))
+    })
+    if (incoming.isExact && seen.bytes !== incoming.announcedBytes) throw brokenOff()
+    return { name, type, size: seen.bytes, isInline: await isShownInline(type, seen.head) }
+  }
+
+  function asRefusal(error: unknown): AppError {
+    if (error instanceof AppError) return error
+    log.error('a file cannot be stored or read', { error })
+    return new AppError('unavailable', { retryAfterSeconds, cause: error })
+  }
+
+  return {
+    /** Keeps a file, which is safe on the disk or in the bucket by then.
+     *  @param mayStill throws when its owner may not upload any more
+     *  @throws body_too_large · storage_full · validation_error (name, type, broken off) · unavailable */
+    async upload(ownerId: string, incoming: IncomingFile, mayStill: () => void): Promise<FileRow> {
+      const { announcedBytes = 0, isExact } = incoming
+      if (isExact && announcedBytes > maxBytes) throw fileTooLarge(maxBytes)
+      const reserved = await write(() => reserve(ownerId, incoming))
+      try {
+        const file = await take(incoming, reserved)
+        return await write(() => {
+          mayStill()
+          const times = { storedAt: clock.now(), unusedSince: clock.now() }
+          const row = store.update(reserved.id, { ...file, ...times })
+          // It took more than a day.
+          if (!row) throw brokenOff()
+          return row
+        })
+      } catch (error) {
+        // When that fails as well, it goes after a day.
+        await write(() => remove(reserved.id)).catch(() => {})
+        throw asRefusal(error)
+      }
+    },
+
+    /** @throws not_found */
+    get(id: string): FileRow {
+      const file = store.find(id)
+      if (!file) throw new AppError('not_found')
+      return file
+    },
+
+    /** Some bytes of a file, at the pace of whoever takes them.
+     *  @throws not_found (it went meanwhile) · unavailable */
+    async read(id: string, { start, end }: { start: number; end: number }): Promise<FileBytes> {
+      if (start === end) return new Blob([])
+      const bytes = await storage.read(id, start, end).catch((error: unknown) => {
+        throw asRefusal(error)
+      })
+      if (bytes === undefined) throw new AppError('not_found')
+      return bytes
+    },
+
+    remove,
+
+    /** Everything of somebody who is gone, whatever uses it, in pieces. */
+    *erase(ownerId: string): Generator<() => void> {
+      for (let ids = some(ownerId); ids.length > 0; ids = some(ownerId)) {
+        const piece = ids
+        yield () => piece.forEach(remove)
+      }
+    },
+  }
+
+  function some(ownerId: string) {
+    return store.listIdsOf(ownerId, erasedAtOnce)
+  }
+}
+
+const brokenOff = (cause?: unknown) =>
+  cause === undefined
+    ? invalidField('body', 'invalid')
+    : new AppError('validation_error', { details: { body: problem('invalid') }, cause })
+
+/** What breaks off is no failure of ours. */
+async function* whole(bytes: AsyncIterable<Uint8Array>) {
+  try {
+    yield* bytes
+  } catch (cause) {
+    throw cause instanceof AppError ? cause : brokenOff(cause)
+  }
+}
