@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTestClock } from './support/clock.ts'
 import { fetchFile, png, upload } from './support/files.ts'
 import { startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
@@ -126,5 +127,262 @@ describe('an upload', () => {
     const { status, body } = await post(text, type)
     expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
     await waitFor(() => filesIn(service).every((file) => before.includes(file)))
+  })
+})
+
+describe('a file', () => {
+  const shown = async (bytes: Uint8Array | string, type: string, name = 'a.bin') => {
+    const { body } = await upload(service, ada, bytes, { name, type })
+    return fetchFile(service, body.file_url)
+  }
+
+  test('needs no token, no limit counts it, and it says that it never changes', async () => {
+    const answer = await shown(png, 'image/png', 'Früh "1".png')
+    const { headers } = answer
+    expect([answer.status, headers.get('content-type')]).toEqual([200, 'image/png'])
+    expect(headers.get('content-disposition')).toBe(
+      `inline; filename="Fr?h \\"1\\".png"; filename*=UTF-8''Fr%C3%BCh%20%221%22.png`,
+    )
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-length': String(png.byteLength),
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': expect.stringMatching(/^default-src 'none';.*; sandbox$/),
+      'cross-origin-resource-policy': 'cross-origin',
+      'access-control-allow-origin': '*',
+      'accept-ranges': 'bytes',
+      etag: expect.stringMatching(/^"[\w-]{16}"$/),
+    })
+    expect(headers.has('x-ratelimit-limit')).toBe(false)
+  })
+
+  const wav = Buffer.concat([Buffer.from('RIFF\x24\0\0\0WAVEfmt '), Buffer.alloc(40)])
+  const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom\0\0\0\0isommp42')])
+
+  test.each([
+    ['a picture', png, 'image/png', 'inline', 'image/png'],
+    [
+      'a picture of an older name',
+      Buffer.from([255, 216, 255, 224]),
+      'image/jpg',
+      'inline',
+      'image/jpg',
+    ],
+    ['sound', wav, 'audio/wav', 'inline', 'audio/wav'],
+    ['sound in the container of a film', mp4, 'audio/mp4', 'inline', 'audio/mp4'],
+    ['a film', mp4, 'video/mp4', 'inline', 'video/mp4'],
+    ['a PDF', '%PDF-1.7\n', 'application/pdf', 'inline', 'application/pdf'],
+    [
+      'a page that says it is a picture',
+      '<html><script>1</script>',
+      'image/png',
+      'attachment',
+      'image/png',
+    ],
+    ['a picture of another type', png, 'image/jpeg', 'attachment', 'image/jpeg'],
+    ['a picture that says it is a PDF', png, 'application/pdf', 'attachment', 'application/pdf'],
+    [
+      'SVG',
+      '<svg xmlns="http://www.w3.org/2000/svg"/>',
+      'image/svg+xml',
+      'attachment',
+      'application/octet-stream',
+    ],
+    [
+      'SVG with a head',
+      '<?xml version="1.0"?><svg/>',
+      'image/svg+xml',
+      'attachment',
+      'application/octet-stream',
+    ],
+    ['a page', '<!doctype html>', 'text/html', 'attachment', 'application/octet-stream'],
+    ['XHTML', '<html/>', 'application/xhtml+xml', 'attachment', 'application/octet-stream'],
+    ['a script', 'alert(1)', 'text/javascript', 'attachment', 'application/octet-stream'],
+    ['a style sheet', '*{}', 'text/css', 'attachment', 'application/octet-stream'],
+    ['a mail archive', 'x', 'multipart/related', 'attachment', 'application/octet-stream'],
+    ['text', 'hello', 'text/plain', 'attachment', 'text/plain'],
+    ['an archive', 'PK\x03\x04', 'application/zip', 'attachment', 'application/zip'],
+  ])(
+    'that is %s is shown or downloaded as such',
+    async (_, bytes, type, ...[disposition, shownType]) => {
+      const { headers } = await shown(bytes, type)
+      const [way] = headers.get('content-disposition')?.split(';') ?? []
+      expect([way, headers.get('content-type')]).toEqual([disposition, shownType])
+    },
+  )
+
+  const text = '0123456789'
+  const whole = { status: 200, text, range: null }
+  const refused = { status: 416, range: 'bytes */10' }
+  test.each([
+    [{ range: 'bytes=2-4' }, { status: 206, text: '234', range: 'bytes 2-4/10' }],
+    [{ range: 'bytes=7-' }, { status: 206, text: '789', range: 'bytes 7-9/10' }],
+    [{ range: 'bytes=7-99' }, { status: 206, text: '789', range: 'bytes 7-9/10' }],
+    [{ range: 'bytes=-3' }, { status: 206, text: '789', range: 'bytes 7-9/10' }],
+    [{ range: 'bytes=-99' }, { status: 206, text, range: 'bytes 0-9/10' }],
+    [{ range: 'bytes=10-' }, refused],
+    [{ range: 'bytes=-0' }, refused],
+    [{ range: 'bytes=4-2' }, whole],
+    [{ range: 'bytes=0-1,4-5' }, whole],
+    [{ range: 'lines=1-2' }, whole],
+    [{ range: 'bytes=2-4', 'if-range': '"other"' }, whole],
+    [
+      { range: 'bytes=2-4', 'if-range': 'ETAG' },
+      { status: 206, text: '234', range: 'bytes 2-4/10' },
+    ],
+    [{ 'if-none-match': '"other"' }, whole],
+    [{ 'if-none-match': '"other", W/ETAG' }, { status: 304, text: '', range: null }],
+    [{ 'if-none-match': '*' }, { status: 304, text: '', range: null }],
+  ])('asked for with %j is answered so', async (sent, expected) => {
+    const { body } = await upload(service, ada, text, { type: 'text/plain' })
+    const etag = `"${body.id.slice(0, 16)}"`
+    const headers = Object.fromEntries(
+      Object.entries(sent).map(([name, value]) => [name, value.replace('ETAG', etag)]),
+    )
+    const answer = await fetchFile(service, body.file_url, { headers })
+    const got = {
+      status: answer.status,
+      range: answer.headers.get('content-range'),
+      text: await answer.text(),
+    }
+    expect(got).toMatchObject(expected)
+    if (got.status === 416) {
+      expect(JSON.parse(got.text).error.code).toBe('validation_error')
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    } else expect(answer.headers.get('etag')).toBe(etag)
+  })
+
+  test('shows its head alone, without reading it', async () => {
+    const { body } = await upload(service, ada, text, { type: 'text/plain' })
+    const answer = await fetchFile(service, body.file_url, {
+      method: 'HEAD',
+      headers: { range: 'bytes=0-1' },
+    })
+    expect([answer.status, answer.headers.get('content-length'), await answer.text()]).toEqual([
+      200,
+      '10',
+      '',
+    ])
+  })
+
+  test.each(['x/a', `${'A'.repeat(43)}/a`, '%ZZ/a', '%/a', "x/'--"])(
+    'at %s is not there',
+    async (path) => {
+      const answer = await service.request(`/v1/files/${path}`)
+      expect([answer.status, answer.headers.get('cache-control')]).toEqual([404, 'no-store'])
+    },
+  )
+
+  test('whose bytes are gone is not there either', async () => {
+    const { body } = await upload(service, ada, text)
+    rmSync(join(service.directory, 'files', body.id))
+    expect((await fetchFile(service, body.file_url)).status).toBe(404)
+  })
+})
+
+describe('a file that is too large', () => {
+  const large = new Uint8Array(1_000_001)
+  const details = { body: 'must not be larger than 1 MB' }
+  const streamed = (bytes: number) =>
+    new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < bytes; at += 50_000)
+          controller.enqueue(large.slice(at, Math.min(bytes, at + 50_000)))
+        controller.close()
+      },
+    })
+
+  test.each([
+    ['declared', () => large],
+    ['streamed', () => streamed(1_000_001)],
+  ])('is refused with its own limit, %s', async (_, bytes) => {
+    const before = filesIn(service)
+    const { status, body } = await upload(service, ada, bytes())
+    expect([status, body.error]).toMatchObject([413, { code: 'validation_error', details }])
+    await waitFor(() => filesIn(service).every((file) => before.includes(file)))
+  })
+
+  test('is refused in a form, too', async () => {
+    const form = new FormData()
+    form.append('file', new File([large], 'a'))
+    const headers = { authorization: `Bearer ${ada.token}` }
+    const answer = await service.request('/v1/files', { method: 'POST', headers, body: form })
+    expect([answer.status, ((await answer.json()) as { error: object }).error]).toMatchObject([
+      413,
+      { details },
+    ])
+  })
+
+  test('is told before anything else, and the largest is taken', async () => {
+    const stranger = await upload(service, { token: 'x' }, new Uint8Array(1_100_000))
+    expect(stranger.status).toBe(413)
+    expect((await upload(service, { token: 'x' }, 'x')).status).toBe(401)
+    for (const bytes of [large.slice(1), streamed(1_000_000)]) {
+      expect((await upload(service, ada, bytes)).status).toBe(201)
+    }
+  })
+
+  test('in any other route is more than 64 KiB', async () => {
+    const answer = await service.call('PATCH', '/v1/users/me', {
+      token: ada.token,
+      body: { x: 'x'.repeat(65_536) },
+    })
+    expect([answer.status, answer.body.error.details]).toEqual([
+      413,
+      { body: 'must not be larger than 64 KiB' },
+    ])
+  })
+})
+
+describe('the room of a user', () => {
+  const megabyte = new Uint8Array(1_000_000)
+
+  test('ends with 403, counts what is on its way, and comes back with what is removed', async () => {
+    const clock = createTestClock()
+    await using small = await startService({
+      clock,
+      environment: { FILES_MAX_MB: '1', FILES_QUOTA_MB: '2' },
+    })
+    const person = await small.register()
+    const full = { status: 403, reason: 'quota_exceeded' }
+    const send = async (bytes: string | Uint8Array | ReadableStream, headers = {}) => {
+      const answer = await upload(small, person, bytes, { headers })
+      return { status: answer.status, reason: answer.headers.get('x-error-reason') }
+    }
+    let go = () => {}
+    const slow = new ReadableStream({
+      start(controller) {
+        controller.enqueue(megabyte.slice(10))
+        go = () => {
+          controller.enqueue(megabyte.slice(0, 10))
+          controller.close()
+        }
+      },
+    })
+    const arriving = send(slow, { 'content-length': '1000000' })
+    await waitFor(() => filesIn(small).length === 1)
+    const declared = { 'content-length': '1000000' }
+    const both = await Promise.all([send(megabyte, declared), send(megabyte, declared)])
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 403])
+    expect(await send('x', { 'content-length': '1' })).toEqual(full)
+    go()
+    expect((await arriving).status).toBe(201)
+    expect(await send('x')).toEqual(full)
+    expect((await send(megabyte.slice(0, 1))).status).toBe(403)
+    clock.advance(25 * 3_600_000)
+    await waitFor(() => filesIn(small).length === 0)
+    Object.assign(person, await small.login(person.email))
+    expect((await send('x')).status).toBe(201)
+  })
+
+  test('ends within a file whose size nobody told', async () => {
+    await using small = await startService({
+      environment: { FILES_MAX_MB: '2', FILES_QUOTA_MB: '1' },
+    })
+    const person = await small.register()
+    const answer = await upload(small, person, new Uint8Array(1_000_001))
+    expect([answer.status, answer.headers.get('x-error-reason')]).toEqual([403, 'quota_exceeded'])
+    expect((await upload(small, person, megabyte)).status).toBe(201)
+    expect((await upload(small, await small.register(), megabyte)).status).toBe(201)
   })
 })

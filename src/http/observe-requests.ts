@@ -30,6 +30,9 @@ export function observeRequests(handle: Handle, onAnswered: (answered: Answered)
     try {
       const response = await handle(request)
       status = response.status
+      // The framework counts the body of a HEAD, which would have to be read.
+      const length = request[contextKey]?.headLength
+      if (length !== undefined) response.headers.set('content-length', length)
       return response
     } finally {
       const context = request[contextKey]

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { prepareFileAnswer } from '../../http/file-answer.ts'
 import { operations } from '../../http/operation.ts'
-import { routeBase } from '../../http/request-context.ts'
+import { type RequestContext, routeBase } from '../../http/request-context.ts'
 import { uploadOf } from '../../http/uploads.ts'
 import { Text } from '../../lib/fields.ts'
 import { type FileUrls, UploadedFile, uploadedFileView } from './model.ts'
@@ -12,9 +12,26 @@ const user = operations('Files', { access: 'user' })
 // Pictures of a whole conversation are asked for at once.
 const anybody = operations('Files', { access: 'public', limit: 'none' })
 
+type Asked = {
+  params: { id: string }
+  request: Request
+  context: RequestContext
+  set: { status?: number | string; headers: Record<string, string | number> }
+}
 type Parts = { files: FileService; urls: FileUrls; maxBytes: number }
 
 export function fileRoutes({ files, urls, maxBytes }: Parts) {
+  async function answer({ params, request, set, context }: Asked) {
+    const file = files.get(params.id)
+    const { range, status, headers } = prepareFileAnswer(request, shown(file), set.headers)
+    const body = range ? await files.read(file.id, range) : null
+    if (request.method === 'HEAD') context.headLength = headers['content-length']
+    set.status = status
+    Object.assign(set.headers, headers)
+    // The runtime takes what yields bytes as a body; its type does not say so.
+    return new Response(body as Blob | null, { status, headers })
+  }
+
   return new Elysia({ name: 'files' })
     .use(routeBase)
     .post(
@@ -41,29 +58,19 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
         },
       ),
     )
-    .get(
-      '/v1/files/:id/:name',
-      async ({ params, request, set }) => {
-        const file = files.get(params.id)
-        const { range, status, headers } = prepareFileAnswer(request, shown(file), set.headers)
-        const body = range ? await files.read(file.id, range) : null
-        set.status = status
-        Object.assign(set.headers, headers)
-        // The runtime takes what yields bytes as a body; its type does not say so.
-        return new Response(body as Blob | null, { status, headers })
-      },
-      anybody(
-        'The bytes of a file',
-        { 200: null, 206: null, 304: null },
-        {
-          description:
-            'Whoever has the address may read it. Pictures, sound, films and PDF are shown, everything else is a download.',
-          headers: { Range: Text({ max: 64 }, { description: 'One range of bytes.' }) },
-          errors: ['range_not_satisfiable'],
-        },
-      ),
-    )
+    .get('/v1/files/:id/:name', answer, readable)
 }
+
+const readable = anybody(
+  'The bytes of a file',
+  { 200: null, 206: null, 304: null },
+  {
+    description:
+      'Whoever has the address may read it. Pictures, sound, films and PDF are shown, everything else is a download.',
+    headers: { Range: Text({ max: 64 }, { description: 'One range of bytes.' }) },
+    errors: ['range_not_satisfiable'],
+  },
+)
 
 function shown({ id, name, type, size, isInline }: FileRow) {
   return { name, type, size, isInline, tag: id.slice(0, tagLength) }
