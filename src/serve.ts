@@ -106,7 +106,7 @@ export async function openService(
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
   })
-  const { accounts, platform, chat, files, modules } = await createModules(core, {
+  const { accounts, platform, chat, modules } = await createModules(core, {
     mailer,
     pushes: delivery.push,
     substitutes,
@@ -177,7 +177,6 @@ export async function openService(
     core,
     connection,
     accounts,
-    fileUses: files.uses,
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
       await channel.drain()
@@ -206,14 +205,15 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     },
   })
   const { notify, pushMessage } = notifications
+  const files = createFiles(core, {
+    storage: substitutes.fileStorage ?? createFileStorage(core.config),
+  })
   const moderation = createModeration(core, {
+    files: files.uses,
     findExcerpt: (...message) => chat.findExcerpt(...message),
     removeMessage: (messageId) => chat.removeMessage(messageId),
   })
   const platform = createPlatform(core, { notify, blocks: moderation })
-  const files = createFiles(core, {
-    storage: substitutes.fileStorage ?? createFileStorage(core.config),
-  })
   const { attach } = files.uses
   const { ticketsPerDay } = substitutes
   const support = createSupport(core, { mailer, notify, attach, ticketsPerDay })
@@ -229,7 +229,7 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     passwordCost: substitutes.passwordCost,
   })
   const modules: readonly Module[] = [accounts, ...others, createOperator(core, vitals)]
-  return { accounts, platform, chat, files, modules }
+  return { accounts, platform, chat, modules }
 }
 
 /** Files lie in a bucket, else in the data directory. */

@@ -19,6 +19,11 @@ export type ReportNeighbours = {
   findExcerpt: (userId: string, messageId: string) => Excerpt | undefined
   /** @returns whether there is such a message */
   removeMessage: (messageId: string) => boolean
+  /** Keeps files for as long as something uses them. */
+  files: {
+    use: (usedBy: string, fileUrls: readonly string[]) => void
+    release: (usedBy: string) => void
+  }
 }
 
 type Draft = {
@@ -36,7 +41,8 @@ const perDay = 20
 export type Reports = ReturnType<typeof createReports>
 
 /** What people tell the desk about each other, and what the desk does about it. */
-export function createReports(core: Core, { store, findExcerpt, removeMessage }: Parts) {
+export function createReports(core: Core, parts: Parts) {
+  const { store, findExcerpt, removeMessage, files } = parts
   const { write, afterCommit, audit, events, hub, newId, clock } = core
 
   /** Whom and what a report is about.
@@ -79,6 +85,10 @@ export function createReports(core: Core, { store, findExcerpt, removeMessage }:
     const { reason, body } = draft
     const common = { id: newId(), reporterId, reason, body, createdAt: clock.now() }
     const row = store.insert({ ...common, ...target, status: 'open' })
+    files.use(
+      useOf(row.id),
+      (row.excerpt ?? []).flatMap(({ file_url }) => urlsIn(file_url)),
+    )
     events.publish({ type: 'report.created', ids: { report_id: row.id } })
     const frame: ReportCreatedFrame = { type: 'report_created', report: reportView(get(row.id)) }
     afterCommit(() => hub.sendToAdmins(frame))
@@ -135,6 +145,7 @@ export function createReports(core: Core, { store, findExcerpt, removeMessage }:
         const item = get(idText)
         const { status, note = item.report.note } = changes
         store.update(item.report.id, { note, ...changesOf(item, status, by) })
+        if (status === 'resolved') files.release(useOf(item.report.id))
         audit.record({ action: 'report_changed', ...by, target: targetIn(item) })
         return get(idText)
       })
@@ -150,5 +161,9 @@ export function createReports(core: Core, { store, findExcerpt, removeMessage }:
       }),
   }
 }
+
+/** What keeps the files of a report until it is resolved. */
+const useOf = (reportId: string) => `report:${reportId}`
+const urlsIn = (value: unknown) => (typeof value === 'string' ? [value] : [])
 
 const targetIn = ({ report }: ReportItem) => ({ type: 'report', id: report.id }) as const

@@ -1,0 +1,248 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createTestClock } from './support/clock.ts'
+import { desk, own } from './support/desk.ts'
+import { fetchFile, png, upload } from './support/files.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+import { aWhile, waitFor } from './support/wait.ts'
+
+// What uses a file keeps it; what nothing uses goes.
+
+const clock = createTestClock()
+const service = await startService({ clock })
+afterAll(() => service[Symbol.asyncDispose]())
+const hour = 3_600_000
+const isThere = async (fileUrl: string) => (await fetchFile(service, fileUrl)).status === 200
+const bytesOf = ({ directory }: TestService, id: string) =>
+  readdirSync(join(directory, 'files')).filter((name) => name.startsWith(id))
+
+/** The row is gone, and so are the bytes. */
+const isGone = ({ id, file_url }: { id: string; file_url: string }) =>
+  waitFor(async () => !(await isThere(file_url)) && bytesOf(service, id).length === 0)
+
+async function put(person: Person, name = 'a.png') {
+  return (await upload(service, person, png, { name, type: 'image/png' })).body
+}
+
+type Uploaded = { file_url: string; file_name: string; file_size: number; file_type: string }
+const fileMessage = ({ file_url, file_name, file_size, file_type }: Uploaded) => ({
+  type: 'file',
+  body: '',
+  file_url,
+  file_name,
+  file_size,
+  file_type,
+})
+
+function send(person: Person, conversationId: string, body: object) {
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  return service.call('POST', path, { token: person.token, body })
+}
+
+/** Lets hours pass, and what is then due happen. People come back afterwards. */
+async function pass(hours: number, people: Person[]) {
+  clock.advance(hours * hour)
+  for (const person of people) Object.assign(person, await service.login(person.email))
+}
+
+describe('a file', () => {
+  test('that nothing uses stays for a day, and that of a message for as long as the message', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const [unused, used] = [await put(a), await put(a)]
+    const sent = await send(a, conversationId, fileMessage(used))
+    expect(sent.body).toMatchObject(fileMessage(used))
+    await pass(23, [a, b])
+    expect(await isThere(unused.file_url)).toBe(true)
+    await pass(2, [a, b])
+    await isGone(unused)
+    expect(await isThere(used.file_url)).toBe(true)
+    const message = `/v1/chat/conversations/${conversationId}/messages/${sent.body.id}`
+    expect((await service.call('DELETE', message, { token: a.token })).status).toBe(204)
+    await isGone(used)
+  })
+
+  test('that is gone cannot be sent, nor one that never was', async () => {
+    const { a, conversationId } = await service.pair()
+    const file = await put(a)
+    const sent = await send(a, conversationId, fileMessage(file))
+    const message = `/v1/chat/conversations/${conversationId}/messages/${sent.body.id}`
+    await service.call('DELETE', message, { token: a.token })
+    const base = file.file_url.split('/v1/')[0]
+    for (const file_url of [file.file_url, `${base}/v1/files/x`, `${base}/v1/files/`]) {
+      const { status, body } = await send(a, conversationId, { ...fileMessage(file), file_url })
+      expect([status, body.error.details]).toEqual([
+        400,
+        { file_url: 'must be the address of a file that is there' },
+      ])
+    }
+    const elsewhere = 'https://elsewhere.example/v1/files/x'
+    const other = await send(a, conversationId, { ...fileMessage(file), file_url: elsewhere })
+    expect(other.status).toBe(201)
+  })
+
+  test('stays while another message uses it, however its address is spelt', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const file = await put(a)
+    const first = await send(a, conversationId, fileMessage(file))
+    const spelt = file.file_url.replace(
+      file.id,
+      `%${file.id.charCodeAt(0).toString(16)}${file.id.slice(1)}`,
+    )
+    const second = await send(b, conversationId, { ...fileMessage(file), file_url: `${spelt}?x=1` })
+    expect(second.status).toBe(201)
+    const messages = `/v1/chat/conversations/${conversationId}/messages`
+    await service.call('DELETE', `${messages}/${first.body.id}`, { token: a.token })
+    await pass(48, [a, b])
+    expect(await isThere(file.file_url)).toBe(true)
+    await service.call('DELETE', `${messages}/${second.body.id}`, { token: b.token })
+    await isGone(file)
+  })
+
+  test('of a reported message stays until the report is resolved', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const root = await service.registerAs('admin')
+    const file = await put(a)
+    const sent = await send(a, conversationId, fileMessage(file))
+    const form = { message_id: sent.body.id, reason: 'spam' }
+    const report = await service.call('POST', '/v1/reports', { token: b.token, body: form })
+    const message = `/v1/chat/conversations/${conversationId}/messages/${sent.body.id}`
+    await service.call('DELETE', message, { token: a.token })
+    await pass(48, [root])
+    expect(await isThere(file.file_url)).toBe(true)
+    const path = `/v1/admin/reports/${report.body.id}`
+    await service.call('PATCH', path, { token: root.token, body: { status: 'resolved' } })
+    await isGone(file)
+  })
+
+  test('goes with its owner, whatever uses it, and is in their export until then', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const [used, unused] = [await put(a), await put(a, 'b.png')]
+    await send(a, conversationId, fileMessage(used))
+    await send(b, conversationId, fileMessage(used))
+    const exported = await service.call('GET', '/v1/users/me/export', { token: a.token })
+    const shown = exported.body.files.map(({ created_at, ...file }: { created_at: string }) => file)
+    expect(shown).toEqual(expect.arrayContaining([used, unused]))
+    expect(shown).toHaveLength(2)
+    const body = { password: 'correct horse' }
+    await service.call('DELETE', '/v1/users/me', { token: a.token, body })
+    await isGone(used)
+    await isGone(unused)
+    const rows = service.sqlite.query<{ n: number }, [string]>(
+      'SELECT count(*) AS n FROM files WHERE owner_id = ?',
+    )
+    expect(rows.get(a.id)?.n).toBe(0)
+  })
+})
+
+describe('attachments of a ticket', () => {
+  test('are taken and shown as the service knows them, to the owner and to the desk', async () => {
+    const [ada, root] = [await service.register(), await service.registerAs('admin')]
+    const files = [await put(ada, '1.png'), await put(ada, '2.png')]
+    const lies = files.map((file) => ({ ...file, file_name: 'x', file_size: 1, file_type: 'a/b' }))
+    const form = { subject: 's', body: 'b', attachments: lies, client_id: 'one' }
+    const opened = await service.call('POST', own, { token: ada.token, body: form })
+    expect([opened.status, opened.body.messages[0].attachments]).toEqual([201, files])
+    const path = `${own}/${opened.body.id}`
+    const plain = await service.call('POST', `${path}/messages`, {
+      token: ada.token,
+      body: { body: 'c' },
+    })
+    expect(plain.body).not.toHaveProperty('attachments')
+    const third = await put(ada, '3.png')
+    const more = { body: 'd', attachments: [third] }
+    const replied = await service.call('POST', `${path}/messages`, { token: ada.token, body: more })
+    expect(replied.body.attachments).toEqual([third])
+    const ofDesk = await put(root, '4.png')
+    const answer = { body: 'e', attachments: [ofDesk] }
+    const deskPath = `${desk}/${opened.body.id}`
+    const answered = await service.call('POST', `${deskPath}/messages`, {
+      token: root.token,
+      body: answer,
+    })
+    expect(answered.body.attachments).toEqual([ofDesk])
+    const shapes = [files, undefined, [third], [ofDesk]]
+    for (const [as, at] of [
+      [ada, path],
+      [root, deskPath],
+    ] as const) {
+      const { body } = await service.call('GET', at, { token: as.token })
+      expect(body.messages.map((it: { attachments?: object }) => it.attachments)).toEqual(shapes)
+    }
+    const exported = await service.call('GET', '/v1/users/me/export', { token: ada.token })
+    expect(exported.body.tickets[0].messages[0].attachments).toEqual(files)
+    await pass(48, [])
+    for (const file of [...files, third, ofDesk]) expect(await isThere(file.file_url)).toBe(true)
+  })
+
+  test('are part of what is said twice', async () => {
+    const ada = await service.register()
+    const [one, two] = [await put(ada), await put(ada)]
+    const ticket = { subject: 's', body: 'b', client_id: 'open', attachments: [one] }
+    const open = (body: object) => service.call('POST', own, { token: ada.token, body })
+    const { body } = await open(ticket)
+    const reply = { body: 'c', client_id: 'reply', attachments: [one, two] }
+    const say = (message: object) =>
+      service.call('POST', `${own}/${body.id}/messages`, { token: ada.token, body: message })
+    await say(reply)
+    expect((await open(ticket)).headers.get('idempotent-replayed')).toBe('true')
+    expect((await say(reply)).headers.get('idempotent-replayed')).toBe('true')
+    for (const attachments of [[two], [], null]) {
+      expect((await open({ ...ticket, attachments })).status).toBe(409)
+      expect((await say({ ...reply, attachments })).status).toBe(409)
+    }
+  })
+
+  test('are five own uploads at most', async () => {
+    const [ada, bob] = [await service.register(), await service.register()]
+    const [file, foreign] = [await put(ada), await put(bob)]
+    const list = (urls: unknown[]) => urls.map((file_url) => ({ file_url }))
+    const refused = [
+      list([foreign.file_url]),
+      list(['https://elsewhere.example/a.png']),
+      list([`${file.file_url}x`]),
+      list([file.file_url.replace(file.id, 'x')]),
+      list(Array(6).fill(file.file_url)),
+      list([5]),
+      [{}],
+      'x',
+    ]
+    for (const attachments of refused) {
+      const body = { subject: 's', body: 'b', attachments }
+      const answer = await service.call('POST', own, { token: ada.token, body })
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([
+        400,
+        ['attachments'],
+      ])
+    }
+    const { body } = await service.call('GET', own, { token: ada.token })
+    expect(body.data).toEqual([])
+  })
+})
+
+test('a message never names a file that the clean-up has taken, whoever comes first', async () => {
+  const { a, b, conversationId } = await service.pair()
+  const outcomes = new Set<number>()
+  const kept: string[] = []
+  for (let round = 0; round < 40; round++) {
+    const file = await put(a)
+    service.sqlite.run('UPDATE files SET unused_since = ? WHERE id = ?', [
+      clock.now() - 23 * hour,
+      file.id,
+    ])
+    const cleanUp = aWhile(1).then(() => {
+      for (const step of [0, 1]) clock.advance(hour + step)
+    })
+    const sent = aWhile(1).then(async () => {
+      Object.assign(a, await service.login(a.email))
+      return send(a, conversationId, fileMessage(file))
+    })
+    const [{ status }] = await Promise.all([sent, cleanUp])
+    outcomes.add(status)
+    if (status === 201) kept.push(file.file_url)
+    else await isGone(file)
+  }
+  await pass(48, [a, b])
+  expect([...outcomes].sort()).toEqual([201, 400])
+  for (const fileUrl of kept) expect(await isThere(fileUrl)).toBe(true)
+})
