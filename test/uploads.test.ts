@@ -1,0 +1,146 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { temporaryDirectory } from './support/directory.ts'
+import { meet, startServer } from './support/process.ts'
+import { waitFor } from './support/wait.ts'
+
+// Large files and bad connections. The server is a process of its own, so that its memory is its memory.
+
+const megabyte = 1_000_000
+const largest = 25 * megabyte
+const parallel = 6
+
+const directory = temporaryDirectory()
+const server = await startServer({ dataDir: directory.path })
+const { a: ada } = await meet(server.base)
+const port = Number(new URL(server.base).port)
+const stored = () => readdirSync(join(directory.path, 'files'))
+const chunk = Buffer.alloc(65_536, 7)
+
+function residentBytes() {
+  const status = readFileSync(`/proc/${server.pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1_024
+}
+
+/** The most that the server took while something happened, beyond what it took before. */
+async function growthDuring(work: Promise<unknown>) {
+  const before = residentBytes()
+  let most = before
+  const watch = setInterval(() => {
+    most = Math.max(most, residentBytes())
+  }, 5)
+  await work.finally(() => clearInterval(watch))
+  return most - before
+}
+
+async function open(head: string[]): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  await new Promise((resolve) => socket.once('connect', resolve))
+  socket.write([...head, 'Host: localhost', '', ''].join('\r\n'))
+  return socket
+}
+
+const uploadHead = (...headers: string[]) => [
+  'POST /v1/files HTTP/1.1',
+  `Authorization: Bearer ${ada.token}`,
+  ...headers,
+]
+
+async function sendBytes(socket: Socket, count: number) {
+  for (let left = count; left > 0; left -= chunk.byteLength) {
+    if (socket.write(chunk.subarray(0, left))) continue
+    await new Promise((resolve) => socket.once('drain', resolve))
+  }
+}
+
+/** The status of the answer. */
+async function statusOf(socket: Socket): Promise<number> {
+  let text = ''
+  socket.on('data', (data) => {
+    text += data.toString('latin1')
+  })
+  return Number(await waitFor(() => /^HTTP\/1\.1 (\d+)/.exec(text)?.[1], 'an answer'))
+}
+
+async function uploadRaw() {
+  const socket = await open(uploadHead(`Content-Length: ${largest}`, 'Connection: close'))
+  await sendBytes(socket, largest)
+  return statusOf(socket)
+}
+
+async function uploadForm() {
+  const start = '--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n'
+  const end = '\r\n--x--\r\n'
+  const length = start.length + largest + end.length
+  const socket = await open(
+    uploadHead(`Content-Length: ${length}`, 'Content-Type: multipart/form-data; boundary=x'),
+  )
+  socket.write(start)
+  await sendBytes(socket, largest)
+  socket.write(end)
+  return statusOf(socket)
+}
+
+test('large uploads side by side, as they are and in forms, take little memory', async () => {
+  await uploadForm()
+  await uploadRaw()
+  const all = Array.from({ length: parallel }, (_, n) => (n % 2 ? uploadForm() : uploadRaw()))
+  const grown = await growthDuring(Promise.all(all))
+  console.log(`${parallel} uploads of 25 MB: ${(grown / megabyte).toFixed(0)} MB more`)
+  expect(await Promise.all(all)).toEqual(Array(parallel).fill(201))
+  expect(grown).toBeLessThan(60 * megabyte)
+})
+
+test('large files that are read slowly take little memory', async () => {
+  const answer = await fetch(`${server.base}/v1/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ada.token}` },
+    body: new Uint8Array(largest),
+  })
+  const { id } = (await answer.json()) as { id: string }
+  const readers = Array.from({ length: 20 }, async () => {
+    const socket = await open([`GET /v1/files/${id}/a HTTP/1.1`])
+    await new Promise((resolve) => socket.once('data', resolve))
+    socket.pause()
+    return socket
+  })
+  const grown = await growthDuring(Promise.all(readers))
+  console.log(`20 readers of 25 MB that do not read: ${(grown / megabyte).toFixed(0)} MB more`)
+  for (const reader of await Promise.all(readers)) reader.destroy()
+  expect(grown).toBeLessThan(30 * megabyte)
+})
+
+test('an upload that breaks off leaves nothing, whatever it had announced', async () => {
+  const before = stored()
+  const heads = [
+    uploadHead('Content-Length: 1000000'),
+    uploadHead('Transfer-Encoding: chunked'),
+    uploadHead('Content-Length: 1000000', 'Content-Type: multipart/form-data; boundary=x'),
+  ]
+  for (const head of heads) {
+    const socket = await open(head)
+    if (head.some((line) => line.startsWith('Transfer'))) socket.write('10000\r\n')
+    if (head.length > 3) socket.write('--x\r\ncontent-disposition: form-data; name="file"\r\n\r\n')
+    await sendBytes(socket, 65_536)
+    await waitFor(() => stored().length === before.length + 1, 'the beginning of a file')
+    socket.destroy()
+    await waitFor(() => stored().length === before.length, 'the end of it')
+  }
+  expect(stored()).toEqual(before)
+})
+
+test('whoever sends slowly holds up nobody', async () => {
+  const socket = await open(uploadHead('Content-Length: 20'))
+  for (let n = 0; n < 20; n++) {
+    socket.write('x')
+    const answer = await fetch(`${server.base}/healthz`)
+    expect(answer.status).toBe(200)
+  }
+  expect(await statusOf(socket)).toBe(201)
+  socket.destroy()
+  await server[Symbol.asyncDispose]()
+  directory[Symbol.dispose]()
+})
