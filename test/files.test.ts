@@ -386,3 +386,80 @@ describe('the room of a user', () => {
     expect((await upload(small, await small.register(), megabyte)).status).toBe(201)
   })
 })
+
+describe('an upload that takes long', () => {
+  /** A body whose end is sent later. */
+  function twoPieces() {
+    let end = () => {}
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(Buffer.from('beginning'))
+        end = () => {
+          controller.enqueue(Buffer.from(', end'))
+          controller.close()
+        }
+      },
+    })
+    return { body, end: () => end() }
+  }
+
+  test('is refused when the session has ended meanwhile', async () => {
+    await using own = await startService()
+    const person = await own.register()
+    const { body, end } = twoPieces()
+    const answer = upload(own, person, body)
+    await waitFor(() => filesIn(own).length === 1)
+    const logout = { refresh_token: person.refreshToken }
+    await own.call('POST', '/v1/auth/logout', { token: person.token, body: logout })
+    end()
+    expect((await answer).status).toBe(401)
+    await waitFor(() => filesIn(own).length === 0)
+  })
+
+  test('is given up after a day, and so is one that a crash has cut off', async () => {
+    const clock = createTestClock()
+    await using own = await startService({ clock })
+    const person = await own.register()
+    const { body, end } = twoPieces()
+    const answer = upload(own, person, body)
+    await waitFor(() => filesIn(own).length === 1)
+    expect(filesIn(own)[0]).toEndWith('.part')
+    clock.advance(25 * 3_600_000)
+    await waitFor(() => filesIn(own).length === 0)
+    end()
+    expect((await answer).status).toBe(503)
+    const rows = own.sqlite.query<{ n: number }, []>('SELECT count(*) AS n FROM files')
+    expect(rows.get()?.n).toBe(0)
+    expect(filesIn(own)).toEqual([])
+  })
+
+  test('cannot be read or used before it has ended', async () => {
+    await using own = await startService()
+    const { a, conversationId } = await own.pair()
+    const { body, end } = twoPieces()
+    const answer = upload(own, a, body)
+    const part = await waitFor(() => filesIn(own)[0])
+    const id = part.replace('.part', '')
+    expect((await own.request(`/v1/files/${id}/file`)).status).toBe(404)
+    const file = { type: 'file', body: '', file_url: `http://localhost:0/v1/files/${id}/file` }
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    expect((await own.call('POST', path, { token: a.token, body: file })).status).toBe(400)
+    end()
+    expect((await answer).body.id).toBe(id)
+    expect((await own.call('POST', path, { token: a.token, body: file })).status).toBe(201)
+  })
+})
+
+test('a page of another origin may upload with a name, and show what it gets', async () => {
+  const origin = 'https://app.example.com'
+  await using own = await startService({ environment: { CORS_ORIGINS: origin } })
+  const asking = { origin, 'access-control-request-method': 'POST' }
+  const preflight = await own.request('/v1/files', { method: 'OPTIONS', headers: asking })
+  expect(preflight.headers.get('access-control-allow-headers')).toContain('X-File-Name')
+  const person = await own.register()
+  const sent = await upload(own, person, png, { name: 'a.png', type: 'image/png' })
+  const headers = { origin: 'https://elsewhere.example' }
+  const answer = await fetchFile(own, sent.body.file_url, { headers })
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+})

@@ -4,6 +4,7 @@ import { createAuditTrail } from '../db/audit-trail.ts'
 import { integrityProblem } from '../db/backup.ts'
 import { migrations, versionOf } from '../db/migrations.ts'
 import { type Connection, mustExist, openToInspect } from '../db/open.ts'
+import { tryBucket } from '../files/s3.ts'
 import { expiryWarning, readCertificate } from '../http/certificate.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { isoTime, systemClock } from '../lib/clock.ts'
@@ -31,6 +32,7 @@ export async function check(args: string[], terminal: Terminal): Promise<void> {
     checkTls(config),
     await checkMail(config),
     await checkPush(config),
+    await checkFiles(config),
     ...checkData(config.dataDir),
   ]
   for (const finding of findings) terminal.out(lineOf(finding))
@@ -75,6 +77,13 @@ async function checkPush({ fcm }: Config): Promise<Finding> {
   const { account } = fcm
   const reason = await tryServiceAccount(account, systemClock)
   return { subject: 'push to apps', detail: account.projectId, problem: reason }
+}
+
+async function checkFiles({ files: { bucket } }: Config): Promise<Finding> {
+  const subject = 'files'
+  if (!bucket) return { subject, detail: 'in the data directory' }
+  const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
+  return { subject, detail, problem: await tryBucket(bucket) }
 }
 
 function checkData(directory: string): Finding[] {

@@ -52,9 +52,10 @@ export function createFileService(
     return { id, bytes: size }
   }
 
-  /** Inside a `write`: the file is gone, its bytes will be. */
+  /** Inside a `write`: the file is gone, its bytes will be. Also one whose row went while it was still being written. */
   function remove(id: string): void {
-    if (store.delete(id)) outbox.add('file_removal', { key: id })
+    store.delete(id)
+    outbox.add('file_removal', { key: id })
   }
 
   async function* measured(

@@ -21,9 +21,9 @@ export function createFileStore(orm: Orm) {
       orm.update(files).set(changes).where(eq(files.id, id)).returning().get(),
     /** One whose bytes are there. */
     find: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
-    /** @returns whether it was there */
-    delete: (id: string): boolean =>
-      orm.delete(files).where(eq(files.id, id)).returning({ id: files.id }).get() !== undefined,
+    delete(id: string): void {
+      orm.delete(files).where(eq(files.id, id)).run()
+    },
     /** The sum over somebody's files, of which each counts `leastBytes` at least. */
     countBytes(ownerId: string, leastBytes: number): number {
       const bytes = sql<number>`coalesce(sum(max(${files.size}, ${leastBytes})), 0)`

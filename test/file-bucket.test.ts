@@ -1,0 +1,127 @@
+import { afterAll, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig } from '../src/config.ts'
+import { startBucket } from './support/bucket.ts'
+import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
+import { fetchFile, png, upload } from './support/files.ts'
+import { startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+// Files in an S3-compatible store.
+
+const bucket = await startBucket()
+const clock = createTestClock()
+const service = await startService({
+  clock,
+  listen: true,
+  environment: { FILES_S3_URL: bucket.url },
+})
+const ada = await service.register()
+afterAll(async () => {
+  await service[Symbol.asyncDispose]()
+  await bucket[Symbol.asyncDispose]()
+})
+const spooled = () => readdirSync(join(service.directory, 'files'))
+
+test('a file lies in the bucket alone, and is shown from there', async () => {
+  const { status, body } = await upload(service, ada, png, { name: 'a.png', type: 'image/png' })
+  expect([status, bucket.keys(), spooled()]).toEqual([201, [`media/people/${body.id}`], []])
+  const answer = await fetchFile(service, body.file_url)
+  expect(answer.headers.get('content-type')).toBe('image/png')
+  expect(answer.headers.get('content-disposition')).toStartWith('inline')
+  expect(Buffer.from(await answer.bytes())).toEqual(png)
+  clock.advance(25 * 3_600_000)
+  await waitFor(() => bucket.keys().length === 0)
+  expect((await fetchFile(service, body.file_url)).status).toBe(404)
+  Object.assign(ada, await service.login(ada.email))
+})
+
+test('a large one comes and goes in parts', async () => {
+  const bytes = new Uint8Array(12_000_000).map((_, n) => n % 251)
+  const { body } = await upload(service, ada, bytes)
+  expect(body.file_size).toBe(bytes.length)
+  const whole = await (await fetchFile(service, body.file_url)).bytes()
+  expect(Buffer.compare(whole, bytes)).toBe(0)
+  const headers = { range: 'bytes=1048570-3000000' }
+  const part = await fetchFile(service, body.file_url, { headers })
+  expect(part.headers.get('content-range')).toBe('bytes 1048570-3000000/12000000')
+  expect(Buffer.compare(await part.bytes(), bytes.subarray(1_048_570, 3_000_001))).toBe(0)
+  const head = await fetchFile(service, body.file_url, { method: 'HEAD' })
+  expect(head.headers.get('content-length')).toBe('12000000')
+})
+
+test('an empty one is there, and one whose object is gone is not', async () => {
+  const { body } = await upload(service, ada, '')
+  expect(await (await fetchFile(service, body.file_url)).text()).toBe('')
+  const other = await upload(service, ada, 'x')
+  await new Bun.S3Client({
+    endpoint: `http://127.0.0.1:${bucket.port}`,
+    accessKeyId: 'S3RVER',
+    secretAccessKey: 'S3RVER',
+    bucket: 'media',
+  }).delete(`people/${other.body.id}`)
+  expect((await fetchFile(service, other.body.file_url)).status).toBe(404)
+})
+
+test('a bucket that refuses is a 503, and check says why', async () => {
+  const environment = { FILES_S3_URL: bucket.urlOf('wrong') }
+  await using refused = await startService({ environment })
+  const { status, headers, body } = await upload(refused, await refused.register(), 'x')
+  expect([status, headers.get('retry-after'), body.error.code]).toEqual([
+    503,
+    '5',
+    'internal_error',
+  ])
+  expect(refused.log()).toContain('The request signature we calculated')
+  await waitFor(() => readdirSync(join(refused.directory, 'files')).length === 0)
+})
+
+test.each([
+  [() => bucket.url, /^ok {5}files: 127\.0\.0\.1:\d+\/media$/m],
+  [() => bucket.urlOf('wrong'), /^FAILED files: SignatureDoesNotMatch/m],
+  [() => bucket.url.replace(/:\d+\/media/, ':1/media'), /^FAILED files: ConnectionRefused/m],
+  [() => bucket.url.replace('/media/', '/nowhere/'), /^FAILED files: NoSuchBucket/m],
+  [() => '', /^ok {5}files: in the data directory$/m],
+])('check tells of the bucket', async (url, line) => {
+  const { out } = await hostline(['check'], service.directory, {
+    environment: { FILES_S3_URL: url() },
+  })
+  expect(out).toMatch(line)
+  expect(out).not.toContain('S3RVER')
+  expect(bucket.keys().some((key) => key.includes('check'))).toBe(false)
+})
+
+const plain = { region: 'us-east-1', prefix: '', accessKeyId: 'K', secretAccessKey: 'S' }
+
+test.each([
+  ['s3://K:S@h/b', { ...plain, endpoint: 'https://h', name: 'b' }],
+  [
+    's3://K:a%2Fb%2Bc@h:9000/b/p/q/?region=auto&tls=off',
+    {
+      accessKeyId: 'K',
+      secretAccessKey: 'a/b+c',
+      endpoint: 'http://h:9000',
+      name: 'b',
+      prefix: 'p/q',
+      region: 'auto',
+    },
+  ],
+])('FILES_S3_URL=%s is read', (url, expected) => {
+  expect(readConfig({ FILES_S3_URL: url }, false).files.bucket).toEqual(expected)
+})
+
+test.each([
+  ['s3://h/b', 'such as'],
+  ['s3://K:S@h', 'such as'],
+  ['s3://K:S@h/', 'such as'],
+  ['s3://K:a/b@h/b', 'such as'],
+  ['s3://K:S@h/b?tls=no', 'no other options'],
+  ['s3://K:S@h/b?path=x', 'no other options'],
+  ['https://K:S@h/b', 'such as'],
+])('FILES_S3_URL=%s is refused without being shown', (url, reason) => {
+  const read = () => readConfig({ FILES_S3_URL: url }, false)
+  expect(read).toThrow(reason)
+  expect(read).not.toThrow('K:')
+})
