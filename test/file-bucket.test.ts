@@ -1,11 +1,9 @@
 import { afterAll, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
 import { startBucket } from './support/bucket.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
-import { fetchFile, png, upload } from './support/files.ts'
+import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -23,11 +21,10 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]()
   await bucket[Symbol.asyncDispose]()
 })
-const spooled = () => readdirSync(join(service.directory, 'files'))
 
 test('a file lies in the bucket alone, and is shown from there', async () => {
   const { status, body } = await upload(service, ada, png, { name: 'a.png', type: 'image/png' })
-  expect([status, bucket.keys(), spooled()]).toEqual([201, [`media/people/${body.id}`], []])
+  expect([status, bucket.keys(), filesIn(service)]).toEqual([201, [`media/people/${body.id}`], []])
   const answer = await fetchFile(service, body.file_url)
   expect(answer.headers.get('content-type')).toBe('image/png')
   expect(answer.headers.get('content-disposition')).toStartWith('inline')
@@ -75,7 +72,7 @@ test('a bucket that refuses is a 503, and check says why', async () => {
     'internal_error',
   ])
   expect(refused.log()).toContain('The request signature we calculated')
-  await waitFor(() => readdirSync(join(refused.directory, 'files')).length === 0)
+  await waitFor(() => filesIn(refused).length === 0)
 })
 
 test.each([

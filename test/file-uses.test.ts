@@ -1,10 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { createTestClock } from './support/clock.ts'
 import { desk, own } from './support/desk.ts'
-import { fetchFile, png, upload } from './support/files.ts'
-import { type Person, startService, type TestService } from './support/service.ts'
+import { fetchFile, filesIn, png, upload } from './support/files.ts'
+import { type Person, startService } from './support/service.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 // What uses a file keeps it; what nothing uses goes.
@@ -14,12 +12,11 @@ const service = await startService({ clock })
 afterAll(() => service[Symbol.asyncDispose]())
 const hour = 3_600_000
 const isThere = async (fileUrl: string) => (await fetchFile(service, fileUrl)).status === 200
-const bytesOf = ({ directory }: TestService, id: string) =>
-  readdirSync(join(directory, 'files')).filter((name) => name.startsWith(id))
+const bytesOf = (id: string) => filesIn(service).filter((name) => name.startsWith(id))
 
 /** The row is gone, and so are the bytes. */
 const isGone = ({ id, file_url }: { id: string; file_url: string }) =>
-  waitFor(async () => !(await isThere(file_url)) && bytesOf(service, id).length === 0)
+  waitFor(async () => !(await isThere(file_url)) && bytesOf(id).length === 0)
 
 async function put(person: Person, name = 'a.png') {
   return (await upload(service, person, png, { name, type: 'image/png' })).body

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTestClock } from './support/clock.ts'
-import { fetchFile, png, upload } from './support/files.ts'
-import { startService, type TestService } from './support/service.ts'
+import { fetchFile, filesIn, png, upload } from './support/files.ts'
+import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
 // What people upload, and what comes back.
@@ -15,7 +15,6 @@ const service = await startService({
 })
 afterAll(() => service[Symbol.asyncDispose]())
 const ada = await service.register('ada')
-const filesIn = ({ directory }: TestService) => readdirSync(join(directory, 'files'))
 const byteOf = (n: number) => n % 251
 
 describe('an upload', () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
+import { filesIn } from './support/files.ts'
 import { meet, startServer } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -16,7 +16,7 @@ const directory = temporaryDirectory()
 const server = await startServer({ dataDir: directory.path })
 const { a: ada } = await meet(server.base)
 const port = Number(new URL(server.base).port)
-const stored = () => readdirSync(join(directory.path, 'files'))
+const stored = () => filesIn({ directory: directory.path })
 const chunk = Buffer.alloc(65_536, 7)
 
 function residentBytes() {

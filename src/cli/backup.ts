@@ -14,6 +14,7 @@ import { readConfig } from '../config.ts'
 import { backUp } from '../db/backup.ts'
 import { databaseFile, mustExist } from '../db/open.ts'
 import { restore as restoreFile } from '../db/restore.ts'
+import { filesDirectory } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import { commandLine, withCore } from './open.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
@@ -26,7 +27,7 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const usage = 'backup needs a file, or a directory for dated ones'
   const { operand, values } = readOperand(args, usage, { keep: { type: 'string' } })
   const kept = readKept(values.keep)
-  const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
+  const { dataDir, files } = readConfig(terminal.environment, terminal.isInteractive)
   mustExist(dataDir)
   const isDirectory = existsSync(operand) && statSync(operand).isDirectory()
   if (values.keep !== undefined && !isDirectory) {
@@ -35,10 +36,12 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const target = isDirectory ? join(operand, datedName('hostline')) : operand
   refuseDatabase(target, dataDir)
   yieldToOthers()
-  await backUp(dataDir, target)
+  const local = files.bucket ? undefined : join(dataDir, filesDirectory)
+  const missing = await backUp(dataDir, target, local)
   if (isDirectory) prune(operand, kept)
   await note(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
+  if (missing > 0) terminal.err(`hostline: ${missing} files of people are missing in ${dataDir}`)
 }
 
 function yieldToOthers() {
@@ -113,10 +116,10 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
   const usage = 'restore needs the file of a backup'
   const { operand, values } = readOperand(args, usage, { force: { type: 'boolean' } })
   const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
-  const aside = await restoreFile(operand, dataDir, {
+  const kept = await restoreFile(operand, dataDir, {
     isForced: values.force === true,
     asideName: datedName('hostline-replaced'),
   })
   terminal.out(`${join(dataDir, databaseFile)} is now ${operand}`)
-  if (aside !== undefined) terminal.out(`what was there is kept as ${aside}`)
+  for (const path of kept) terminal.out(`what was there is kept as ${path}`)
 }

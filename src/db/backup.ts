@@ -3,28 +3,49 @@ import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSyn
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartError } from '../lib/errors.ts'
+import { packFiles } from './file-backup.ts'
 import { knownVersion } from './migrations.ts'
 import { explainFailure, openToInspect } from './open.ts'
 
 const chunkBytes = 1_024 * 1_024
 const walHeaderBytes = 32
 
-/** Copies a database, which a server may be writing to, into one file: its state at one moment, checked.
+/** Copies a database, which a server may be writing to, into one file: its state at one moment, checked. With the directory
+ *  of people's files they go into it as well, but for those that were removed meanwhile.
  *
  *  A read transaction keeps the frames of the wal that it can see: a checkpoint copies no later ones into the database file,
  *  and nobody starts the wal again. So that file and the wal are that state, however long their copy takes. Only when
  *  everything had been copied before may the wal start again; then its header changes and the file alone is the state.
+ *  @returns how many files the database names, and that are not there
  *  @throws StartError with one line for the operator; `target` is then as it was */
-export async function backUp(directory: string, target: string): Promise<void> {
+export async function backUp(
+  directory: string,
+  target: string,
+  filesDirectory?: string,
+): Promise<number> {
   const staged = `${target}.${process.pid}.partial`
   try {
     await copyDatabase(directory, staged)
     intoOneFile(staged, target)
+    const missing = filesDirectory === undefined ? [] : await packFiles(staged, filesDirectory)
     moveInto(staged, target)
+    return countNamed(directory, missing)
   } catch (cause) {
     throw new StartError(`no backup was made in ${target}: ${explainFailure(cause)}`, { cause })
   } finally {
     if (existsSync(staged)) removeDatabase(staged)
+  }
+}
+
+/** How many of these files a database still names. */
+function countNamed(directory: string, ids: string[]): number {
+  if (ids.length === 0) return 0
+  const { sqlite, close } = openToInspect(directory)
+  try {
+    const query = sqlite.query('SELECT 1 FROM files WHERE id = ?')
+    return ids.filter((id) => query.get(id) !== null).length
+  } finally {
+    close()
   }
 }
 

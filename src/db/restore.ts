@@ -3,6 +3,7 @@ import {
   chownSync,
   existsSync,
   linkSync,
+  readdirSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -10,51 +11,70 @@ import {
 } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesDirectory } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import { copyPaced, intoOneFile, moveInto, removeDatabase } from './backup.ts'
+import { replaceDirectory, unpackFiles } from './file-backup.ts'
 import { databaseFile, explainFailure, lockDirectory, lockFile, prepareDirectory } from './open.ts'
 
 type Options = {
   /** Whether a database that is there may be replaced. */
   isForced: boolean
-  /** What the replaced database is kept as, in the same directory. */
+  /** What the replaced database is kept as, in the same directory; its files are kept beside it. */
   asideName: string
 }
 
 /** Puts a backup, or any database file of ours, in the place of the database of a data directory. It is copied and checked
  *  before anything is replaced.
- *  @returns where the database that was there is kept, if there was one
+ *  @returns where what was there is kept: the database and its files, as far as there were some
  *  @throws StartError with one line for the operator; everything is then as it was */
-export async function restore(file: string, directory: string, options: Options) {
+export async function restore(
+  file: string,
+  directory: string,
+  options: Options,
+): Promise<string[]> {
   if (!existsSync(file)) throw new StartError(`there is no ${file}`)
   prepareDirectory(directory)
   const unlock = lockDirectory(directory, 0)
   if (!unlock) throw new StartError(`a hostline is running on ${directory}: stop it first`)
   const path = join(directory, databaseFile)
   const staged = `${path}.restoring`
+  const stagedFiles = `${join(directory, filesDirectory)}.restoring`
   try {
     const isReplacing = hasData(path)
-    if (isReplacing && realpathSync(path) === realpathSync(file)) {
-      throw new StartError(`${file} is the database itself`)
-    }
-    if (isReplacing && !options.isForced) {
-      throw new StartError(
-        `there is a database in ${directory}: --force replaces it, and keeps it aside`,
-      )
-    }
+    if (isReplacing) mustBeReplaceable(file, directory, options.isForced)
     await stage(file, staged)
+    const hasFiles = await unpackFiles(staged, stagedFiles)
     const aside = join(directory, options.asideName)
     if (isReplacing) keepAside(path, aside)
+    const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
     moveInto(staged, path)
     giveToOwner(directory)
-    return isReplacing ? aside : undefined
+    return [isReplacing ? aside : undefined, filesAside].filter((it) => it !== undefined)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     throw new StartError(`${file} cannot be restored: ${explainFailure(cause)}`, { cause })
   } finally {
     removeDatabase(staged)
+    rmSync(stagedFiles, { recursive: true, force: true })
     unlock()
   }
+}
+
+function mustBeReplaceable(file: string, directory: string, isForced: boolean) {
+  if (realpathSync(join(directory, databaseFile)) === realpathSync(file)) {
+    throw new StartError(`${file} is the database itself`)
+  }
+  if (isForced) return
+  throw new StartError(
+    `there is a database in ${directory}: --force replaces it, and keeps it aside`,
+  )
+}
+
+// Before the database, which names them.
+function putFiles(directory: string, staged: string, aside: string) {
+  const path = join(directory, filesDirectory)
+  return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
 }
 
 /** A first start on a full disk leaves an empty file. */
@@ -64,7 +84,12 @@ const hasData = (path: string) => existsSync(path) && statSync(path).size > 0
 function giveToOwner(directory: string) {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(directory)
-  for (const name of [databaseFile, lockFile]) chownSync(join(directory, name), uid, gid)
+  const files = join(directory, filesDirectory)
+  const within = existsSync(files) ? readdirSync(files).map((name) => join(files, name)) : []
+  const own = [databaseFile, lockFile].map((name) => join(directory, name))
+  for (const path of [...own, ...within, ...(existsSync(files) ? [files] : [])]) {
+    chownSync(path, uid, gid)
+  }
 }
 
 async function stage(file: string, staged: string) {

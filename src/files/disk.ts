@@ -1,19 +1,19 @@
-import { mkdirSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { FileStorage } from './storage.ts'
 
 /** The sync of a large file at once would hold up those of others. */
 const syncedAtOnceBytes = 4 * 1_024 * 1_024
 
-/** A directory of the local disk, one file for each key. */
+/** A directory of the local disk, one file for each key. It is made for the first one: a start may find the disk full. */
 export function createDiskStorage(directory: string): FileStorage {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
   const pathOf = (key: string) => join(directory, key)
   const unfinishedPathOf = (key: string) => `${pathOf(key)}.part`
 
   return {
     async write(key, bytes) {
+      const made = await mkdir(directory, { recursive: true, mode: 0o700 })
+      if (made !== undefined) await sync(dirname(made))
       await writeBytes(unfinishedPathOf(key), bytes)
       await rename(unfinishedPathOf(key), pathOf(key))
       await sync(directory)

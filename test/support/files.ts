@@ -1,3 +1,5 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Person, TestService } from './service.ts'
 import { readAnswer } from './service.ts'
 
@@ -21,6 +23,12 @@ export async function upload(
     body,
   })
   return readAnswer(answer)
+}
+
+/** What lies in the directory of files; it is made for the first one. */
+export function filesIn({ directory }: { directory: string }): string[] {
+  const path = join(directory, 'files')
+  return existsSync(path) ? readdirSync(path) : []
 }
 
 /** Asks for a file by its whole address. */

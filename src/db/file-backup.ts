@@ -1,0 +1,162 @@
+import { Database } from 'bun:sqlite'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** How files of people lie in a backup: in pieces, in two tables of the copied database. */
+
+const pieceBytes = 1_024 * 1_024
+const filesAtOnce = 100
+const tables = ['backup_files', 'backup_pieces']
+const idPattern = /^[\w-]{43}$/
+
+type Stored = { id: string; size: number }
+type Packed = Stored & { sha256: string }
+
+/** Puts the files that a copied database names into it, working half of the time at most.
+ *  @returns the ids of those that are not there as the database says; the copy does not name them any more */
+export async function packFiles(copy: string, directory: string): Promise<string[]> {
+  const database = new Database(copy)
+  const missing: string[] = []
+  try {
+    if (!hasTable(database, 'files')) return []
+    // The copy is not in use: what breaks off is thrown away.
+    database.run('PRAGMA journal_mode = OFF')
+    database.run('PRAGMA foreign_keys = ON')
+    database.run('CREATE TABLE backup_files (id TEXT PRIMARY KEY, size INTEGER, sha256 TEXT)')
+    database.run(
+      'CREATE TABLE backup_pieces (id TEXT, n INTEGER, bytes BLOB, PRIMARY KEY (id, n)) WITHOUT ROWID',
+    )
+    for (const files of chunksOfStored(database)) {
+      for (const file of files) {
+        if (!(await packOne(database, file, directory))) missing.push(file.id)
+      }
+    }
+    for (const id of missing) database.run('DELETE FROM files WHERE id = ?', [id])
+    await verify(database)
+  } finally {
+    database.close()
+  }
+  return missing
+}
+
+function hasTable(database: Database, name: string): boolean {
+  const query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+  return database.query(query).get(name) !== null
+}
+
+function* chunksOfStored(database: Database): Generator<Stored[]> {
+  const query = database.query<Stored, [string, number]>(
+    'SELECT id, size FROM files WHERE stored_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?',
+  )
+  let chunk = query.all('', filesAtOnce)
+  for (; chunk.length > 0; chunk = query.all(chunk.at(-1)?.id ?? '', filesAtOnce)) yield chunk
+}
+
+/** @returns whether it was there with the size that it should have */
+async function packOne(database: Database, { id, size }: Stored, directory: string) {
+  const file = await open(join(directory, id)).catch(() => undefined)
+  if (!file) return false
+  try {
+    if ((await file.stat()).size !== size) return false
+    const sha256 = await packPieces(database, id, file)
+    database.run('INSERT INTO backup_files VALUES (?, ?, ?)', [id, size, sha256])
+    return true
+  } finally {
+    await file.close()
+  }
+}
+
+async function packPieces(database: Database, id: string, file: FileHandle) {
+  const insert = database.query('INSERT INTO backup_pieces VALUES (?, ?, ?)')
+  const hash = new Bun.CryptoHasher('sha256')
+  const buffer = Buffer.alloc(pieceBytes)
+  for (let n = 0; ; n++) {
+    const startedAt = performance.now()
+    const { bytesRead } = await file.read(buffer, 0, pieceBytes, n * pieceBytes)
+    if (bytesRead === 0) return hash.digest('hex')
+    const bytes = buffer.subarray(0, bytesRead)
+    hash.update(bytes)
+    insert.run(id, n, bytes)
+    await Bun.sleep(performance.now() - startedAt)
+  }
+}
+
+/** @throws Error when a file is not what was put in */
+async function verify(database: Database) {
+  for (const file of database.query<Packed, []>('SELECT * FROM backup_files').iterate()) {
+    const startedAt = performance.now()
+    await checked(database, file, async () => {})
+    await Bun.sleep(performance.now() - startedAt)
+  }
+}
+
+/** Hands out the pieces of a file.
+ *  @throws Error when together they are not the file */
+async function checked(
+  database: Database,
+  { id, size, sha256 }: Packed,
+  take: (bytes: Uint8Array) => Promise<void>,
+) {
+  const pieces = database.query<{ bytes: Uint8Array }, [string]>(
+    'SELECT bytes FROM backup_pieces WHERE id = ? ORDER BY n',
+  )
+  const hash = new Bun.CryptoHasher('sha256')
+  let length = 0
+  for (const { bytes } of pieces.iterate(id)) {
+    hash.update(bytes)
+    length += bytes.byteLength
+    await take(bytes)
+  }
+  if (length !== size || hash.digest('hex') !== sha256) {
+    throw new Error('it is damaged: a file in it is not whole')
+  }
+}
+
+/** Takes the files out of a copied backup into a new directory, each checked.
+ *  @returns whether the backup has files, or has none of them because there were none; a plain database has not
+ *  @throws Error when one is damaged */
+export async function unpackFiles(copy: string, directory: string): Promise<boolean> {
+  rmSync(directory, { recursive: true, force: true })
+  const database = new Database(copy)
+  try {
+    if (!hasTable(database, 'backup_files')) return false
+    mkdirSync(directory, { mode: 0o700 })
+    for (const file of database.query<Packed, []>('SELECT * FROM backup_files').all()) {
+      await unpackOne(database, file, directory)
+    }
+    await syncDirectory(directory)
+    for (const table of tables) database.run(`DROP TABLE ${table}`)
+    database.run('VACUUM')
+    return true
+  } finally {
+    database.close()
+  }
+}
+
+async function unpackOne(database: Database, file: Packed, directory: string) {
+  // A path in the place of an id would lead elsewhere.
+  if (!idPattern.test(file.id)) throw new Error('it is damaged: a file in it has no name of ours')
+  const output = await open(join(directory, file.id), 'wx', 0o600)
+  try {
+    await checked(database, file, (bytes) => output.writeFile(bytes))
+    await output.sync()
+  } finally {
+    await output.close()
+  }
+}
+
+async function syncDirectory(path: string) {
+  const directory = await open(path)
+  await directory.sync().finally(() => directory.close())
+}
+
+/** Puts a directory in the place of another one, which is kept aside unless it is empty.
+ *  @returns where it is kept, if it is */
+export function replaceDirectory(path: string, by: string, aside: string): string | undefined {
+  const isKept = existsSync(path) && readdirSync(path).length > 0
+  if (isKept) renameSync(path, aside)
+  else rmSync(path, { recursive: true, force: true })
+  renameSync(by, path)
+  return isKept ? aside : undefined
+}

@@ -1,0 +1,134 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, expect, test } from 'bun:test'
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { openToInspect } from '../src/db/open.ts'
+import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { filesIn, upload } from './support/files.ts'
+import { startService } from './support/service.ts'
+
+// Files of people in backups.
+
+const workshop = temporaryDirectory()
+const at = (...path: string[]) => join(workshop.path, ...path)
+afterAll(() => workshop[Symbol.dispose]())
+
+const large = new Uint8Array(2_500_000).map((_, n) => n % 251)
+const service = await startService()
+afterAll(() => service[Symbol.asyncDispose]())
+const ada = await service.register()
+const uploaded = [
+  await upload(service, ada, large),
+  await upload(service, ada, ''),
+  await upload(service, ada, 'x'),
+]
+const [whole, empty, small] = uploaded.map(({ body }) => body.id as string)
+const contents = (directory: string) =>
+  Object.fromEntries(
+    filesIn({ directory }).map((id) => [id, readFileSync(join(directory, 'files', id)).length]),
+  )
+const all = { [String(whole)]: large.length, [String(empty)]: 0, [String(small)]: 1 }
+
+function tablesIn(directory: string): string[] {
+  const { sqlite, close } = openToInspect(directory)
+  const rows = sqlite.query<{ name: string }, []>(
+    "SELECT name FROM sqlite_schema WHERE name LIKE 'backup%'",
+  )
+  const names = rows.all().map(({ name }) => name)
+  close()
+  return names
+}
+
+test('a backup holds the files in its one file, and a restore brings them back', async () => {
+  expect(await hostline(['backup', at('one.db')], service.directory)).toMatchObject({
+    exitCode: 0,
+    err: '',
+  })
+  expect(readdirSync(workshop.path).filter((name) => name.startsWith('one.db'))).toEqual(['one.db'])
+  const target = at('restored')
+  expect(await hostline(['restore', at('one.db')], target)).toMatchObject({ exitCode: 0, err: '' })
+  expect(contents(target)).toEqual(all)
+  expect(Buffer.compare(readFileSync(join(target, 'files', String(whole))), large)).toBe(0)
+  expect(statSync(join(target, 'files', String(whole))).mode & 0o777).toBe(0o600)
+  expect(statSync(join(target, 'files')).mode & 0o777).toBe(0o700)
+  // Nothing of them stays in the database.
+  expect(tablesIn(target)).toEqual([])
+  expect(statSync(join(target, 'hostline.db')).size).toBeLessThan(
+    statSync(at('one.db')).size - large.length,
+  )
+})
+
+test('a restore keeps the replaced files aside, with the database', async () => {
+  await hostline(['backup', at('over.db')], service.directory)
+  const target = at('over')
+  await hostline(['restore', at('over.db')], target)
+  writeFileSync(join(target, 'files', 'newer'), 'newer')
+  const { exitCode, out } = await hostline(['restore', at('over.db'), '--force'], target)
+  expect(exitCode).toBe(0)
+  expect(contents(target)).toEqual(all)
+  const [aside = ''] = readdirSync(target).filter((name) => name.endsWith('-files'))
+  expect(aside).toMatch(/^hostline-replaced-.*Z-files$/)
+  expect(readdirSync(join(target, aside)).sort()).toEqual([...Object.keys(all), 'newer'].sort())
+  expect(out).toContain(`what was there is kept as ${join(target, aside)}`)
+})
+
+test('a plain database restores as it is and leaves the files alone', async () => {
+  const target = at('plain')
+  await hostline(['backup', at('plain.db')], service.directory)
+  await hostline(['restore', at('plain.db')], target)
+  copyFileSync(join(target, 'hostline.db'), at('bare.db'))
+  expect(await hostline(['restore', at('bare.db'), '--force'], target)).toMatchObject({
+    exitCode: 0,
+  })
+  expect(contents(target)).toEqual(all)
+})
+
+test.each([
+  ["UPDATE backup_pieces SET bytes = x'00' WHERE n = 1", 'a file in it is not whole'],
+  ['DELETE FROM backup_pieces WHERE n = 2', 'a file in it is not whole'],
+  ["UPDATE backup_files SET id = '../' || substr(id, 4)", 'has no name of ours'],
+])('a backup with a spoilt file is refused, and everything stays (%s)', async (spoil, reason) => {
+  const target = at('spoilt')
+  rmSync(target, { recursive: true, force: true })
+  await hostline(['backup', at('spoilt.db')], service.directory)
+  await hostline(['restore', at('spoilt.db')], target)
+  const backup = new Database(at('spoilt.db'))
+  backup.run(spoil)
+  backup.close()
+  const { exitCode, err } = await hostline(['restore', at('spoilt.db'), '--force'], target)
+  expect([exitCode, err]).toEqual([1, expect.stringContaining(reason)])
+  expect(contents(target)).toEqual(all)
+  expect(readdirSync(target).sort()).toEqual(['files', 'hostline.db', 'hostline.lock'])
+})
+
+test('a file that is missing is told and left out; unfinished ones are not looked for', async () => {
+  await using own = await startService()
+  const person = await own.register()
+  const lost = await upload(own, person, 'lost')
+  await upload(own, person, 'kept')
+  rmSync(join(own.directory, 'files', lost.body.id))
+  own.sqlite.run('UPDATE files SET stored_at = NULL WHERE size = 99')
+  const { exitCode, err } = await hostline(['backup', at('missing.db')], own.directory)
+  expect([exitCode, err]).toEqual([0, expect.stringContaining('1 files of people are missing')])
+  await hostline(['restore', at('missing.db')], at('missing'))
+  expect(Object.values(contents(at('missing')))).toEqual([4])
+})
+
+test('files in a bucket are not in a backup', async () => {
+  const environment = { FILES_S3_URL: 's3://K:S@127.0.0.1:1/b?tls=off' }
+  const { exitCode } = await hostline(['backup', at('bucket.db')], service.directory, {
+    environment,
+  })
+  expect(exitCode).toBe(0)
+  await hostline(['restore', at('bucket.db')], at('bucket'))
+  expect(existsSync(at('bucket', 'files'))).toBe(false)
+})
