@@ -1,0 +1,87 @@
+import { expect, test } from 'bun:test'
+import { chromium, type Page } from 'playwright-core'
+import { temporaryDirectory } from './support/directory.ts'
+import { png, upload } from './support/files.ts'
+import { startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+// What a browser makes of other people's files on our origin: it shows what can only be shown, and runs nothing.
+
+const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome') ?? ''
+const hasBrowser = executablePath !== ''
+const run = 'document.title = "run"; window.parent.name = "run"'
+
+/** A second of silence, which a player takes. */
+const silence = (() => {
+  const samples = 8_000
+  const head = Buffer.alloc(44)
+  head.write('RIFF')
+  head.writeUInt32LE(36 + samples, 4)
+  head.write('WAVEfmt ', 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(samples, 24)
+  head.writeUInt32LE(samples, 28)
+  head.writeUInt16LE(1, 32)
+  head.writeUInt16LE(8, 34)
+  head.write('data', 36)
+  head.writeUInt32LE(samples, 40)
+  return Buffer.concat([head, Buffer.alloc(samples, 128)])
+})()
+
+test.skipIf(!hasBrowser)(
+  'a browser shows pictures and sound, and runs no file of anybody',
+  async () => {
+    using directory = temporaryDirectory()
+    await using service = await startService({ listen: true })
+    await using browser = await chromium.launchPersistentContext(directory.path, {
+      executablePath,
+      args: ['--no-sandbox', '--disable-gpu', '--no-first-run'],
+      headless: true,
+    })
+    const ada = await service.register()
+    const put = async (bytes: string | Uint8Array, type: string, name: string) => {
+      const { body } = await upload(service, ada, bytes, { type, name })
+      return service.base + new URL(body.file_url).pathname
+    }
+    const page = await browser.newPage()
+
+    await page.goto(await put(png, 'image/png', 'a.png'))
+    expect(await page.evaluate('document.images[0].naturalWidth')).toBe(1)
+    expect(await page.evaluate('self.origin')).toBe('null')
+    await page.goto(await put(silence, 'audio/wav', 'a.wav'))
+    await waitFor(() => page.evaluate('document.querySelector("video").readyState > 0'))
+
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg"><script>${run}</script></svg>`
+    const html = `<!doctype html><script>${run}</script>`
+    const documents = [
+      await put(html, 'text/html', 'a.html'),
+      await put(svg, 'image/svg+xml', 'a.svg'),
+      await put(html, 'image/png', 'a.html'),
+      await put(
+        `<html xmlns="http://www.w3.org/1999/xhtml"><script>${run}</script></html>`,
+        'text/xml',
+        'a.xml',
+      ),
+    ]
+    for (const url of documents) expect(await isDownloaded(page, url)).toBe(true)
+
+    await page.goto(`${service.base}/verify-email`)
+    for (const type of ['text/javascript', 'application/x-javascript', 'text/plain', 'text/css']) {
+      const url = await put(run, type, 'a.js')
+      await page.addScriptTag({ url }).catch(() => {})
+    }
+    const worker = await put(run, 'text/javascript', 'worker.js')
+    const registered = page.evaluate(`navigator.serviceWorker.register(${JSON.stringify(worker)})`)
+    expect(await registered.then(() => true).catch(() => false)).toBe(false)
+    expect(await page.title()).not.toBe('run')
+    expect(await page.evaluate('window.name')).toBe('')
+  },
+)
+
+async function isDownloaded(page: Page, url: string): Promise<boolean> {
+  const download = page.waitForEvent('download', { timeout: 5_000 })
+  await page.goto(url).catch(() => {})
+  return (await download.catch(() => undefined)) !== undefined
+}
