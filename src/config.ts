@@ -139,7 +139,7 @@ export const entries = {
   FILES_QUOTA_MB: entry(
     '500',
     wholeNumber(0, 100_000_000),
-    'Room for the files of one user, in MB; each takes 4 KB at least.',
+    'Room for the files of one user, in MB; each takes 16 KiB at least.',
   ),
   FILES_S3_URL: secret(
     optional(

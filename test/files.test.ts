@@ -432,6 +432,16 @@ describe('an upload that takes long', () => {
     expect(filesIn(own)).toEqual([])
   })
 
+  test('is refused when it has another length than it said', async () => {
+    await using own = await startService()
+    const person = await own.register()
+    for (const said of ['4', '6']) {
+      const { status } = await upload(own, person, 'hello', { headers: { 'content-length': said } })
+      expect([said, status]).toEqual([said, 400])
+    }
+    await waitFor(() => filesIn(own).length === 0)
+  })
+
   test('cannot be read or used before it has ended', async () => {
     await using own = await startService()
     const { a, conversationId } = await own.pair()

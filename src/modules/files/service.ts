@@ -19,12 +19,13 @@ export type IncomingFile = {
 }
 
 type Reserved = { id: string; bytes: number }
+type Bound = { most: number; tooMuch: () => AppError }
 type Seen = { bytes: number; head: Buffer }
 
 export type FileService = ReturnType<typeof createFileService>
 
-/** What the smallest file takes on a disk: so a quota also bounds how many there are. */
-const leastBytes = 4_096
+/** What the smallest file counts: so a quota also bounds how many there are, and what it takes to add them up. */
+const leastBytes = 16_384
 const retryAfterSeconds = 5
 const erasedAtOnce = 100
 
@@ -58,16 +59,10 @@ export function createFileService(
     outbox.add('file_removal', { key: id })
   }
 
-  async function* measured(
-    bytes: AsyncIterable<Uint8Array>,
-    { bytes: most }: Reserved,
-    seen: Seen,
-  ) {
+  async function* measured(bytes: AsyncIterable<Uint8Array>, { most, tooMuch }: Bound, seen: Seen) {
     for await (const chunk of whole(bytes)) {
       seen.bytes += chunk.byteLength
-      if (seen.bytes > most) {
-        throw most === maxBytes ? fileTooLarge(maxBytes) : new AppError('storage_full')
-      }
+      if (seen.bytes > most) throw tooMuch()
       if (seen.head.byteLength < sniffedBytes) {
         seen.head = Buffer.concat([seen.head, chunk.subarray(0, sniffedBytes)])
       }
@@ -75,13 +70,20 @@ export function createFileService(
     }
   }
 
+  function boundOf({ isExact }: IncomingFile, { bytes: most }: Reserved): Bound {
+    if (isExact) return { most, tooMuch: brokenOff }
+    if (most === maxBytes) return { most, tooMuch: () => fileTooLarge(maxBytes) }
+    return { most, tooMuch: () => new AppError('storage_full') }
+  }
+
   async function take(incoming: IncomingFile, reserved: Reserved) {
     const seen: Seen = { bytes: 0, head: Buffer.alloc(0) }
+    const bound = boundOf(incoming, reserved)
     let [name, type] = ['', '']
     await incoming.receive(async (file) => {
       name = fileNameOf(file.name)
       type = fileTypeOf(file.type)
-      await storage.write(reserved.id, measured(file.bytes, reserved, seen))
+      await storage.write(reserved.id, measured(file.bytes, bound, seen))
     })
     if (incoming.isExact && seen.bytes !== incoming.announcedBytes) throw brokenOff()
     return { name, type, size: seen.bytes, isInline: await isShownInline(type, seen.head) }
