@@ -399,7 +399,7 @@ describe('check', () => {
     await using service = await startService()
     const { exitCode, out } = await hostline('check', service.directory)
     expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual([
-      ...Array(8).fill('ok    '),
+      ...Array(9).fill('ok    '),
       'warn  ', // no backup yet
     ])
     expect(exitCode).toBe(0)

@@ -114,16 +114,18 @@ function createRequests({ openapi, tokens, known, ids, since }: Server, lane: nu
       ...(type !== '' && { 'content-type': type }),
       ...(token !== '' && { authorization: `Bearer ${token}` }),
       ...(rarely() && { 'x-idempotency-key': pick(['', 'k', 'x'.repeat(300), '\u00ff']) }),
+      ...(rarely() && { 'x-file-name': pick(['', '%', '..%2f..', 'a%00b', '%ff', '%E2%80%AE']) }),
+      ...(rarely() && { range: pick(['bytes=9-1', 'bytes=-', 'bytes=0-0', 'bytes=99-', 'x']) }),
       ...(rarely() && { 'accept-language': pick(['xx', 'de;q=2', ',,;', '*'.repeat(500)]) }),
     }
   }
 
   return () => {
     const { path, method, operation } = pick(operations)
-    const schema = operation.requestBody?.content['application/json'].schema
+    const schema = operation.requestBody?.content['application/json']?.schema
     const odds = ['PURGE', 'OPTIONS', 'HEAD', 'PROPFIND', 'DELETE', 'PATCH', 'PUT']
     const asked = rarely() ? pick(odds) : method.toUpperCase()
-    const hasBody = !['GET', 'HEAD'].includes(asked) && (schema || rarely())
+    const hasBody = !['GET', 'HEAD'].includes(asked) && (operation.requestBody || rarely())
     return {
       path: pathOf(path) + queryOf(operation.parameters ?? []),
       method: asked,
