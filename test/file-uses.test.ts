@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import type { FileStorage } from '../src/files/storage.ts'
 import { createTestClock } from './support/clock.ts'
 import { desk, own } from './support/desk.ts'
 import { fetchFile, filesIn, png, upload } from './support/files.ts'
@@ -242,4 +243,32 @@ test('a message never names a file that the clean-up has taken, whoever comes fi
   await pass(48, [a, b])
   expect([...outcomes].sort()).toEqual([201, 400])
   for (const fileUrl of kept) expect(await isThere(fileUrl)).toBe(true)
+})
+
+test('bytes that cannot be removed now are removed later', async () => {
+  const kept = new Map<string, Blob>()
+  let isAway = true
+  const storage: FileStorage = {
+    async write(key, bytes) {
+      kept.set(key, await new Response(bytes as never).blob())
+    },
+    read: async (key, start, end) => kept.get(key)?.slice(start, end),
+    async delete(key) {
+      if (isAway) throw new Error('the bucket is away')
+      kept.delete(key)
+    },
+  }
+  const time = createTestClock()
+  await using own = await startService({ clock: time, fileStorage: storage })
+  const ada = await own.register()
+  const { body } = await upload(own, ada, 'x')
+  time.advance(25 * hour)
+  await waitFor(() => own.log().includes('the bucket is away'))
+  expect((await own.request(new URL(body.file_url).pathname)).status).toBe(404)
+  expect([...kept.keys()]).toEqual([body.id])
+  isAway = false
+  await waitFor(() => {
+    time.advance(60_000)
+    return kept.size === 0
+  })
 })

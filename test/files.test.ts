@@ -152,6 +152,7 @@ describe('a file', () => {
       'accept-ranges': 'bytes',
       etag: expect.stringMatching(/^"[\w-]{16}"$/),
     })
+    expect(headers.get('x-request-id')).toHaveLength(26)
     expect(headers.has('x-ratelimit-limit')).toBe(false)
   })
 

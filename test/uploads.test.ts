@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { temporaryDirectory } from './support/directory.ts'
@@ -10,10 +10,12 @@ import { waitFor } from './support/wait.ts'
 
 const megabyte = 1_000_000
 const largest = 25 * megabyte
-const parallel = 6
+const parallel = 4
 
 const directory = temporaryDirectory()
+afterAll(() => directory[Symbol.dispose]())
 const server = await startServer({ dataDir: directory.path })
+afterAll(() => server[Symbol.asyncDispose]())
 const { a: ada } = await meet(server.base)
 const port = Number(new URL(server.base).port)
 const stored = () => filesIn({ directory: directory.path })
@@ -141,6 +143,26 @@ test('whoever sends slowly holds up nobody', async () => {
   }
   expect(await statusOf(socket)).toBe(201)
   socket.destroy()
-  await server[Symbol.asyncDispose]()
-  directory[Symbol.dispose]()
+})
+
+test('a crash leaves what was acknowledged, and of the rest nothing that can be read', async () => {
+  const send = (text: string) =>
+    fetch(`${server.base}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ada.token}` },
+      body: text,
+    })
+  const { id } = (await (await send('acknowledged')).json()) as { id: string }
+  const before = stored()
+  const socket = await open(uploadHead('Content-Length: 1000000'))
+  await sendBytes(socket, 65_536)
+  await waitFor(() => stored().length > before.length, 'the beginning of a file')
+  await server.kill('SIGKILL')
+  await using next = await startServer({ dataDir: directory.path })
+  const kept = await fetch(`${next.base}/v1/files/${id}/file`)
+  expect(await kept.text()).toBe('acknowledged')
+  const [begun = ''] = stored().filter((name) => !before.includes(name))
+  expect(begun).toEndWith('.part')
+  const lost = await fetch(`${next.base}/v1/files/${begun.replace('.part', '')}/file`)
+  expect(lost.status).toBe(404)
 })
