@@ -399,6 +399,7 @@ describe('accounts', () => {
       locale: 'en',
       email_bounced_at: null,
       disabled: false,
+      external_id: null,
     })
     const changes = {
       role: 'host',

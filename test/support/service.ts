@@ -122,6 +122,7 @@ export async function startService(options: Options = {}) {
     base,
     directory: directory.path,
     hub: service.core.hub,
+    events: service.core.events,
     accounts: service.accounts,
     app: service.app,
     sqlite: service.connection.sqlite,

@@ -1,17 +1,19 @@
 import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
+import type { DomainEvent } from '../../lib/events.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { closeCodes } from '../../realtime/hub.ts'
+import { createAccountParts } from './account-parts.ts'
 import { createExports } from './exports.ts'
 import { openKeyring } from './keys.ts'
-import { ownAuditView, sessionView } from './model.ts'
+import { managedUserView, ownAuditView, sessionView } from './model.ts'
 import { type Argon2Cost, createLoginThrottle } from './passwords.ts'
 import { createMailJobs, createRecovery } from './recovery.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
 import { createSessions } from './sessions.ts'
 import { createAccessTokens } from './tokens.ts'
-import { createAccountParts, createUserAdmin } from './user-admin.ts'
+import { createUserAdmin } from './user-admin.ts'
 import { userRoutes } from './user-routes.ts'
 
 type Neighbours = {
@@ -38,13 +40,19 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     recovery,
   })
 
+  const avatarUrl = createAvatarUrls(core.config.publicUrl)
+  const userData = ({ user_id: id = '' }: DomainEvent['ids']) => {
+    const user = base.store.find(id)
+    return user?.deletedAt === null ? { user: managedUserView(user, avatarUrl) } : undefined
+  }
+
   return {
     routes: accountRoutes({ accounts, sessions, recovery, keyring }).use(
       userRoutes({
         accounts,
         sessions,
         userAdmin: createUserAdmin(core, base),
-        avatarUrl: createAvatarUrls(core.config.publicUrl),
+        avatarUrl,
         exports: createExports(core, (userId) =>
           Object.assign(
             {
@@ -72,6 +80,11 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
         return undefined
       },
     },
+    eventData: {
+      'user.created': userData,
+      'user.updated': userData,
+      'user.deleted': ({ user_id: id }) => ({ user: { id } }),
+    },
     async onForeignCommit() {
       access.handleForeign()
       // Sockets came with access tokens: their clients renew them and come back.
@@ -79,7 +92,13 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     },
     offerSetUp: accounts.offerSetUp,
     noteBounce: (address: string) =>
-      core.write(() => base.store.updateBounced(address, core.clock.now())),
+      core.write(() => {
+        const user = base.store.findByEmail(address)
+        if (!user) return false
+        base.store.update(user.id, { emailBouncedAt: core.clock.now() })
+        base.publishChange(user)
+        return true
+      }),
     authenticate: sessions.authenticate,
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,

@@ -179,7 +179,13 @@ export const Profile = Type.Object(
 
 /** A person as admins see them. */
 export const ManagedUser = Type.Object(
-  { ...Profile.properties, disabled: Type.Boolean() },
+  {
+    ...Profile.properties,
+    disabled: Type.Boolean(),
+    external_id: Nullable(
+      Type.String({ description: 'What the rest of the platform calls the person.' }),
+    ),
+  },
   { title: 'ManagedUser' },
 )
 
@@ -201,7 +207,12 @@ export function profileView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof P
 }
 
 export function managedUserView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof ManagedUser> {
-  return { ...profileView(row, avatarUrl), disabled: row.disabledAt !== null }
+  const { disabledAt, externalId } = row
+  return {
+    ...profileView(row, avatarUrl),
+    disabled: disabledAt !== null,
+    external_id: externalId,
+  }
 }
 
 /** A row of the audit log as it is exported to whoever acted. */

@@ -7,10 +7,10 @@ import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderMail } from '../../mail/templates.ts'
+import type { AccountParts } from './account-parts.ts'
 import type { PasswordChange, PasswordReset } from './model.ts'
 import { isGuessable, type LoginThrottle } from './passwords.ts'
 import type { UserRow } from './store.ts'
-import type { AccountParts } from './user-admin.ts'
 
 const hour = 3_600_000
 const changesPerHour = 5
@@ -34,12 +34,13 @@ export function createRecovery(core: Core, parts: Parts) {
 
   /** The mail has reached its address: a user becomes a verified_user. */
   function markVerified(user: UserRow, ip: string) {
-    store.update(user.id, { emailBouncedAt: null })
-    if (user.emailVerified) return
-    oneTimeTokens.revoke('verify_email', user.id)
-    store.update(user.id, { emailVerified: true })
-    if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
-    audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
+    store.update(user.id, { emailBouncedAt: null, emailVerified: true })
+    if (!user.emailVerified) {
+      oneTimeTokens.revoke('verify_email', user.id)
+      if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
+      audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
+    }
+    parts.publishChange(user)
   }
 
   const mailTo = ({ id, email }: UserRow) => ({ user_id: id, address_hash: hashAddress(email) })

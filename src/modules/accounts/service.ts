@@ -5,6 +5,7 @@ import type { Locale } from '../../lib/i18n.ts'
 import { ipGroup } from '../../lib/ip-network.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
+import type { AccountParts } from './account-parts.ts'
 import {
   type Authenticated,
   type Credentials,
@@ -16,7 +17,6 @@ import type { LoginThrottle } from './passwords.ts'
 import type { Recovery } from './recovery.ts'
 import type { Client, Sessions } from './sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
-import type { AccountParts } from './user-admin.ts'
 
 /** How long the client addresses of logins are remembered, in milliseconds. */
 const knownFor = 30 * 86_400_000
@@ -89,7 +89,7 @@ export function createAccountService(core: Core, parts: Parts) {
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
-        const user = store.insert({ ...newUser(form, locale), role: 'user', passwordHash })
+        const user = parts.insert({ ...newUser(form, locale), role: 'user', passwordHash })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
         if (sentMails.take('verify_email', user.email) === 0) {
           const address_hash = hashAddress(user.email)
@@ -116,7 +116,7 @@ export function createAccountService(core: Core, parts: Parts) {
         oneTimeTokens.redeem('set_up', form.token)
         if (store.hasAdmin()) throw invalidField('token', 'token')
         const admin = { role: 'admin', emailVerified: true, passwordHash } as const
-        const user = store.insert({ ...newUser(form, locale), ...admin })
+        const user = parts.insert({ ...newUser(form, locale), ...admin })
         audit.record({ action: 'user_created', ...onOneself(user.id, client.ip) })
         return sessions.begin(user, client)
       })
@@ -144,7 +144,9 @@ export function createAccountService(core: Core, parts: Parts) {
 
     update: (userId: string, changes: UserChanges): Promise<UserRow> =>
       write(() => {
+        const before = own(userId)
         store.update(userId, changes)
+        parts.publishChange(before)
         return own(userId)
       }),
 

@@ -6,6 +6,7 @@ import { AppError } from '../../lib/errors.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
 export type UserRow = typeof users.$inferSelect
+export type NewUser = typeof users.$inferInsert
 /** What is undefined stays as it is. */
 export type UserChanges = { [K in Exclude<keyof UserRow, 'id'>]?: UserRow[K] | undefined }
 export type SigningKeyRow = typeof signingKeys.$inferSelect
@@ -31,7 +32,7 @@ export function createAccountStore(orm: Orm) {
 
   return {
     /** @throws email_taken when the address is taken */
-    insert(user: typeof users.$inferInsert): UserRow {
+    insert(user: NewUser): UserRow {
       try {
         return orm.insert(users).values(user).returning().get()
       } catch (cause) {
@@ -61,15 +62,6 @@ export function createAccountStore(orm: Orm) {
       if (Object.values(changes).every((change) => change === undefined)) return
       orm.update(users).set(changes).where(eq(users.id, id)).run()
     },
-    /** Notes that mails to an address are refused for good.
-     *  @returns whether somebody has it */
-    updateBounced: (email: string, at: number): boolean =>
-      orm
-        .update(users)
-        .set({ emailBouncedAt: at })
-        .where(eq(users.email, email))
-        .returning({ id: users.id })
-        .all().length > 0,
     /** Users whose role or disabled state changed at or after `since` (ms since the epoch). */
     listAccessChangedSince: (since: number) =>
       orm
@@ -88,6 +80,7 @@ export const erased = (id: string, now: number): UserChanges => ({
   locale: 'en',
   role: 'guest',
   emailVerified: false,
+  externalId: null,
   emailBouncedAt: null,
   passwordHash: 'none',
   disabledAt: now,
