@@ -24,7 +24,6 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .*"push_tokens"\."user_id" = \?/, 'a user has 25 at most'],
   [/^USE TEMP B-TREE .* from "signing_keys" order by/, 'a few keys'],
   [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
-  [/^(LIST SUBQUERY|USE TEMP B-TREE) .* BETWEEN lower/, 'people whose name begins so'],
   [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING 1$/, 'one chunk of what has expired'],
   [
     /^LIST SUBQUERY .* DELETE FROM "follows" .* LIMIT \?\)$/,

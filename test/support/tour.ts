@@ -272,6 +272,10 @@ function queries(owner: string): string[] {
 async function visitAdministration({ service, ask, list }: Guide, { root, bob }: People) {
   const users = '/v1/admin/users'
   for (const q of ['', 'bo', bob.id, bob.email]) await list(root, users, `&q=${q}`)
+  const filters = ['&role=user', '&disabled=false', '&email_verified=false']
+  for (const some of [...filters, filters.join('')]) {
+    for (const q of ['', '&q=bo', '&q=example']) await list(root, users, some + q)
+  }
   await ask(root, `GET ${users}/${bob.id}`)
   await ask(root, `PATCH ${users}/${bob.id}`, { role: 'admin', disabled: true })
   await ask(root, `PATCH ${users}/${bob.id}`, { role: 'user', disabled: false })
@@ -282,8 +286,8 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
   const carl = await service.register('carl')
   await ask(root, `DELETE ${users}/${carl.id}`)
   const times = '&from=2020-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'
-  const filters = ['', '&action=x', `&actor_id=${root.id}`, `&target_id=${root.id}`, times]
-  for (const filter of filters) await list(root, '/v1/admin/audit-log', filter)
+  const audits = ['', '&action=x', `&actor_id=${root.id}`, `&target_id=${root.id}`, times]
+  for (const filter of audits) await list(root, '/v1/admin/audit-log', filter)
   const jobs = '/v1/admin/jobs'
   for (const state of ['', '&state=waiting', '&state=dead']) await list(root, jobs, state)
   await ask(root, `POST ${jobs}/${insertDeadJob(service.sqlite)}/retry`)

@@ -43,18 +43,18 @@ export function createAccountStore(orm: Orm) {
     find: (id: string): UserRow | undefined => byId.get({ value: id }),
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
     list: (): UserRow[] => orm.select().from(users).orderBy(asc(users.id)).all(),
-    /** People who are not deleted, oldest first; `q` is an id or the beginning of an address or a name. */
-    search(q: string | undefined, { limit, offset, before: after }: RowRange): UserRow[] {
+    /** People who are not deleted, oldest first. */
+    listPresent({ limit, offset, before: after }: RowRange): UserRow[] {
       return orm
         .select()
         .from(users)
-        .where(and(matching(q), after === undefined ? undefined : gt(users.id, after)))
+        .where(and(present, after === undefined ? undefined : gt(users.id, after)))
         .orderBy(asc(users.id))
         .limit(limit)
         .offset(offset)
         .all()
     },
-    countMatching: (q: string | undefined) => countWhere(matching(q)),
+    countPresent: () => countWhere(present),
     hasAdmin: () => countWhere(enabledAdmin) > 0,
     /** Whether nobody else is an enabled admin. */
     isOnlyAdmin: (id: string) => countWhere(and(enabledAdmin, ne(users.id, id))) === 0,
@@ -86,19 +86,6 @@ export const erased = (id: string, now: number): UserChanges => ({
   disabledAt: now,
   deletedAt: now,
 })
-
-function matching(q: string | undefined): SQL | undefined {
-  if (q === undefined || q === '') return present
-  const begins = (column: SQL) =>
-    sql`${column} BETWEEN lower(${q}) AND lower(${q}) || char(0x10ffff)`
-  // Each search has an index of its own. For an OR of them SQLite would read everybody.
-  const searches = [
-    eq(users.id, q.toUpperCase()),
-    begins(sql`${users.email}`),
-    begins(sql`${users.displayName} COLLATE NOCASE`),
-  ].map((which) => sql`SELECT ${users.id} FROM ${users} WHERE ${and(present, which)}`)
-  return sql`${users.id} IN (${sql.join(searches, sql` UNION `)})`
-}
 
 /** SQL over signing keys. */
 export function createKeyStore(orm: Orm) {

@@ -7,6 +7,7 @@ import type { Role } from '../../lib/vocabulary.ts'
 import { type AccountParts, createAccountParts } from './account-parts.ts'
 import { localPart } from './model.ts'
 import type { UserChanges, UserRow } from './store.ts'
+import { createUserSearchStore, type UserFilter } from './user-search-store.ts'
 
 type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified' | 'displayName' | 'avatarUrl'> & {
   disabled?: boolean | undefined
@@ -18,6 +19,7 @@ export type UserAdmin = ReturnType<typeof createUserAdmin>
 export function createUserAdmin(core: Core, parts: AccountParts = createAccountParts(core)) {
   const { write, audit, outbox, newId, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, access, hashAddress, sentMails } = parts
+  const users = createUserSearchStore(core.orm)
 
   const byId = (idText: string) => (): UserRow | undefined => {
     const id = parseId(idText)
@@ -124,12 +126,15 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
     /** @throws not_found */
     get: (idText: string): UserRow => existing(byId(idText)()),
     list: store.list,
-    search: (q: string | undefined, range: ListRange): Listing<UserRow> =>
-      listById(range, {
+    /** People, the oldest account first. */
+    search(filter: UserFilter, range: ListRange): Listing<UserRow> {
+      const isOfAll = Object.values(filter).every((wanted) => wanted === undefined)
+      return listById(range, {
         name: 'users',
-        list: (rows) => store.search(q, rows),
-        count: () => store.countMatching(q),
-      }),
+        list: (rows) => (isOfAll ? store.listPresent(rows) : users.list(filter, rows)),
+        count: () => (isOfAll ? store.countPresent() : users.count(filter)),
+      })
+    },
   }
 }
 

@@ -5,6 +5,8 @@ import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
+import { OneOf, Text } from '../../lib/fields.ts'
+import { roles } from '../../lib/vocabulary.ts'
 import type { Exports } from './exports.ts'
 import {
   AccessUpdate,
@@ -23,12 +25,38 @@ import type { SessionRow } from './session-store.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserRow } from './store.ts'
 import type { UserAdmin } from './user-admin.ts'
+import { maxFound, type UserFilter } from './user-search-store.ts'
 
 const pageSize = 20
 
 const user = operations('Accounts', { access: 'user' })
 const admin = operations('Administration', { access: 'admin' })
 const service = operations('Feed', { access: 'service', scope: 'users' })
+
+const userFilters = {
+  q: Text(
+    { max: 200 },
+    {
+      description:
+        'Any part of a name or an address, of one or two characters how one begins, accents and case aside; or an id, or an external id. ' +
+        `\`total\` counts up to ${maxFound}, where pages by number end and the cursor form goes on.`,
+    },
+  ),
+  role: OneOf(roles),
+  disabled: Type.Boolean(),
+  email_verified: Type.Boolean(),
+}
+
+/** What the pipeline has checked. */
+function userFilterOf(query: Record<string, string | undefined>): UserFilter {
+  const flag = (text: string | undefined) => (text === undefined ? undefined : text === 'true')
+  return {
+    q: query['q']?.trim() || undefined,
+    role: roles.find((role) => role === query['role']),
+    isDisabled: flag(query['disabled']),
+    isVerified: flag(query['email_verified']),
+  }
+}
 
 const Export = Type.Object(
   { user: Profile, sessions: Type.Array(Session) },
@@ -125,17 +153,13 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }
       '/v1/admin/users',
       ({ query }) => {
         const range = listRange(query, pageSize)
-        return listAnswer(range, (part) => userAdmin.search(query['q'], part), managedView)
+        const filter = userFilterOf(query)
+        return listAnswer(range, (part) => userAdmin.search(filter, part), managedView)
       },
       admin(
-        'Find people',
+        'Find people, the oldest account first',
         { 200: ListOf(ManagedUser) },
-        {
-          query: {
-            ...listQuery(pageSize),
-            q: Type.String({ description: 'An id, or how an e-mail address or a name begins.' }),
-          },
-        },
+        { query: { ...listQuery(pageSize), ...userFilters } },
       ),
     )
     .get(
