@@ -139,7 +139,7 @@ describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
   }, 60_000)
 })
 
-test.each(['verify-email', 'reset-password', 'set-up'])(
+test.each(['verify-email', 'reset-password', 'set-up', 'change-email', 'undo-email'])(
   '/%s has a strict policy and all in its language',
   async (name) => {
     using directory = temporaryDirectory()

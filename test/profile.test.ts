@@ -32,6 +32,7 @@ describe('the own profile', () => {
       created_at: timestamp,
       avatar_url: expect.stringMatching(/^http:\/\/localhost:0\/v1\/avatars\/\d+\/A\.svg$/),
       locale: 'en',
+      totp: false,
       email_bounced_at: null,
     })
   })

@@ -44,6 +44,8 @@ const jobs: Record<JobKind, 'done'> = {
   verification_mail: 'done',
   password_reset_mail: 'done',
   password_changed_mail: 'done',
+  email_change_mail: 'done',
+  email_changed_mail: 'done',
   broadcast: 'done',
   erasure: 'done',
   support_inbox_mail: 'done',

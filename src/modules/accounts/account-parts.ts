@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import { loadAddressHash } from '../../db/address-hash.ts'
-import type { By } from '../../db/audit-trail.ts'
+import type { AuditEntry, By } from '../../db/audit-trail.ts'
 import { AppError } from '../../lib/errors.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
+import { createFactorStore } from './factor-store.ts'
 import { createOneTimeTokens } from './one-time-token-store.ts'
 import { type Argon2Cost, createPasswords } from './passwords.ts'
 import { createSentMails } from './sent-mail-store.ts'
@@ -31,7 +32,8 @@ export function createAccountParts(
   forget: (userId: string) => void = () => {},
 ) {
   const store = createAccountStore(core.orm)
-  const sessionStore = createSessionStore(core.orm)
+  const factors = createFactorStore(core.orm)
+  const sessionStore = createSessionStore(core.orm, core.config.adminTotp)
   const hashAddress = loadAddressHash(core.orm)
   const oneTimeTokens = createOneTimeTokens(core)
   const access = createAccessChanges(core, store, sessionStore)
@@ -49,8 +51,26 @@ export function createAccountParts(
     }
   }
 
+  /** Tells others what has become of a person inside this `write`, unless it is what it was before. */
+  function publishChange(before: UserRow): void {
+    const after = store.find(before.id)
+    if (!after || isDeepStrictEqual(before, after)) return
+    const isPictureNew = before.avatarUrl !== after.avatarUrl
+    publish('user.updated', after.id, isPictureNew ? after.avatarUrl : undefined)
+  }
+
+  /** An admin may administer now, or no more. */
+  function factorChanged(user: UserRow, entry: AuditEntry): void {
+    access.change(user.id, {})
+    publishChange(user)
+    core.audit.record(entry)
+  }
+
   return {
     store,
+    factors,
+    factorChanged,
+    publishChange,
     hashAddress,
     sentMails: createSentMails(core, hashAddress),
     sessionStore,
@@ -58,19 +78,24 @@ export function createAccountParts(
     passwords: createPasswords(passwordCost),
     access,
     mustNotBeLastAdmin,
+    /** Whether an address is somebody else's, or will be theirs again when they undo its change. */
+    isTaken(email: string, userId: string): boolean {
+      const owner = store.findByEmail(email)
+      return (owner ? owner.id !== userId : false) || oneTimeTokens.isReserved(email, userId)
+    },
     /** Adds an account, inside a `write`.
      *  @throws email_taken */
     insert(user: NewUser): UserRow {
+      if (oneTimeTokens.isReserved(user.email)) throw new AppError('email_taken')
       const row = store.insert(user)
       publish('user.created', row.id, row.avatarUrl ?? undefined)
       return row
     },
-    /** Tells others what has become of a person inside this `write`, unless it is what it was before. */
-    publishChange(before: UserRow): void {
-      const after = store.find(before.id)
-      if (!after || isDeepStrictEqual(before, after)) return
-      const isPictureNew = before.avatarUrl !== after.avatarUrl
-      publish('user.updated', after.id, isPictureNew ? after.avatarUrl : undefined)
+    /** Takes the second factor from somebody, inside a `write`. */
+    removeFactor(user: UserRow, by: By): void {
+      factors.deleteOfUser(user.id)
+      const target = { type: 'user', id: user.id } as const
+      factorChanged(user, { action: 'totp_disabled', ...by, target })
     },
     /** Removes an account, inside a `write`. What is much is removed by a job.
      *  @throws last_admin */
@@ -79,6 +104,7 @@ export function createAccountParts(
       mustNotBeLastAdmin(user)
       sessionStore.deleteOfUser(id)
       oneTimeTokens.deleteOfUser(id)
+      factors.deleteOfUser(id)
       forget(id)
       core.outbox.add('erasure', { user_id: id })
       access.change(id, erased(id, core.clock.now()))
@@ -101,8 +127,9 @@ function createAccessChanges(core: Core, store: AccountStore, sessionStore: Sess
   for (const { id, at } of listRecent()) handled.set(id, at)
 
   // A change that a command made is noticed later: whoever has come back with the new role meanwhile stays.
-  function mayStay({ userId, sessionId, role }: Peer): boolean {
-    return sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })?.role === role
+  function mayStay({ userId, sessionId, role, mayAdminister }: Peer): boolean {
+    const principal = sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })
+    return principal?.role === role && principal.mayAdminister === mayAdminister
   }
 
   function handle(userId: string, at: number) {

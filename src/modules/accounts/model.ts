@@ -14,6 +14,7 @@ import {
   Timestamp,
 } from '../../lib/fields.ts'
 import { locales } from '../../lib/i18n.ts'
+import { externalIdRule } from '../../lib/ids.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import { isGuessable } from './passwords.ts'
 import type { SessionRow } from './session-store.ts'
@@ -68,7 +69,15 @@ function newcomerProblems({ email, password, display_name: name }: Newcomer): Fi
 }
 
 // Nothing but the type: whatever else is wrong must look the same to a stranger.
-export const Credentials = Body('Credentials', { email: Type.String(), password: Type.String() })
+export const Credentials = Body('Credentials', {
+  email: Type.String(),
+  password: Type.String(),
+  code: Maybe(
+    Type.String({
+      description: 'From the authenticator, or a recovery code, where one is set up.',
+    }),
+  ),
+})
 export type Credentials = Static<typeof Credentials>
 
 export const RefreshTokenBody = Body('RefreshTokenBody', { refresh_token: Type.String() })
@@ -88,6 +97,30 @@ export const PasswordChange = Body('PasswordChange', {
 })
 export type PasswordChange = Static<typeof PasswordChange>
 
+export const EmailChangeBody = Body('EmailChangeBody', {
+  new_email: Email(),
+  password: Type.String(),
+})
+export type EmailChangeBody = Static<typeof EmailChangeBody>
+
+export const TotpSecret = Type.Object(
+  {
+    secret: Type.String({ description: 'Base32, for an authenticator.' }),
+    otpauth_url: Type.String({ description: 'The same as a URL, for a QR code.' }),
+  },
+  { title: 'TotpSecret' },
+)
+export const CodeBody = Body('CodeBody', { code: Type.String() })
+export const RecoveryCodes = Type.Object(
+  { recovery_codes: Type.Array(Type.String(), { description: 'Shown this once.' }) },
+  { title: 'RecoveryCodes' },
+)
+export const FactorRemoval = Body('FactorRemoval', {
+  password: Type.String(),
+  code: Type.String({ description: 'From the authenticator, or a recovery code.' }),
+})
+export type FactorRemoval = Static<typeof FactorRemoval>
+
 const profile = { display_name: Maybe(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
 const access = {
   role: Maybe(RoleField),
@@ -100,11 +133,25 @@ export const ProfileUpdate = Body('ProfileUpdate', {
   locale: Maybe(LocaleField),
 })
 export const AccessUpdate = Body('AccessUpdate', access)
+export const ExternalId = Text(externalIdRule, {
+  description: 'What the platform calls the person: `ext:` and this id names them in the feed.',
+})
 /** What the rest of the platform may change of a person. */
 export const PersonUpdate = Body('PersonUpdate', {
   ...access,
   ...profile,
+  external_id: Maybe(ExternalId),
 })
+/** Somebody whom the platform brings along. */
+export const NewPerson = Body('NewPerson', {
+  email: Email(),
+  ...profile,
+  role: Maybe(RoleField),
+  email_verified: Maybe(Type.Boolean()),
+  external_id: Maybe(ExternalId),
+  locale: Maybe(LocaleField),
+})
+export type NewPerson = Static<typeof NewPerson>
 
 export const User = Type.Object(
   {
@@ -167,6 +214,7 @@ export const Profile = Type.Object(
     ...User.properties,
     avatar_url: Type.String({ format: 'uri' }),
     locale: LocaleField,
+    totp: Type.Boolean({ description: 'Whether logging in takes a code of an authenticator.' }),
     email_bounced_at: Nullable(
       Type.String({
         format: 'date-time',
@@ -200,19 +248,32 @@ export function userView(row: UserRow): User {
   }
 }
 
-export function profileView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof Profile> {
+/** What a profile shows that is not in the row of the person. */
+export type ProfileParts = { avatarUrl: AvatarUrl; hasTotp: (userId: string) => boolean }
+
+export function profileView(row: UserRow, parts: ProfileParts): Static<typeof Profile> {
   const { locale, emailBouncedAt } = row
-  const email_bounced_at = emailBouncedAt === null ? null : isoTime(emailBouncedAt)
-  return { ...userView(row), avatar_url: avatarUrl(row), locale, email_bounced_at }
+  return {
+    ...userView(row),
+    avatar_url: parts.avatarUrl(row),
+    locale,
+    totp: parts.hasTotp(row.id),
+    email_bounced_at: emailBouncedAt === null ? null : isoTime(emailBouncedAt),
+  }
 }
 
-export function managedUserView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof ManagedUser> {
+export function managedUserView(row: UserRow, parts: ProfileParts): Static<typeof ManagedUser> {
   const { disabledAt, externalId } = row
   return {
-    ...profileView(row, avatarUrl),
+    ...profileView(row, parts),
     disabled: disabledAt !== null,
     external_id: externalId,
   }
+}
+
+/** An address that the person had, which waits for them. */
+export function formerAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
+  return { email, reserved_until: isoTime(expiresAt) }
 }
 
 /** A row of the audit log as it is exported to whoever acted. */

@@ -27,6 +27,7 @@ export function createAccountStore(orm: Orm) {
       .prepare()
   const byId = prepareFind(users.id)
   const byEmail = prepareFind(users.email)
+  const byExternalId = prepareFind(users.externalId)
   const countWhere = (which: SQL | undefined): number =>
     orm.select({ n: count() }).from(users).where(which).get()?.n ?? 0
 
@@ -42,6 +43,8 @@ export function createAccountStore(orm: Orm) {
     },
     find: (id: string): UserRow | undefined => byId.get({ value: id }),
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
+    findByExternalId: (externalId: string): UserRow | undefined =>
+      byExternalId.get({ value: externalId }),
     list: (): UserRow[] => orm.select().from(users).orderBy(asc(users.id)).all(),
     /** People who are not deleted, oldest first. */
     listPresent({ limit, offset, before: after }: RowRange): UserRow[] {
@@ -72,6 +75,9 @@ export function createAccountStore(orm: Orm) {
   }
 }
 
+/** In the place of a hash: no password fits. */
+export const noPassword = 'none'
+
 /** What takes everything of a person's out of their row. */
 export const erased = (id: string, now: number): UserChanges => ({
   email: `deleted:${id}`, // nothing that anybody could register
@@ -82,7 +88,7 @@ export const erased = (id: string, now: number): UserChanges => ({
   emailVerified: false,
   externalId: null,
   emailBouncedAt: null,
-  passwordHash: 'none',
+  passwordHash: noPassword,
   disabledAt: now,
   deletedAt: now,
 })

@@ -9,9 +9,9 @@ import { localPart } from './model.ts'
 import type { UserChanges, UserRow } from './store.ts'
 import { createUserSearchStore, type UserFilter } from './user-search-store.ts'
 
-type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified' | 'displayName' | 'avatarUrl'> & {
-  disabled?: boolean | undefined
-}
+type ProfileChanges = Pick<UserChanges, 'displayName' | 'avatarUrl' | 'externalId'>
+export type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified'> &
+  ProfileChanges & { disabled?: boolean | undefined }
 
 export type UserAdmin = ReturnType<typeof createUserAdmin>
 
@@ -55,12 +55,16 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
       // What was open before must not come back when the account is enabled again.
       sessionStore.revokeAll(user.id, clock.now())
       oneTimeTokens.revoke('reset_password', user.id)
+      oneTimeTokens.revoke('change_email', user.id)
     }
     const action = isDisabled ? 'user_disabled' : 'user_enabled'
     audit.record({ action, ...by, target: { type: 'user', id: user.id } })
   }
 
-  function changeProfile({ id }: UserRow, changes: UserChanges, by: By) {
+  function changeProfile({ id }: UserRow, changes: ProfileChanges, by: By) {
+    const { externalId } = changes
+    const named = externalId ? store.findByExternalId(externalId) : undefined
+    if (named && named.id !== id) throw new AppError('external_id_taken')
     if (Object.values(changes).every((change) => change === undefined)) return
     store.update(id, changes)
     audit.record({ action: 'profile_changed', ...by, target: { type: 'user', id } })
@@ -90,16 +94,16 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
 
     /** Changes the role, disables or enables, marks the address as verified or not, changes the profile. Disabling ends
      *  every session.
-     *  @throws not_found · last_admin · role_required (a service makes no admins) · validation_error (`role`: verified_user
-     *  without a verified address) */
+     *  @throws not_found · last_admin · role_required (a service makes no admins) · external_id_taken · validation_error
+     *  (`role`: verified_user without a verified address) */
     update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
       write(() => {
         const user = existing(find())
-        const { role, disabled, emailVerified, displayName, avatarUrl } = changes
+        const { role, disabled, emailVerified, ...profile } = changes
         if (emailVerified !== undefined) changeVerified(user, emailVerified, by)
         if (role !== undefined) changeRole(existing(store.find(user.id)), role, by)
         if (disabled !== undefined) changeDisabled(user, disabled, by)
-        changeProfile(user, { displayName, avatarUrl }, by)
+        changeProfile(user, profile, by)
         parts.publishChange(user)
         return existing(store.find(user.id))
       }),
@@ -121,6 +125,16 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
         audit.record({ action: 'password_reset_requested', ...by, target })
       }),
 
+    /** Takes the second factor from somebody who has lost both authenticator and recovery codes.
+     *  @throws not_found, also when there is none */
+    removeFactor: (find: () => UserRow | undefined, by: By): Promise<void> =>
+      write(() => {
+        const user = existing(find())
+        if (!parts.factors.isOn(user.id)) throw new AppError('not_found')
+        parts.removeFactor(user, by)
+      }),
+
+    existing,
     byId,
     byEmail: (email: string) => () => store.findByEmail(email),
     /** @throws not_found */
@@ -145,6 +159,6 @@ function existing(user: UserRow | undefined): UserRow {
 }
 
 /** A user with a verified address is a verified_user. */
-function roleOf(role: Role, isVerified: boolean): Role {
+export function roleOf(role: Role, isVerified: boolean): Role {
   return role === 'user' && isVerified ? 'verified_user' : role
 }

@@ -1,4 +1,4 @@
-import { asc, inArray } from 'drizzle-orm'
+import { asc, eq, inArray, or } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users } from '../../db/schema.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -37,7 +37,7 @@ export function createUserSearchStore(orm: Orm) {
     const rows = orm
       .select()
       .from(users)
-      .where(inArray(users.id, [parseId(q) ?? '', findByExternalId(q) ?? '']))
+      .where(or(eq(users.id, parseId(q) ?? ''), eq(users.externalId, q)))
       .all()
     return rows
       .filter(
@@ -51,11 +51,6 @@ export function createUserSearchStore(orm: Orm) {
       .map(({ n }) => n)
   }
 
-  const findByExternalId = (externalId: string): string | undefined =>
-    sqlite
-      .query<{ id: string }, [string]>('SELECT id FROM users WHERE external_id = ?')
-      .get(externalId)?.id
-
   function find(filter: UserFilter, { limit, offset, before }: RowRange): number[] {
     const { q } = filter
     const match = matchOf(filter)
@@ -67,7 +62,6 @@ export function createUserSearchStore(orm: Orm) {
   }
 
   return {
-    findByExternalId,
     list(filter: UserFilter, range: RowRange): UserRow[] {
       const found = find(filter, range)
       if (found.length === 0) return []
