@@ -13,7 +13,8 @@ import type { Recovery } from './recovery.ts'
 /** As RFC 4226 advises, and every authenticator takes. */
 const secretBytes = 20
 const recoveryCodeCount = 10
-const recoveryCodeBytes = 10
+/** Enough that a plain hash keeps them: nobody tries 2^120 of them. */
+const recoveryCodeBytes = 15
 /** Steps of 30 seconds by which the clock of an authenticator may differ. */
 const tolerance = 1
 
