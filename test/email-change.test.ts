@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { locales, texts } from '../src/lib/i18n.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
+import { startMailServer } from './support/mail.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -110,6 +111,44 @@ test('nobody else gets the former address for 7 days, from the commit of the cha
   clock.advance(7 * day + minute)
   expect((await register()).status).toBe(201)
   expect((await login('cleo@new.example')).body.user.id).toBe(person.id)
+})
+
+test('it is reserved also while no mail can be sent', async () => {
+  const down = 'smtp://127.0.0.1:1'
+  await using own = await startService({ clock, environment: { SMTP_URL: down } })
+  const { id, email } = await own.register('ada')
+  // As the mail would have made it.
+  const sha256 = new Bun.CryptoHasher('sha256').update('token').digest('hex')
+  own.sqlite.run(
+    "INSERT INTO one_time_tokens VALUES (?, 'change_email', ?, 'new@example.com', ?)",
+    [sha256, id, clock.now() + day],
+  )
+  const body = { token: 'token' }
+  expect((await own.call('POST', '/v1/auth/email/confirm', { body })).status).toBe(200)
+  const again = await own.call('POST', '/v1/auth/register', { body: { email, password } })
+  expect(again.status).toBe(409)
+})
+
+test('an address that a mail server refuses for good is no dead job, and nobody bounces', async () => {
+  await using mail = await startMailServer({
+    onRcptTo: ({ address }, _session, callback) =>
+      callback(
+        address.endsWith('.invalid.example')
+          ? Object.assign(new Error('no such mailbox'), { responseCode: 550 })
+          : null,
+      ),
+  })
+  await using own = await startService({ clock, environment: { SMTP_URL: mail.url } })
+  const { token } = await own.register('ada')
+  const body = { new_email: 'x@some.invalid.example', password }
+  await own.call('POST', '/v1/auth/email/change', { token, body })
+  const left = own.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'email_change_mail'")
+  await waitFor(() => {
+    clock.advance(500)
+    return left.all().length === 0
+  })
+  const me = await own.call('GET', '/v1/users/me', { token })
+  expect(me.body.email_bounced_at).toBeNull()
 })
 
 test('who had it may change back, and then nothing is left to undo', async () => {
