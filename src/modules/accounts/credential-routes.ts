@@ -1,7 +1,6 @@
 import { Elysia } from 'elysia'
 import { operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
-import type { EmailChange } from './email-change.ts'
 import {
   CodeBody,
   EmailBody,
@@ -12,9 +11,9 @@ import {
   PasswordReset,
   RecoveryCodes,
   TotpSecret,
-  UserBody,
-  userView,
-} from './model.ts'
+} from './credential-model.ts'
+import type { EmailChange } from './email-change.ts'
+import { UserBody, userView } from './model.ts'
 import type { Recovery } from './recovery.ts'
 import type { Totp } from './totp.ts'
 

@@ -3,7 +3,7 @@ import { onOneself } from '../../db/audit-trail.ts'
 import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import type { AccountParts } from './account-parts.ts'
-import type { EmailChangeBody } from './model.ts'
+import type { EmailChangeBody } from './credential-model.ts'
 import type { Recovery } from './recovery.ts'
 import type { UserRow } from './store.ts'
 

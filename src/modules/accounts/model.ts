@@ -23,14 +23,14 @@ import type { UserRow } from './store.ts'
 export const passwordRule = { min: 8, max: 256 }
 
 const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
-const Password = Text(passwordRule, {
+export const Password = Text(passwordRule, {
   description: "None of the commonest, nor the account's own address or name.",
 })
 const RoleField = OneOf(roles)
 const LocaleField = OneOf(locales)
 
 /** What a client sends; fields that we do not know are ignored. */
-const Body = <T extends TProperties>(title: string, properties: T) =>
+export const Body = <T extends TProperties>(title: string, properties: T) =>
   Type.Object(properties, { title, additionalProperties: true })
 
 const registration = {
@@ -81,45 +81,7 @@ export const Credentials = Body('Credentials', {
 export type Credentials = Static<typeof Credentials>
 
 export const RefreshTokenBody = Body('RefreshTokenBody', { refresh_token: Type.String() })
-export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Type.String() })
-export const EmailBody = Body('EmailBody', { email: Type.String() })
 export const PasswordBody = Body('PasswordBody', { password: Type.String() })
-
-export const PasswordReset = Body('PasswordReset', {
-  token: Type.String(),
-  password: Password,
-})
-export type PasswordReset = Static<typeof PasswordReset>
-
-export const PasswordChange = Body('PasswordChange', {
-  current_password: Type.String(),
-  new_password: Password,
-})
-export type PasswordChange = Static<typeof PasswordChange>
-
-export const EmailChangeBody = Body('EmailChangeBody', {
-  new_email: Email(),
-  password: Type.String(),
-})
-export type EmailChangeBody = Static<typeof EmailChangeBody>
-
-export const TotpSecret = Type.Object(
-  {
-    secret: Type.String({ description: 'Base32, for an authenticator.' }),
-    otpauth_url: Type.String({ description: 'The same as a URL, for a QR code.' }),
-  },
-  { title: 'TotpSecret' },
-)
-export const CodeBody = Body('CodeBody', { code: Type.String() })
-export const RecoveryCodes = Type.Object(
-  { recovery_codes: Type.Array(Type.String(), { description: 'Shown this once.' }) },
-  { title: 'RecoveryCodes' },
-)
-export const FactorRemoval = Body('FactorRemoval', {
-  password: Type.String(),
-  code: Type.String({ description: 'From the authenticator, or a recovery code.' }),
-})
-export type FactorRemoval = Static<typeof FactorRemoval>
 
 const profile = { display_name: Maybe(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
 const access = {
