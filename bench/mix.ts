@@ -147,7 +147,10 @@ export async function createMix(base: string, { people: ids }: Landmarks) {
 
   await inTurns(people, refresh)
   await inTurns(talkers, open)
-  const keyAnswer = await ask('POST', '/v1/admin/service-keys', oneOf(desks).token, { name: 'mix' })
+  const keyAnswer = await ask('POST', '/v1/admin/service-keys', oneOf(desks).token, {
+    name: 'mix',
+    scopes: ['all'],
+  })
   const { key } = JSON.parse(keyAnswer) as { key: string }
   connected.push(...talkers.slice(0, socketsKept))
   await inTurns(connected, connect)

@@ -75,7 +75,7 @@ export function createClient(options: ClientOptions) {
     ...api,
     request,
 
-    login: (credentials: { email: string; password: string }) =>
+    login: (credentials: { email: string; password: string; code?: string }) =>
       begin('/v1/auth/login', credentials),
     register: (registration: { email: string; password: string; display_name?: string }) =>
       begin('/v1/auth/register', registration),

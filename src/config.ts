@@ -162,6 +162,11 @@ export const entries = {
     emailAddress,
     'E-mail address that gets one mail for all that came to unassigned tickets within ten minutes.',
   ),
+  ADMIN_TOTP: entry(
+    'optional',
+    oneOf(['optional', 'required']),
+    'Whether admins need a second factor: `required` or `optional`.',
+  ),
   AUDIT_DAYS: entry('365', wholeNumber(30, 36_500), 'Days for which the audit log is kept.'),
   LOG_REQUESTS: entry(
     'errors',
@@ -264,6 +269,7 @@ function configOf(values: Values, isTerminal: boolean) {
       /** Undefined for the data directory. */
       bucket: values.FILES_S3_URL,
     }),
+    adminTotp: values.ADMIN_TOTP,
     auditDays: values.AUDIT_DAYS,
     logRequests: values.LOG_REQUESTS,
     logLevel: values.LOG_LEVEL,

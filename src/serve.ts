@@ -195,8 +195,10 @@ type Outside = { mailer: Mailer; pushes: DeliveryState; vitals: Vitals; substitu
 
 /** Builds the modules, each with what it needs of the others: platform ← notifications ← chat and support. */
 async function createModules(core: Core, { mailer, pushes, vitals, substitutes }: Outside) {
+  const resolveUser = (reference: string) => accounts.resolveUser(reference)
   const notifications = createNotifications(core, {
     mailer,
+    resolveUser,
     ...pushOf(core, pushes, substitutes),
     unreadMessages: {
       find: (...message) => chat.unread.find(...message),
@@ -213,7 +215,7 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     findExcerpt: (...message) => chat.findExcerpt(...message),
     removeMessage: (messageId) => chat.removeMessage(messageId),
   })
-  const platform = createPlatform(core, { notify, blocks: moderation })
+  const platform = createPlatform(core, { notify, resolveUser, blocks: moderation })
   const { attach } = files.uses
   const { ticketsPerDay } = substitutes
   const support = createSupport(core, { mailer, notify, attach, ticketsPerDay })
@@ -228,7 +230,11 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     others,
     passwordCost: substitutes.passwordCost,
   })
-  const modules: readonly Module[] = [accounts, ...others, createOperator(core, vitals)]
+  const modules: readonly Module[] = [
+    accounts,
+    ...others,
+    createOperator(core, { ...accounts, vitals }),
+  ]
   return { accounts, platform, chat, modules }
 }
 

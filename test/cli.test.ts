@@ -59,9 +59,12 @@ describe('usage', () => {
     ['nonsense', 'there is no command "nonsense"'],
     ['constructor', 'there is no command "constructor"'],
     ['help constructor', 'there is no command "constructor"'],
-    ['user', 'user create, role, verify, disable, enable, delete, reset or list'],
-    ['user dance', 'user create, role, verify, disable, enable, delete, reset or list'],
-    ['user constructor', 'user create, role, verify, disable, enable, delete, reset or list'],
+    ['user', 'user create, role, verify, disable, enable, delete, reset, totp-off or list'],
+    ['user dance', 'user create, role, verify, disable, enable, delete, reset, totp-off or list'],
+    [
+      'user constructor',
+      'user create, role, verify, disable, enable, delete, reset, totp-off or list',
+    ],
     ['jobs', 'jobs list, retry or discard'],
     ['jobs retry', 'jobs retry needs the id of a job, or --all'],
     ['jobs discard X --all', 'jobs discard needs the id of a job, or --all'],
@@ -401,6 +404,7 @@ describe('check', () => {
     expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual([
       ...Array(9).fill('ok    '),
       'warn  ', // no backup yet
+      'ok    ',
     ])
     expect(exitCode).toBe(0)
   })

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createExports } from '../src/modules/accounts/exports.ts'
+import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { call, startServer } from './support/process.ts'
@@ -320,15 +321,49 @@ describe('removing an account', () => {
     ])
   })
 
-  test('overwrites the pages that it frees', async () => {
+  /** A second factor, an external id and a former address. */
+  async function addCredentials({ service, clock, ada }: Awaited<ReturnType<typeof startFull>>) {
+    const as = async (method: string, where: string, body?: object) =>
+      (await service.call(method, where, { token: ada.token, body })).body
+    const { secret } = await as('POST', '/v1/auth/totp')
+    await as('POST', '/v1/auth/totp/confirm', { code: codeOf(secret, clock.now()) })
+    const hashes = service.sqlite.query<{ hash: string }, []>('SELECT hash FROM recovery_codes')
+    const [code] = hashes.all()
+    const { token: key } = await service.issueKey()
+    await service.call('PATCH', `/v1/service/users/${ada.id}`, {
+      token: key,
+      body: { external_id: 'crm-of-ada' },
+    })
+    const change = { new_email: 'lovelace@example.com', password: 'correct horse' }
+    await as('POST', '/v1/auth/email/change', change)
+    const token = await waitFor(() => {
+      clock.advance(500)
+      return /change-email\?lang=en#token=([\w-]{43})/.exec(service.log())?.[1]
+    })
+    await as('POST', '/v1/auth/email/confirm', { token })
+    return [secret, code?.hash ?? '', 'crm-of-ada', 'lovelace@example.com']
+  }
+
+  test('leaves nothing in the bytes of the database: freed pages are overwritten', async () => {
     await using full = await startFull()
     const { service, ada } = full
+    const credentials = await addCredentials(full)
+    const { body } = await exportOf(service, ada)
+    expect(body.user).toMatchObject({ totp: true, external_id: 'crm-of-ada' })
+    expect(body.former_addresses).toEqual([
+      { email: 'ada@example.com', reserved_until: expect.any(String) },
+    ])
+    expect(JSON.stringify(body)).not.toContain(credentials[0])
+    const traces = [...credentials, 'ada@example.com', 'device of ada', 'ada follows']
+    const traced = async () => {
+      service.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
+      const files = ['hostline.db', 'hostline.db-wal'].map((name) => join(service.directory, name))
+      const bytes = await Promise.all(files.map((file) => Bun.file(file).bytes()))
+      return traces.filter((text) => bytes.some((part) => Buffer.from(part).includes(text)))
+    }
     expect(service.sqlite.query('PRAGMA secure_delete').values()).toEqual([[1]])
+    expect(await traced()).toEqual(traces)
     await leave(full, ada)
-    service.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    const bytes = await Bun.file(join(service.directory, 'hostline.db')).text()
-    expect(
-      ['ada@example.com', 'device of ada', 'ada follows'].filter((it) => bytes.includes(it)),
-    ).toEqual([])
+    expect(await traced()).toEqual([])
   })
 })

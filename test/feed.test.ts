@@ -40,17 +40,23 @@ describe('service keys', () => {
     expect(JSON.stringify([stored, service.log()])).not.toContain(key)
   })
 
-  test('open the whole feed when their scopes are null', async () => {
+  test('may do what is named; `all` is all but logging people in', async () => {
     await using service = await startService()
     const { token } = await service.registerAs('admin')
-    const make = async (body: object) =>
-      (await service.call('POST', '/v1/admin/service-keys', { token, body })).body.scopes
-    expect(await make({ name: 'a', scopes: null })).toEqual(await make({ name: 'a' }))
+    const make = async (scopes: string[]) =>
+      (await service.call('POST', '/v1/admin/service-keys', { token, body: { name: 'a', scopes } }))
+        .body.scopes
+    const all = ['notifications', 'follows', 'calls', 'users']
+    expect(await make(['all'])).toEqual(all)
+    expect(await make(['sessions', 'all'])).toEqual([...all, 'sessions'])
+    expect(await make(['sessions'])).toEqual(['sessions'])
   })
 
   test.each([
-    [{ name: '' }, 'name'],
-    [{ name: 'x'.repeat(81) }, 'name'],
+    [{ name: '', scopes: ['all'] }, 'name'],
+    [{ name: 'x'.repeat(81), scopes: ['all'] }, 'name'],
+    [{ name: 'payments' }, 'scopes'],
+    [{ name: 'payments', scopes: null }, 'scopes'],
     [{ name: 'payments', scopes: ['everything'] }, 'scopes'],
     [{ name: 'payments', scopes: 'calls' }, 'scopes'],
     [{ name: 'payments', scopes: [] }, 'scopes'],
@@ -397,8 +403,10 @@ describe('accounts', () => {
       created_at: expect.any(String),
       avatar_url: expect.any(String),
       locale: 'en',
+      totp: false,
       email_bounced_at: null,
       disabled: false,
+      external_id: null,
     })
     const changes = {
       role: 'host',

@@ -42,6 +42,8 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     erasure: nothing,
     password_reset_mail: nothing,
     password_changed_mail: nothing,
+    email_change_mail: nothing,
+    email_changed_mail: nothing,
     support_inbox_mail: nothing,
     assignee_mail: nothing,
     announcement: nothing,

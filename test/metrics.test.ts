@@ -152,6 +152,7 @@ describe('the channel', () => {
       userId: 'deaf',
       sessionId: '',
       role: 'user',
+      mayAdminister: false,
       wants: () => true,
       send: () => false,
       isBehind: () => true,

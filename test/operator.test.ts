@@ -192,7 +192,10 @@ describe('the system', () => {
       mail: { configured: true, last_sent_at: time, last_failed_at: null, last_error: null },
       push: { configured: false, last_sent_at: null, last_failed_at: null, last_error: null },
       last_backup_at: null,
-      warnings: [{ code: 'no_backup', message: expect.any(String) }],
+      warnings: [
+        { code: 'no_admin_totp', message: expect.any(String) },
+        { code: 'no_backup', message: expect.any(String) },
+      ],
     })
     const [minute] = body.last_hour
     expect(minute.requests).toBeGreaterThanOrEqual(2)
@@ -208,6 +211,7 @@ describe('the system', () => {
     expect(body.warnings.map(({ code }: { code: string }) => code)).toEqual([
       'no_smtp',
       'public_url_http',
+      'no_admin_totp',
       'no_backup',
     ])
   })

@@ -3,6 +3,7 @@ import { type BrowserContext, chromium } from 'playwright-core'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { type ServerProcess, startServer } from './support/process.ts'
+import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
 const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome')
@@ -113,6 +114,28 @@ describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
     expect(login.status).toBe(200)
   }, 60_000)
 
+  test('an address is changed and changed back by the buttons', async () => {
+    await using all = await startAll()
+    const { server, mail, browser } = all
+    const registered = await post(server, '/v1/auth/register', person)
+    await mail.next()
+    const { access_token } = (await registered.json()) as { access_token: string }
+    await fetch(`${server.base}/v1/auth/email/change`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${access_token}` },
+      body: JSON.stringify({ new_email: 'ada@new.example', password: person.password }),
+    })
+    const { page, complaints } = await visit(browser, (await mail.next()).link)
+    await page.getByRole('button', { name: 'Use this address' }).click()
+    await page.getByText('Your account has this address now').waitFor()
+    const told = await mail.next()
+    expect([told.to, complaints]).toEqual([person.email, []])
+    await page.goto(told.link)
+    await page.getByRole('button', { name: 'Undo the change' }).click()
+    await page.getByText('Your former address is back').waitFor()
+    expect((await post(server, '/v1/auth/login', person)).status).toBe(200)
+  }, 60_000)
+
   test('the first admin is made with the link that the start printed', async () => {
     await using all = await startAll()
     const { server, browser } = all
@@ -139,25 +162,29 @@ describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
   }, 60_000)
 })
 
-test.each(['verify-email', 'reset-password', 'set-up'])(
-  '/%s has a strict policy and all in its language',
-  async (name) => {
-    using directory = temporaryDirectory()
-    await using server = await startServer({ dataDir: directory.path })
-    const answer = await fetch(`${server.base}/${name}?lang=fr`, {
-      headers: { 'accept-language': 'es' },
-    })
-    const html = await answer.text()
+test('each page has a strict policy, all in its language, and the place that its button posts to', async () => {
+  const endpoints = {
+    'verify-email': '/v1/auth/verify-email',
+    'reset-password': '/v1/auth/password/reset',
+    'set-up': '/v1/auth/set-up',
+    'change-email': '/v1/auth/email/confirm',
+    'undo-email': '/v1/auth/email/undo',
+  }
+  await using service = await startService()
+  for (const [name, endpoint] of Object.entries(endpoints)) {
+    const headers = { 'accept-language': 'es' }
+    const answer = await service.call('GET', `/${name}?lang=fr`, { headers })
     expect(answer.headers.get('content-security-policy')).toBe(
       "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
     expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
     expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect(html).toContain('<html lang="fr">')
-    expect(html).not.toMatch(/<script>|onclick|style=|https?:\/\//)
+    expect(answer.body).toContain('<html lang="fr">')
+    expect(answer.body).toContain(`data-endpoint="${endpoint}"`)
+    expect(answer.body).not.toMatch(/<script>|onclick|style=|https?:\/\//)
     for (const path of ['/assets/account.css', '/assets/account.js']) {
-      expect(html).toContain(path)
-      expect((await fetch(server.base + path)).status).toBe(200)
+      expect(answer.body).toContain(path)
+      expect((await service.call('GET', path)).status).toBe(200)
     }
-  },
-)
+  }
+})

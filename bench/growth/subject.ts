@@ -52,7 +52,7 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
       as: 'root',
       method: 'POST',
       path,
-      body: { name: 'growth' },
+      body: { name: 'growth', scopes: ['all'] },
       status: 201,
     })
     return (JSON.parse(answer) as { key: string }).key

@@ -10,6 +10,7 @@ import { createOutbox } from '../jobs/outbox.ts'
 import { isoTime, systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { trySmtp } from '../mail/smtp.ts'
+import { createFactorStore } from '../modules/accounts/factor-store.ts'
 import { tryServiceAccount } from '../push/service-account.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
@@ -120,7 +121,9 @@ function checkDatabase(directory: string): Finding[] {
         detail: String(version),
         problem: isNewer ? `${version} is newer than this executable` : undefined,
       },
-      ...(version === migrations.length ? [checkOutbox(connection), checkBackup(connection)] : []),
+      ...(version === migrations.length
+        ? [checkOutbox(connection), checkBackup(connection), checkAdmins(connection)]
+        : []),
     ]
   } catch (error) {
     return [{ subject: 'database', problem: (error as Error).message }]
@@ -139,6 +142,16 @@ function checkBackup({ orm }: Connection): Finding {
   const days = Math.floor((Date.now() - at) / dayMilliseconds)
   const detail = `${isoTime(at)}, ${days} days ago`
   return { subject, detail, warning: days >= backupDays ? detail : undefined }
+}
+
+function checkAdmins({ orm }: Connection): Finding {
+  const count = createFactorStore(orm).countAdminsWithout()
+  const warning = `${count} without a second factor`
+  return {
+    subject: 'admins',
+    detail: 'all with a second factor',
+    warning: count > 0 ? warning : undefined,
+  }
 }
 
 function checkOutbox({ orm }: Connection): Finding {

@@ -12,12 +12,13 @@ const usages: Record<string, string> = {
   user disable E                            shut the account out; user enable E lets it in again
   user delete E                             remove it; messages stay, shown as from a deleted user
   user reset E                              mail a link to a new password
+  user totp-off E                           take the second factor from who lost it and the recovery codes
   user list [--json]                        id, e-mail, role, state of every account`,
   keys: `  keys list [--json]                        the keys that access tokens are signed with
   keys rotate [--now]                       go over to the next key; nobody is logged out
                                             (--now, after a leak: the old keys end at once)`,
   'service-key': `  service-key create --name N --scope S     make a key for another part of the platform, shown once;
-              [--expires 90d]               scopes: notifications, follows, calls, users, all
+              [--expires 90d]               scopes: notifications, follows, calls, users, sessions, all
   service-key list [--json]                 every key, when it ends and when it was used last
   service-key revoke ID                     end a key`,
   notify: `  notify --email E --type T                 notify somebody; the type is one of those of the API

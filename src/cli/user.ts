@@ -19,7 +19,7 @@ import {
   wrongUsage,
 } from './terminal.ts'
 
-const actions = 'create, role, verify, disable, enable, delete, reset or list'
+const actions = 'create, role, verify, disable, enable, delete, reset, totp-off or list'
 
 type Changes = Parameters<UserAdmin['update']>[1]
 
@@ -39,7 +39,7 @@ export async function user([action = '', ...args]: string[], terminal: Terminal)
     return change(email, { role: readWord('role', roles, words[0]) }, terminal)
   }
   refuseArguments(words)
-  if (action === 'delete' || action === 'reset') return act(action, email, terminal)
+  if (isAct(action)) return act(action, email, terminal)
   const changes = changesOf.get(action)
   if (!changes) throw wrongUsage(`user ${actions}`)
   return change(email, changes, terminal)
@@ -99,14 +99,21 @@ const acts = {
     act: 'mailReset',
     done: 'gets a link to a new password, at the latest at the next start',
   },
+  'totp-off': { act: 'removeFactor', done: 'logs in with the password alone' },
 } as const
+
+const isAct = (action: string): action is keyof typeof acts => Object.hasOwn(acts, action)
 
 function act(action: keyof typeof acts, text: string, terminal: Terminal) {
   const email = parseEmail(text)
   const { act, done } = acts[action]
+  const missing = action === 'totp-off' && {
+    not_found: `there is no account ${email} with a second factor`,
+  }
   return withCore(terminal, async (core) => {
     const users = createUserAdmin(core)
-    await users[act](users.byEmail(email), commandLine).catch(explained(refusalsOf(email)))
+    const refusals = { ...refusalsOf(email), ...missing }
+    await users[act](users.byEmail(email), commandLine).catch(explained(refusals))
     terminal.out(`${email} ${done}`)
   })
 }

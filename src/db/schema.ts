@@ -47,8 +47,8 @@ const time = (name: string) => integer(name)
 const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`${column} IN (${values.map((value) => `'${value}'`).join(', ')})`)
 
-// Accounts. The migration adds what drizzle does not know: `user_search`, a full-text index of names and addresses, and the
-// triggers that keep it true.
+// Accounts. The migration adds what drizzle does not know: `user_search`, a full-text index of names, addresses and of what
+// people are (the generated column `facets`), and the triggers that keep it true.
 
 export const users = sqliteTable(
   'users',
@@ -85,10 +85,6 @@ export const users = sqliteTable(
     // Whom an announcement reaches, in the order in which it does.
     index('users_present').on(table.id).where(sql.raw('deleted_at IS NULL')),
     index('users_present_role').on(table.role, table.id).where(sql.raw('deleted_at IS NULL')),
-    // Searched by how a name begins, in either case.
-    index('users_present_name')
-      .on(sql.raw('display_name COLLATE NOCASE'))
-      .where(sql.raw('deleted_at IS NULL')),
   ],
 )
 

@@ -99,7 +99,7 @@ function complete(operation: Operation, route: DescribedRoute, components: Compo
 
 /** What follows from who may call a route. */
 const refusals: Partial<Record<Access, ErrorKind[]>> = {
-  admin: ['role_required'],
+  admin: ['role_required', 'admin_totp_required'],
   host: ['role_required', 'email_not_verified'],
   service: ['scope_required'],
 }
@@ -190,7 +190,8 @@ function createComponents() {
 
 const reasonHeader = (reasons: string[]) => ({
   'X-Error-Reason': {
-    description: 'Tells apart what has one code. More may come: fall back to the code.',
+    description:
+      'Tells apart what has one code, absent where that says it all. More may come: fall back to the code.',
     schema: { type: 'string', enum: [...new Set(reasons)] },
   },
 })

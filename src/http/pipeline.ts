@@ -167,12 +167,21 @@ export function createPipeline(options: PipelineOptions) {
   function authorizePerson(access: Access, claims: AccessClaims | undefined): UserPrincipal {
     const principal = claims && options.findPrincipal(claims)
     if (!principal) throw new AppError('unauthorized')
-    const { role, isVerified } = principal
-    if (role === 'admin' || (access !== 'admin' && access !== 'host')) return principal
-    if (access === 'admin' || role !== 'host') throw new AppError('role_required')
-    if (!isVerified) throw new AppError('email_not_verified')
+    const refusal = refusalOf(access, principal)
+    if (refusal) throw new AppError(refusal)
     return principal
   }
+}
+
+/** Why somebody may not use a route; undefined when they may. */
+function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrincipal) {
+  if (access === 'admin') {
+    if (role !== 'admin') return 'role_required'
+    return mayAdminister ? undefined : 'admin_totp_required'
+  }
+  if (access !== 'host' || role === 'admin') return undefined
+  if (role !== 'host') return 'role_required'
+  return isVerified ? undefined : 'email_not_verified'
 }
 
 /** What a request shows of whoever sent it, before the database is asked. */

@@ -34,6 +34,10 @@ export type OutboxJobs = {
   /** Without `ip` somebody else has asked for it. */
   password_reset_mail: AccountMail & { ip?: string }
   password_changed_mail: AccountMail
+  /** To an address that somebody wants to have: `address_hash` is its own. */
+  email_change_mail: AccountMail
+  /** To the address that somebody had before. */
+  email_changed_mail: AccountMail
   erasure: { user_id: string }
   broadcast: { broadcast_id: string }
   support_inbox_mail: { ticket_id: string }

@@ -18,7 +18,7 @@ import {
   type FieldProblems,
   problem,
 } from './errors.ts'
-import { parseId } from './ids.ts'
+import { parseExternalId, parseId } from './ids.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from './text.ts'
 
 /** Field types of the contract that plain JSON Schema cannot say. Each is a TypeBox kind: Elysia validates with it,
@@ -51,6 +51,9 @@ function stringKind(
 stringKind('Text', (schema, value) => textProblem(value, (schema as TSchema & WithRule)[ruleKey]))
 stringKind('Email', (_, value) => (normalizeEmail(value) ? undefined : problem('email')))
 stringKind('Id', (_, value) => (parseId(value) ? undefined : problem('id')))
+stringKind('PersonId', (_, value) =>
+  (parseExternalId(value) ?? parseId(value)) ? undefined : problem('id'),
+)
 stringKind('HttpUrl', (schema, value) => {
   if (value.length > schema['maxLength']) return problem('too_long', schema['maxLength'])
   return isHttpUrl(value) ? undefined : problem('http_url')
@@ -93,6 +96,9 @@ export const Time = (annotations: Annotations = {}) =>
 export const Email = () => stringOf('Email', { format: 'email', maxLength: 254 })
 /** A ULID, or the UUID of the same 128 bits. */
 export const Id = (annotations: Annotations = {}) => stringOf('Id', annotations)
+/** A person as the feed names them: by id, or as `ext:` and an external id. */
+export const PersonId = () =>
+  stringOf('PersonId', { description: 'An id, or `ext:` and an external id.' })
 export const HttpUrl = (maxLength: number) => stringOf('HttpUrl', { format: 'uri', maxLength })
 export const MediaType = (maxLength: number) => stringOf('MediaType', { maxLength })
 

@@ -1,5 +1,6 @@
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from './clock.ts'
+import { textProblem } from './text.ts'
 
 /** When an identifier was made, in ms since the epoch. */
 export const timeOfId = decodeTime
@@ -36,4 +37,15 @@ export function parseId(text: string): string | undefined {
     bits >>= 5n
   }
   return id
+}
+
+/** What another part of the platform may call a person. */
+export const externalIdRule = { min: 1, max: 128, noControlCharacters: true }
+
+/** The external id in `ext:…`, which names a person in the feed in the place of their id; undefined for any other text. */
+export function parseExternalId(text: string): string | undefined {
+  const externalId = /^ext:(.+)$/s.exec(text)?.[1]
+  return externalId === undefined || textProblem(externalId, externalIdRule)
+    ? undefined
+    : externalId
 }

@@ -28,8 +28,8 @@ export const countedMails = [
 ] as const
 export type CountedMail = (typeof countedMails)[number]
 
-export const serviceScopes = ['notifications', 'follows', 'calls', 'users'] as const
-/** Every scope, in one word. */
+export const serviceScopes = ['notifications', 'follows', 'calls', 'users', 'sessions'] as const
+/** Every scope in one word, but for `sessions`: who may log people in is named. */
 export const allScopes = 'all' as const
 export const grantableScopes = [...serviceScopes, allScopes] as const
 export type ServiceScope = (typeof serviceScopes)[number]

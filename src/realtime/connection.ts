@@ -34,6 +34,7 @@ const maxHeldFrames = 1_000
 export class Connection implements Peer {
   readonly userId: string
   readonly role: Role
+  readonly mayAdminister: boolean
   readonly locale: Locale
   readonly #withheld: ReadonlySet<string>
   readonly #onSent: () => void
@@ -54,6 +55,7 @@ export class Connection implements Peer {
     const { since } = options
     this.userId = principal.userId
     this.role = principal.role
+    this.mayAdminister = principal.mayAdminister
     this.locale = options.locale
     this.#withheld = options.withheld
     this.#onSent = options.onSent

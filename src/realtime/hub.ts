@@ -17,6 +17,8 @@ export type Peer = {
   readonly userId: string
   readonly sessionId: string
   readonly role: Role
+  /** Whether this socket takes what is for admins alone. */
+  readonly mayAdminister: boolean
   /** Whether this socket takes a frame: some go only to those who asked for them, and what a replay brings is not sent
    *  twice (`id`). */
   wants(type: string, id: string | undefined): boolean
@@ -49,7 +51,7 @@ export function createHub() {
     const peers = peersByUser.get(peer.userId) ?? new Set()
     peersByUser.set(peer.userId, peers)
     peers.add(peer)
-    if (peer.role === 'admin') admins.add(peer)
+    if (peer.mayAdminister) admins.add(peer)
     count++
     const [oldest] = peers
     if (oldest && peers.size > maxPeersPerUser) end(oldest, closeCodes.tooManySockets)

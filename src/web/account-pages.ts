@@ -5,6 +5,8 @@ export type AccountPage = keyof Texts['pages']
 const endpoints: Record<AccountPage, string> = {
   'verify-email': '/v1/auth/verify-email',
   'reset-password': '/v1/auth/password/reset',
+  'change-email': '/v1/auth/email/confirm',
+  'undo-email': '/v1/auth/email/undo',
   'set-up': '/v1/auth/set-up',
 }
 
@@ -34,7 +36,7 @@ export function accountPage(page: AccountPage, locale: Locale): string {
       ? `<label for="email">${form.email}</label><input id="email" name="email" type="email" autocomplete="username" required>`
       : ''
   const password =
-    page === 'verify-email'
+    page !== 'reset-password' && page !== 'set-up'
       ? ''
       : `<label for="password">${form.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><small id="hint">${form.passwordHint}</small>`
   return `<!doctype html>

@@ -39,6 +39,8 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
     )
     .use(accountPageRoute('verify-email'))
     .use(accountPageRoute('reset-password'))
+    .use(accountPageRoute('change-email'))
+    .use(accountPageRoute('undo-email'))
     .use(accountPageRoute('set-up'))
     .get(
       '/assets/account.css',

@@ -105,7 +105,7 @@ export async function startService(options: Options = {}) {
   }
 
   /** A service key, made by an admin; without scopes it may do everything. */
-  async function issueKey(scopes?: string[]): Promise<{ id: string; token: string }> {
+  async function issueKey(scopes = ['all']): Promise<{ id: string; token: string }> {
     const { token } = await registerAs('admin')
     const body = { name: 'payments', scopes }
     const answer = await call('POST', '/v1/admin/service-keys', { token, body })
@@ -122,6 +122,7 @@ export async function startService(options: Options = {}) {
     base,
     directory: directory.path,
     hub: service.core.hub,
+    events: service.core.events,
     accounts: service.accounts,
     app: service.app,
     sqlite: service.connection.sqlite,

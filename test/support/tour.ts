@@ -1,5 +1,6 @@
 import { describedRoutes } from '../../src/http/route-table.ts'
 import { addFollowers } from './audience.ts'
+import { codeOf } from './authenticator.ts'
 import type { createTestClock } from './clock.ts'
 import { hostline } from './command.ts'
 import { insertDeadJob } from './dead-job.ts'
@@ -21,7 +22,10 @@ export async function tour(service: TestService, clock: TestClock) {
   const guide = createGuide(service, clock)
   const root = await makeAdmin(guide)
   const [ada, bob] = [await service.register('ada'), await service.register('bob')]
-  const { key } = await guide.ask(root, 'POST /v1/admin/service-keys', { name: 'tour' })
+  const { key } = await guide.ask(root, 'POST /v1/admin/service-keys', {
+    name: 'tour',
+    scopes: ['all', 'sessions'],
+  })
   const people = { root, ada, bob, platform: { token: key } }
   await visitPages(guide)
   await visitAccounts(guide, people)
@@ -103,7 +107,8 @@ async function visitPages({ service, ask }: Guide) {
   }
 }
 
-async function visitAccounts({ service, clock, ask, list, linked }: Guide, { ada }: People) {
+async function visitAccounts(guide: Guide, { ada }: People) {
+  const { service, clock, ask, list, linked } = guide
   await ask(undefined, 'POST /v1/auth/verify-email', { token: await linked('/verify-email') })
   clock.advance(2 * minute)
   await ask(ada, 'POST /v1/auth/verify-email/resend')
@@ -122,13 +127,34 @@ async function visitAccounts({ service, clock, ask, list, linked }: Guide, { ada
   await ask(undefined, 'POST /v1/auth/refresh', { refresh_token: refreshToken })
   // The second time it is a stolen one.
   await service.call('POST', '/v1/auth/refresh', { body: { refresh_token: refreshToken } })
+  await visitCredentials(guide, ada)
   await ask(ada, 'GET /v1/users/me')
   await ask(ada, 'PATCH /v1/users/me', { display_name: 'Ada L.' })
+}
+
+/** Another address and back, a second factor and none. */
+async function visitCredentials({ service, clock, ask, linked }: Guide, ada: Person) {
+  const change = { new_email: 'ada@elsewhere.example', password }
+  await ask(ada, 'POST /v1/auth/email/change', change)
+  await ask(undefined, 'POST /v1/auth/email/confirm', { token: await linked('/change-email') })
+  await ask(undefined, 'POST /v1/auth/email/undo', { token: await linked('/undo-email') })
+  Object.assign(ada, await service.login(ada.email))
+  const { secret } = await ask(ada, 'POST /v1/auth/totp')
+  const code = codeOf(secret, clock.now())
+  const { recovery_codes: codes } = await ask(ada, 'POST /v1/auth/totp/confirm', { code })
+  const login = { email: ada.email, password, code: codes[0] }
+  await ask(undefined, 'POST /v1/auth/login', login)
+  await ask(ada, 'DELETE /v1/auth/totp', { password, code: codes[1] })
 }
 
 /** What the rest of the platform reports. */
 async function visitFeed({ service, ask }: Guide, { ada, bob, platform }: People) {
   await ask(platform, `GET /v1/service/users/${ada.id}`)
+  const brought = { email: 'dora@example.com', external_id: 'crm/1' }
+  for (const person of [brought, brought]) await ask(platform, 'POST /v1/service/users', person)
+  await ask(platform, 'GET /v1/service/users?email=dora@example.com&page=1&per_page=1')
+  await ask(platform, 'GET /v1/service/users?external_id=crm/1')
+  await ask(platform, 'POST /v1/service/users/ext%3Acrm%2F1/sessions')
   await ask(platform, `PATCH /v1/service/users/${ada.id}`, { role: 'host', email_verified: true })
   const followers = `/v1/service/follows/${ada.id}`
   await ask(platform, `PUT ${followers}/${bob.id}`)
@@ -282,6 +308,10 @@ function queries(owner: string): string[] {
 async function visitAdministration({ service, ask, list }: Guide, { root, bob }: People) {
   const users = '/v1/admin/users'
   for (const q of ['', 'bo', bob.id, bob.email]) await list(root, users, `&q=${q}`)
+  const filters = ['&role=user', '&disabled=false', '&email_verified=false']
+  for (const some of [...filters, filters.join('')]) {
+    for (const q of ['', '&q=bo', '&q=example']) await list(root, users, some + q)
+  }
   await ask(root, `GET ${users}/${bob.id}`)
   await ask(root, `PATCH ${users}/${bob.id}`, { role: 'admin', disabled: true })
   await ask(root, `PATCH ${users}/${bob.id}`, { role: 'user', disabled: false })
@@ -292,8 +322,8 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
   const carl = await service.register('carl')
   await ask(root, `DELETE ${users}/${carl.id}`)
   const times = '&from=2020-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'
-  const filters = ['', '&action=x', `&actor_id=${root.id}`, `&target_id=${root.id}`, times]
-  for (const filter of filters) await list(root, '/v1/admin/audit-log', filter)
+  const audits = ['', '&action=x', `&actor_id=${root.id}`, `&target_id=${root.id}`, times]
+  for (const filter of audits) await list(root, '/v1/admin/audit-log', filter)
   const jobs = '/v1/admin/jobs'
   for (const state of ['', '&state=waiting', '&state=dead']) await list(root, jobs, state)
   await ask(root, `POST ${jobs}/${insertDeadJob(service.sqlite)}/retry`)

@@ -1,17 +1,26 @@
 import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
+import type { DomainEvent } from '../../lib/events.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { closeCodes } from '../../realtime/hub.ts'
-import { createExports } from './exports.ts'
+import { createMailJobs } from './account-mails.ts'
+import { createAccountParts } from './account-parts.ts'
+import { credentialRoutes } from './credential-routes.ts'
+import { createEmailChange } from './email-change.ts'
+import { createExports, type SendExport } from './exports.ts'
+import { feedUserRoutes } from './feed-user-routes.ts'
+import { createFeedUsers } from './feed-users.ts'
 import { openKeyring } from './keys.ts'
-import { ownAuditView, sessionView } from './model.ts'
+import { formerAddressView, managedUserView, ownAuditView, sessionView } from './model.ts'
 import { type Argon2Cost, createLoginThrottle } from './passwords.ts'
-import { createMailJobs, createRecovery } from './recovery.ts'
+import { createRecovery } from './recovery.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
 import { createSessions } from './sessions.ts'
 import { createAccessTokens } from './tokens.ts'
-import { createAccountParts, createUserAdmin } from './user-admin.ts'
+import { createTotp } from './totp.ts'
+import { createUserAdmin } from './user-admin.ts'
+import { userAdminRoutes } from './user-admin-routes.ts'
 import { userRoutes } from './user-routes.ts'
 
 type Neighbours = {
@@ -33,29 +42,43 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
   const sessions = createSessions(core, { ...base, accessTokens })
   const parts = { ...base, sessions, throttle: createLoginThrottle(core) }
   const recovery = createRecovery(core, parts)
-  const accounts = createAccountService(core, {
-    ...parts,
-    recovery,
-  })
+  const accounts = createAccountService(core, { ...parts, recovery })
+  const userAdmin = createUserAdmin(core, base)
+  const feedUsers = createFeedUsers(core, { ...parts, userAdmin })
+
+  const profileParts = {
+    avatarUrl: createAvatarUrls(core.config.publicUrl),
+    hasTotp: base.factors.isOn,
+  }
+  const userData = ({ user_id: id = '' }: DomainEvent['ids']) => {
+    const user = base.store.find(id)
+    return user?.deletedAt === null ? { user: managedUserView(user, profileParts) } : undefined
+  }
+  const exports = createExports(core, (userId) =>
+    Object.assign(
+      {
+        sessions: sessionStore.each(userId).map((row) => sessionView(row, '')),
+        former_addresses: base.oneTimeTokens.list('undo_email', userId).map(formerAddressView),
+        audit_log: core.audit.eachBy(userId).map(ownAuditView),
+      },
+      ...others.map((module) => module.exportOf?.(userId)),
+    ),
+  )
+  const sendExport: SendExport = async (user, by, headers) => {
+    const pieces = await exports.begin(user.id, managedUserView(user, profileParts), by)
+    headers['content-type'] = 'application/json'
+    headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
+    return new Response(pieces)
+  }
+  const emailChange = createEmailChange(core, { ...parts, recovery })
+  const totp = createTotp(core, { ...parts, recovery })
 
   return {
-    routes: accountRoutes({ accounts, sessions, recovery, keyring }).use(
-      userRoutes({
-        accounts,
-        sessions,
-        userAdmin: createUserAdmin(core, base),
-        avatarUrl: createAvatarUrls(core.config.publicUrl),
-        exports: createExports(core, (userId) =>
-          Object.assign(
-            {
-              sessions: sessionStore.each(userId).map((row) => sessionView(row, '')),
-              audit_log: core.audit.eachBy(userId).map(ownAuditView),
-            },
-            ...others.map((module) => module.exportOf?.(userId)),
-          ),
-        ),
-      }),
-    ),
+    routes: accountRoutes({ accounts, sessions, keyring })
+      .use(credentialRoutes({ recovery, emailChange, totp }))
+      .use(userRoutes({ accounts, sessions, profileParts, sendExport }))
+      .use(userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }))
+      .use(feedUserRoutes({ feedUsers, profileParts })),
     jobs: {
       ...createMailJobs(core, mailer, base),
       async erasure({ user_id: userId }, { isStopping }) {
@@ -72,6 +95,11 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
         return undefined
       },
     },
+    eventData: {
+      'user.created': userData,
+      'user.updated': userData,
+      'user.deleted': ({ user_id: id }) => ({ user: { id } }),
+    },
     async onForeignCommit() {
       access.handleForeign()
       // Sockets came with access tokens: their clients renew them and come back.
@@ -79,9 +107,17 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     },
     offerSetUp: accounts.offerSetUp,
     noteBounce: (address: string) =>
-      core.write(() => base.store.updateBounced(address, core.clock.now())),
+      core.write(() => {
+        const user = base.store.findByEmail(address)
+        if (!user) return false
+        base.store.update(user.id, { emailBouncedAt: core.clock.now() })
+        base.publishChange(user)
+        return true
+      }),
     authenticate: sessions.authenticate,
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,
+    resolveUser: feedUsers.resolve,
+    countAdminsWithoutTotp: base.factors.countAdminsWithout,
   } satisfies Module & Record<string, unknown>
 }

@@ -1,6 +1,9 @@
+import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import { quotaExceeded } from '../../lib/errors.ts'
+import { ManagedUser, Session } from './model.ts'
+import type { UserRow } from './store.ts'
 
 const hour = 3_600_000
 const perHour = 5
@@ -13,7 +16,17 @@ const silenceMilliseconds = 1_000
 
 type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
-export type Exports = ReturnType<typeof createExports>
+export const Export = Type.Object(
+  { user: ManagedUser, sessions: Type.Array(Session) },
+  { title: 'Export', additionalProperties: true },
+)
+
+/** Sends an export as it is made; \`headers\` are those of the answer. */
+export type SendExport = (
+  user: UserRow,
+  by: ByUser,
+  headers: Record<string, string | number>,
+) => Promise<Response>
 
 /** Everything that is kept of a person, as one JSON object, read and written piece by piece at the pace of its reader. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {

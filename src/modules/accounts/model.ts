@@ -14,6 +14,7 @@ import {
   Timestamp,
 } from '../../lib/fields.ts'
 import { locales } from '../../lib/i18n.ts'
+import { externalIdRule } from '../../lib/ids.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import { isGuessable } from './passwords.ts'
 import type { SessionRow } from './session-store.ts'
@@ -22,14 +23,14 @@ import type { UserRow } from './store.ts'
 export const passwordRule = { min: 8, max: 256 }
 
 const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
-const Password = Text(passwordRule, {
+export const Password = Text(passwordRule, {
   description: "None of the commonest, nor the account's own address or name.",
 })
 const RoleField = OneOf(roles)
 const LocaleField = OneOf(locales)
 
 /** What a client sends; fields that we do not know are ignored. */
-const Body = <T extends TProperties>(title: string, properties: T) =>
+export const Body = <T extends TProperties>(title: string, properties: T) =>
   Type.Object(properties, { title, additionalProperties: true })
 
 const registration = {
@@ -68,25 +69,19 @@ function newcomerProblems({ email, password, display_name: name }: Newcomer): Fi
 }
 
 // Nothing but the type: whatever else is wrong must look the same to a stranger.
-export const Credentials = Body('Credentials', { email: Type.String(), password: Type.String() })
+export const Credentials = Body('Credentials', {
+  email: Type.String(),
+  password: Type.String(),
+  code: Maybe(
+    Type.String({
+      description: 'From the authenticator, or a recovery code, where one is set up.',
+    }),
+  ),
+})
 export type Credentials = Static<typeof Credentials>
 
 export const RefreshTokenBody = Body('RefreshTokenBody', { refresh_token: Type.String() })
-export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Type.String() })
-export const EmailBody = Body('EmailBody', { email: Type.String() })
 export const PasswordBody = Body('PasswordBody', { password: Type.String() })
-
-export const PasswordReset = Body('PasswordReset', {
-  token: Type.String(),
-  password: Password,
-})
-export type PasswordReset = Static<typeof PasswordReset>
-
-export const PasswordChange = Body('PasswordChange', {
-  current_password: Type.String(),
-  new_password: Password,
-})
-export type PasswordChange = Static<typeof PasswordChange>
 
 const profile = { display_name: Maybe(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
 const access = {
@@ -100,11 +95,25 @@ export const ProfileUpdate = Body('ProfileUpdate', {
   locale: Maybe(LocaleField),
 })
 export const AccessUpdate = Body('AccessUpdate', access)
+export const ExternalId = Text(externalIdRule, {
+  description: 'What the platform calls the person: `ext:` and this id names them in the feed.',
+})
 /** What the rest of the platform may change of a person. */
 export const PersonUpdate = Body('PersonUpdate', {
   ...access,
   ...profile,
+  external_id: Maybe(ExternalId),
 })
+/** Somebody whom the platform brings along. */
+export const NewPerson = Body('NewPerson', {
+  email: Email(),
+  ...profile,
+  role: Maybe(RoleField),
+  email_verified: Maybe(Type.Boolean()),
+  external_id: Maybe(ExternalId),
+  locale: Maybe(LocaleField),
+})
+export type NewPerson = Static<typeof NewPerson>
 
 export const User = Type.Object(
   {
@@ -167,6 +176,7 @@ export const Profile = Type.Object(
     ...User.properties,
     avatar_url: Type.String({ format: 'uri' }),
     locale: LocaleField,
+    totp: Type.Boolean({ description: 'Whether logging in takes a code of an authenticator.' }),
     email_bounced_at: Nullable(
       Type.String({
         format: 'date-time',
@@ -179,7 +189,13 @@ export const Profile = Type.Object(
 
 /** A person as admins see them. */
 export const ManagedUser = Type.Object(
-  { ...Profile.properties, disabled: Type.Boolean() },
+  {
+    ...Profile.properties,
+    disabled: Type.Boolean(),
+    external_id: Nullable(
+      Type.String({ description: 'What the rest of the platform calls the person.' }),
+    ),
+  },
   { title: 'ManagedUser' },
 )
 
@@ -194,14 +210,32 @@ export function userView(row: UserRow): User {
   }
 }
 
-export function profileView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof Profile> {
+/** What a profile shows that is not in the row of the person. */
+export type ProfileParts = { avatarUrl: AvatarUrl; hasTotp: (userId: string) => boolean }
+
+export function profileView(row: UserRow, parts: ProfileParts): Static<typeof Profile> {
   const { locale, emailBouncedAt } = row
-  const email_bounced_at = emailBouncedAt === null ? null : isoTime(emailBouncedAt)
-  return { ...userView(row), avatar_url: avatarUrl(row), locale, email_bounced_at }
+  return {
+    ...userView(row),
+    avatar_url: parts.avatarUrl(row),
+    locale,
+    totp: parts.hasTotp(row.id),
+    email_bounced_at: emailBouncedAt === null ? null : isoTime(emailBouncedAt),
+  }
 }
 
-export function managedUserView(row: UserRow, avatarUrl: AvatarUrl): Static<typeof ManagedUser> {
-  return { ...profileView(row, avatarUrl), disabled: row.disabledAt !== null }
+export function managedUserView(row: UserRow, parts: ProfileParts): Static<typeof ManagedUser> {
+  const { disabledAt, externalId } = row
+  return {
+    ...profileView(row, parts),
+    disabled: disabledAt !== null,
+    external_id: externalId,
+  }
+}
+
+/** An address that the person had, which waits for them. */
+export function formerAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
+  return { email, reserved_until: isoTime(expiresAt) }
 }
 
 /** A row of the audit log as it is exported to whoever acted. */

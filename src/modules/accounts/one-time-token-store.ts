@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { and, eq, gt, sql } from 'drizzle-orm'
+import { and, eq, gt, gte, ne, or, sql } from 'drizzle-orm'
 import type { Core } from '../../core.ts'
 import { oneTimeTokens } from '../../db/schema.ts'
 import { invalidField } from '../../lib/errors.ts'
@@ -26,9 +26,12 @@ export function createOneTimeTokens({ orm, clock }: Core) {
 
   return {
     /** @returns the token, which is nowhere else */
-    issue(purpose: TokenPurpose, holder?: { id: string; email: string }): string {
+    issue(
+      purpose: TokenPurpose,
+      holder?: { id: string; email: string },
+      expiresAt = clock.now() + lifetimeMilliseconds[purpose],
+    ): string {
       const token = randomBytes(32).toString('base64url')
-      const expiresAt = clock.now() + lifetimeMilliseconds[purpose]
       const { id: userId = null, email = null } = holder ?? {}
       const row = { hash: sha256(token), purpose, userId, email, expiresAt }
       orm.insert(oneTimeTokens).values(row).run()
@@ -47,6 +50,49 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
       if (!row) throw invalidField('token', 'token')
       return row
+    },
+    /** What a user's live tokens of a kind are for: an address, until when. */
+    list(purpose: TokenPurpose, userId: string): { email: string; expiresAt: number }[] {
+      const { email, expiresAt } = oneTimeTokens
+      const own = and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, purpose))
+      const rows = orm
+        .select({ email: sql<string>`${email}`, expiresAt })
+        .from(oneTimeTokens)
+        .where(and(own, gt(expiresAt, clock.now())))
+        .all()
+      // Each mail about an address had a token of its own.
+      return [...new Map(rows.map((row) => [row.email, row])).values()]
+    },
+    /** Whether an address waits for somebody else to undo its change. */
+    isReserved(email: string, userId = ''): boolean {
+      // The purpose is written out: the index holds these tokens alone.
+      const reserved = sql`${oneTimeTokens.purpose} = 'undo_email'`
+      const { hash, expiresAt } = oneTimeTokens
+      return (
+        orm
+          .select({ hash })
+          .from(oneTimeTokens)
+          .where(
+            and(
+              reserved,
+              eq(oneTimeTokens.email, email),
+              ne(oneTimeTokens.userId, userId),
+              gt(expiresAt, clock.now()),
+            ),
+          )
+          .limit(1)
+          .get() !== undefined
+      )
+    },
+    /** Makes a user's tokens useless that lead back to `email`, and those of changes that ended at \`expiresAt\` or later. */
+    revokeUndo(userId: string, change: { email: string; expiresAt?: number }): void {
+      const { email, expiresAt } = oneTimeTokens
+      const own = and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, 'undo_email'))
+      const since = change.expiresAt === undefined ? undefined : gte(expiresAt, change.expiresAt)
+      orm
+        .delete(oneTimeTokens)
+        .where(and(own, or(eq(email, change.email), since)))
+        .run()
     },
     deleteOfUser(userId: string): void {
       orm.delete(oneTimeTokens).where(eq(oneTimeTokens.userId, userId)).run()

@@ -30,7 +30,7 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
     /** Compares with `hash`, or with a stand-in that takes as long when there is none, and is then false.
      *  @throws unavailable (503) when too many others wait */
     async matches(password: string, hash: string | undefined): Promise<boolean> {
-      const isHash = hash?.startsWith('$') === true // a deleted account has none
+      const isHash = hash?.startsWith('$') === true // not every account has one
       // Bun refuses an empty password before it works: give it one that no hash of ours can have.
       const tried = password === '' ? '\0' : password
       const matched = await limited(() => Bun.password.verify(tried, isHash ? hash : standIn))

@@ -1,16 +1,12 @@
 import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
-import type { AccountMail } from '../../jobs/outbox.ts'
-import type { JobHandlers } from '../../jobs/runner.ts'
 import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
-import type { Mailer } from '../../mail/mailer.ts'
-import { renderMail } from '../../mail/templates.ts'
-import type { PasswordChange, PasswordReset } from './model.ts'
+import type { AccountParts } from './account-parts.ts'
+import type { PasswordChange, PasswordReset } from './credential-model.ts'
 import { isGuessable, type LoginThrottle } from './passwords.ts'
 import type { UserRow } from './store.ts'
-import type { AccountParts } from './user-admin.ts'
 
 const hour = 3_600_000
 const changesPerHour = 5
@@ -32,14 +28,16 @@ export function createRecovery(core: Core, parts: Parts) {
     return user
   }
 
-  /** The mail has reached its address: a user becomes a verified_user. */
+  /** A mail has reached the address: a user becomes a verified_user.
+   *  @param user as it was before this \`write\` */
   function markVerified(user: UserRow, ip: string) {
-    store.update(user.id, { emailBouncedAt: null })
-    if (user.emailVerified) return
-    oneTimeTokens.revoke('verify_email', user.id)
-    store.update(user.id, { emailVerified: true })
-    if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
-    audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
+    store.update(user.id, { emailBouncedAt: null, emailVerified: true })
+    if (!user.emailVerified) {
+      oneTimeTokens.revoke('verify_email', user.id)
+      if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
+      audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
+    }
+    parts.publishChange(user)
   }
 
   const mailTo = ({ id, email }: UserRow) => ({ user_id: id, address_hash: hashAddress(email) })
@@ -49,6 +47,8 @@ export function createRecovery(core: Core, parts: Parts) {
     const { id, email } = user
     store.update(id, { passwordHash })
     oneTimeTokens.revoke('reset_password', id)
+    // Whoever gets their account back must not lose it to a link that somebody else has asked for.
+    oneTimeTokens.revoke('change_email', id)
     // Nobody else's address is mailed to, however often somebody with a wrong one changes the password.
     const isTold = store.find(id)?.emailVerified && sentMails.take('password_changed', email) === 0
     if (isTold) outbox.add('password_changed_mail', mailTo(user))
@@ -84,6 +84,7 @@ export function createRecovery(core: Core, parts: Parts) {
   return {
     confirm,
     mustStillBeConfirmed,
+    markVerified,
 
     /** Marks the address that a token was mailed to as verified; a user becomes a verified_user.
      *  @throws validation_error (`token`: wrong, used, expired, or for a former address) */
@@ -161,64 +162,3 @@ export function createRecovery(core: Core, parts: Parts) {
     },
   }
 }
-
-/** The mails about an account. Tokens are made when a mail is sent, and links lead to `PUBLIC_URL` alone. The token is in
- *  the fragment, which no browser sends and no log sees. */
-export function createMailJobs(
-  core: Core,
-  mailer: Mailer,
-  parts: AccountParts,
-): Partial<JobHandlers> {
-  const { write, audit, config } = core
-  const { store, oneTimeTokens, hashAddress } = parts
-  const { publicUrl } = config
-
-  async function deliver(user: UserRow, jobId: string, mail: ReturnType<typeof renderMail>) {
-    const messageId = `<${jobId.toLowerCase()}@${new URL(publicUrl).hostname}>`
-    await mailer.send({ ...mail, to: user.email, locale: user.locale, messageId })
-    return undefined
-  }
-
-  /** @param record what else is written with the token */
-  async function deliverLink(
-    user: UserRow,
-    jobId: string,
-    purpose: keyof typeof pages,
-    record = () => {},
-  ) {
-    const token = await write(() => {
-      record()
-      return oneTimeTokens.issue(purpose, user)
-    })
-    const link = `${publicUrl}/${pages[purpose]}?lang=${user.locale}#token=${token}`
-    return deliver(user, jobId, renderMail(purpose, user.locale, link))
-  }
-
-  /** The user, unless they are gone or have another address now. */
-  function recipient({ user_id, address_hash }: AccountMail): UserRow | undefined {
-    const user = user_id === null ? undefined : store.find(user_id)
-    return user && hashAddress(user.email) === address_hash ? user : undefined
-  }
-
-  return {
-    async verification_mail(payload, { id }) {
-      const user = recipient(payload)
-      return user && !user.emailVerified ? deliverLink(user, id, 'verify_email') : undefined
-    },
-    async password_reset_mail(payload, { id }) {
-      const user = recipient(payload)
-      if (user?.disabledAt !== null) return undefined
-      const { ip } = payload
-      return deliverLink(user, id, 'reset_password', () => {
-        if (ip === undefined) return
-        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, ip) })
-      })
-    },
-    async password_changed_mail(payload, { id }) {
-      const user = recipient(payload)
-      return user && deliver(user, id, renderMail('password_changed', user.locale))
-    },
-  }
-}
-
-const pages = { verify_email: 'verify-email', reset_password: 'reset-password' } as const

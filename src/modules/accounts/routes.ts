@@ -7,21 +7,14 @@ import type { Keyring } from './keys.ts'
 import {
   Authenticated,
   Credentials,
-  EmailBody,
   Jwks,
-  OneTimeTokenBody,
-  PasswordChange,
-  PasswordReset,
   RefreshTokenBody,
   Registration,
   SetUp,
   TokenSet,
-  UserBody,
-  userView,
 } from './model.ts'
-import type { Recovery } from './recovery.ts'
 import type { AccountService } from './service.ts'
-import type { Client, Sessions } from './sessions.ts'
+import { clientOf, type Sessions } from './sessions.ts'
 
 const jwksMaxAgeSeconds = 600
 const yearSeconds = 31_536_000
@@ -33,10 +26,10 @@ const unlimited = operations('Accounts', { access: 'public', limit: 'none' })
 const user = operations('Accounts', { access: 'user' })
 const jwks = visitor('Public keys of the access tokens (JWKS)', { 200: Jwks })
 
-type Parts = { accounts: AccountService; sessions: Sessions; recovery: Recovery; keyring: Keyring }
+type Parts = { accounts: AccountService; sessions: Sessions; keyring: Keyring }
 
-/** Registering, logging in and out, e-mail verification, passwords and keys. */
-export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) {
+/** Registering, logging in and out, and keys. */
+export function accountRoutes({ accounts, sessions, keyring }: Parts) {
   const showKeys = ({ set }: { set: { headers: Record<string, string | number> } }) => {
     set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
     return keyring.jwks()
@@ -74,7 +67,9 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
         ...returning(
           'Log in',
           { 200: Authenticated },
-          { errors: ['invalid_credentials', 'login_throttled'] },
+          {
+            errors: ['invalid_credentials', 'totp_required', 'totp_invalid', 'login_throttled'],
+          },
         ),
       },
     )
@@ -96,53 +91,6 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
       ({ body, context }) => sessions.logout(context.user.userId, body.refresh_token, context.ip),
       { body: RefreshTokenBody, ...user('Log out', { 204: null }) },
     )
-    .post(
-      '/v1/auth/verify-email',
-      async ({ body, context }) => ({
-        user: userView(await recovery.verifyEmail(body.token, context.ip)),
-      }),
-      {
-        body: OneTimeTokenBody,
-        ...visitor('Verify an e-mail address with the token of the mailed link', { 200: UserBody }),
-      },
-    )
-    .post(
-      '/v1/auth/verify-email/resend',
-      ({ context }) => recovery.resendVerification(context.user.userId, context.ip),
-      user('Send the verification mail again: at most once a minute and 5 times a day', {
-        204: null,
-      }),
-    )
-    .post(
-      '/v1/auth/password/forgot',
-      ({ body, context }) => recovery.forgotPassword(body.email, context.ip),
-      {
-        body: EmailBody,
-        ...visitor('Mail a reset link, if the address is known', { 204: null }),
-      },
-    )
-    .post(
-      '/v1/auth/password/reset',
-      ({ body, context }) => recovery.resetPassword(body, context.ip),
-      {
-        body: PasswordReset,
-        ...visitor('Set a new password with the token of the mailed link; ends every session', {
-          204: null,
-        }),
-      },
-    )
-    .post(
-      '/v1/auth/password/change',
-      ({ body, context }) => recovery.changePassword(context.user, body, context.ip),
-      {
-        body: PasswordChange,
-        ...user(
-          'Change the password; ends the other sessions',
-          { 204: null },
-          { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded'] },
-        ),
-      },
-    )
     .get(
       '/v1/avatars/:hue/:file',
       ({ params, set }) => {
@@ -158,8 +106,4 @@ export function accountRoutes({ accounts, sessions, recovery, keyring }: Parts) 
     )
     .get('/.well-known/jwks.json', showKeys, jwks)
     .get('/v1/.well-known/jwks.json', showKeys, jwks)
-}
-
-function clientOf(request: Request, ip: string): Client {
-  return { ip, userAgent: request.headers.get('user-agent') ?? undefined }
 }

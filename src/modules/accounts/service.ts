@@ -5,6 +5,7 @@ import type { Locale } from '../../lib/i18n.ts'
 import { ipGroup } from '../../lib/ip-network.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
+import type { AccountParts } from './account-parts.ts'
 import {
   type Authenticated,
   type Credentials,
@@ -16,12 +17,14 @@ import type { LoginThrottle } from './passwords.ts'
 import type { Recovery } from './recovery.ts'
 import type { Client, Sessions } from './sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
-import type { AccountParts } from './user-admin.ts'
+import { useCode } from './totp.ts'
 
 /** How long the client addresses of logins are remembered, in milliseconds. */
 const knownFor = 30 * 86_400_000
 
 export type AccountService = ReturnType<typeof createAccountService>
+
+type Attempt = Omit<Credentials, 'email'>
 
 type Parts = AccountParts & {
   throttle: LoginThrottle
@@ -32,7 +35,7 @@ type Parts = AccountParts & {
 /** Registering, logging in, and a person's own account. */
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit, outbox, newId, clock } = core
-  const { store, oneTimeTokens, passwords } = parts
+  const { store, factors, oneTimeTokens, passwords } = parts
   const { throttle, sessions, recovery, sentMails, hashAddress } = parts
 
   function newUser({ email, display_name }: Registration, locale: Locale) {
@@ -41,25 +44,34 @@ export function createAccountService(core: Core, parts: Parts) {
     return { id: newId(), email: address, displayName, locale, createdAt: clock.now() }
   }
 
-  async function tryLogin(address: string | undefined, password: string, client: Client) {
+  async function tryLogin(address: string | undefined, attempt: Attempt, client: Client) {
+    const { password, code } = attempt
     const found = address === undefined ? undefined : store.findByEmail(address)
     const isRight = await passwords.matches(password, found?.passwordHash)
-    const renewedHash =
-      found && isRight && passwords.isOutdated(found.passwordHash)
-        ? await passwords.hash(password)
-        : undefined
+    const owner = isRight ? found : undefined
+    const isOutdated = owner && passwords.isOutdated(owner.passwordHash)
+    const renewedHash = isOutdated ? await passwords.hash(password) : undefined
     // Read again: the account may have changed while the password was being compared.
     return write(() => {
-      const user = found && isRight ? store.find(found.id) : undefined
-      if (user && user.passwordHash !== found?.passwordHash) return 'changed' as const
-      if (user?.disabledAt !== null) {
-        recordFailure(address, found, client)
-        return undefined
+      const user = owner && store.find(owner.id)
+      if (user?.passwordHash !== owner?.passwordHash) return 'changed' as const
+      const admitted = admit(user, code)
+      if (typeof admitted === 'string') {
+        if (admitted !== 'totp_required') recordFailure(address, found, client)
+        return admitted
       }
-      store.update(user.id, { passwordHash: renewedHash })
-      audit.record({ action: 'login_succeeded', ...onOneself(user.id, client.ip) })
-      return sessions.begin(user, client)
+      store.update(admitted.id, { passwordHash: renewedHash })
+      audit.record({ action: 'login_succeeded', ...onOneself(admitted.id, client.ip) })
+      return sessions.begin(admitted, client)
     })
+  }
+
+  /** Whoever has shown the password, or why they may not come in. Uses the code of a second factor up. */
+  function admit(user: UserRow | undefined, code: string | null | undefined) {
+    if (user?.disabledAt !== null) return 'invalid_credentials' as const
+    if (!factors.isOn(user.id)) return user
+    if (!code) return 'totp_required' as const
+    return useCode(core, factors, user.id, code) ? user : ('totp_invalid' as const)
   }
 
   /** Whether the account logged in from there lately. */
@@ -89,7 +101,7 @@ export function createAccountService(core: Core, parts: Parts) {
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
-        const user = store.insert({ ...newUser(form, locale), role: 'user', passwordHash })
+        const user = parts.insert({ ...newUser(form, locale), role: 'user', passwordHash })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
         if (sentMails.take('verify_email', user.email) === 0) {
           const address_hash = hashAddress(user.email)
@@ -116,24 +128,25 @@ export function createAccountService(core: Core, parts: Parts) {
         oneTimeTokens.redeem('set_up', form.token)
         if (store.hasAdmin()) throw invalidField('token', 'token')
         const admin = { role: 'admin', emailVerified: true, passwordHash } as const
-        const user = store.insert({ ...newUser(form, locale), ...admin })
+        const user = parts.insert({ ...newUser(form, locale), ...admin })
         audit.record({ action: 'user_created', ...onOneself(user.id, client.ip) })
         return sessions.begin(user, client)
       })
       return sessions.authenticated(session)
     },
 
-    /** Begins a session. Whatever is wrong, the answer and the work are the same.
-     *  @throws invalid_credentials · login_throttled (too many failures at this address) */
-    async login({ email, password }: Credentials, client: Client) {
+    /** Begins a session. Whatever is wrong, the answer and the work are the same; only who has the password learns of a
+     *  second factor. A wrong code is a failure as a wrong password is.
+     *  @throws invalid_credentials · totp_required · totp_invalid · login_throttled (too many failures at this address) */
+    async login({ email, ...attempt }: Credentials, client: Client) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
       throttle.admit(name, () => isKnownThere(address, client.ip))
-      let session = await tryLogin(address, password, client)
+      let session = await tryLogin(address, attempt, client)
       // Somebody changed the hash while it was being compared, such as a login of the same person beside this one.
-      if (session === 'changed') session = await tryLogin(address, password, client)
+      if (session === 'changed') session = await tryLogin(address, attempt, client)
       if (session === 'changed') throw new AppError('unavailable', { retryAfterSeconds: 1 })
-      if (!session) throw new AppError('invalid_credentials')
+      if (typeof session === 'string') throw new AppError(session)
       throttle.succeeded(name)
       return sessions.authenticated(session)
     },
@@ -144,7 +157,9 @@ export function createAccountService(core: Core, parts: Parts) {
 
     update: (userId: string, changes: UserChanges): Promise<UserRow> =>
       write(() => {
+        const before = own(userId)
         store.update(userId, changes)
+        parts.publishChange(before)
         return own(userId)
       }),
 

@@ -23,12 +23,17 @@ type RefreshToken = {
 export type SessionStore = ReturnType<typeof createSessionStore>
 
 /** SQL over sessions and their refresh tokens. What every request and every refresh needs is plain SQL. */
-export function createSessionStore(orm: Orm) {
+export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional') {
   const sqlite = orm.$client
   // Two subqueries take a tenth of the time of a join.
-  const access = sqlite.prepare<{ role: Role | null; isVerified: number }, [string, string]>(
+  const access = sqlite.prepare<
+    { role: Role | null; isVerified: number; hasFactor: number },
+    [string, string]
+  >(
     `SELECT (SELECT role FROM users WHERE id = user_id AND disabled_at IS NULL) AS role,
-       (SELECT email_verified FROM users WHERE id = user_id) AS isVerified
+       (SELECT email_verified FROM users WHERE id = user_id) AS isVerified,
+       EXISTS (SELECT 1 FROM totp_factors f
+         WHERE f.user_id = sessions.user_id AND confirmed_at IS NOT NULL) AS hasFactor
      FROM sessions WHERE id = ? AND user_id = ? AND revoked_at IS NULL`,
   )
   const consume = sqlite.prepare<{ sessionId: string }, [string, number]>(
@@ -55,7 +60,9 @@ export function createSessionStore(orm: Orm) {
     findPrincipal(claims: AccessClaims): UserPrincipal | undefined {
       const found = access.get(claims.sessionId, claims.userId)
       if (!found?.role) return undefined
-      return { ...claims, role: found.role, isVerified: found.isVerified === 1 }
+      const { role, isVerified, hasFactor } = found
+      const mayAdminister = role === 'admin' && (adminTotp === 'optional' || hasFactor === 1)
+      return { ...claims, role, isVerified: isVerified === 1, mayAdminister }
     },
     insert(session: typeof sessions.$inferInsert) {
       orm.insert(sessions).values(session).run()

@@ -171,6 +171,10 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
   }
 }
 
+export function clientOf(request: Request, ip: string): Client {
+  return { ip, userAgent: request.headers.get('user-agent') ?? undefined }
+}
+
 function agentOf({ userAgent }: Client): string | null {
   return userAgent?.slice(0, 256).toWellFormed() ?? null
 }

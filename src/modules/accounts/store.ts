@@ -6,6 +6,7 @@ import { AppError } from '../../lib/errors.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
 export type UserRow = typeof users.$inferSelect
+export type NewUser = typeof users.$inferInsert
 /** What is undefined stays as it is. */
 export type UserChanges = { [K in Exclude<keyof UserRow, 'id'>]?: UserRow[K] | undefined }
 export type SigningKeyRow = typeof signingKeys.$inferSelect
@@ -26,12 +27,13 @@ export function createAccountStore(orm: Orm) {
       .prepare()
   const byId = prepareFind(users.id)
   const byEmail = prepareFind(users.email)
+  const byExternalId = prepareFind(users.externalId)
   const countWhere = (which: SQL | undefined): number =>
     orm.select({ n: count() }).from(users).where(which).get()?.n ?? 0
 
   return {
     /** @throws email_taken when the address is taken */
-    insert(user: typeof users.$inferInsert): UserRow {
+    insert(user: NewUser): UserRow {
       try {
         return orm.insert(users).values(user).returning().get()
       } catch (cause) {
@@ -41,19 +43,21 @@ export function createAccountStore(orm: Orm) {
     },
     find: (id: string): UserRow | undefined => byId.get({ value: id }),
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
+    findByExternalId: (externalId: string): UserRow | undefined =>
+      byExternalId.get({ value: externalId }),
     list: (): UserRow[] => orm.select().from(users).orderBy(asc(users.id)).all(),
-    /** People who are not deleted, oldest first; `q` is an id or the beginning of an address or a name. */
-    search(q: string | undefined, { limit, offset, before: after }: RowRange): UserRow[] {
+    /** People who are not deleted, oldest first. */
+    listPresent({ limit, offset, before: after }: RowRange): UserRow[] {
       return orm
         .select()
         .from(users)
-        .where(and(matching(q), after === undefined ? undefined : gt(users.id, after)))
+        .where(and(present, after === undefined ? undefined : gt(users.id, after)))
         .orderBy(asc(users.id))
         .limit(limit)
         .offset(offset)
         .all()
     },
-    countMatching: (q: string | undefined) => countWhere(matching(q)),
+    countPresent: () => countWhere(present),
     hasAdmin: () => countWhere(enabledAdmin) > 0,
     /** Whether nobody else is an enabled admin. */
     isOnlyAdmin: (id: string) => countWhere(and(enabledAdmin, ne(users.id, id))) === 0,
@@ -61,15 +65,6 @@ export function createAccountStore(orm: Orm) {
       if (Object.values(changes).every((change) => change === undefined)) return
       orm.update(users).set(changes).where(eq(users.id, id)).run()
     },
-    /** Notes that mails to an address are refused for good.
-     *  @returns whether somebody has it */
-    updateBounced: (email: string, at: number): boolean =>
-      orm
-        .update(users)
-        .set({ emailBouncedAt: at })
-        .where(eq(users.email, email))
-        .returning({ id: users.id })
-        .all().length > 0,
     /** Users whose role or disabled state changed at or after `since` (ms since the epoch). */
     listAccessChangedSince: (since: number) =>
       orm
@@ -80,6 +75,9 @@ export function createAccountStore(orm: Orm) {
   }
 }
 
+/** In the place of a hash: no password fits. */
+export const noPassword = 'none'
+
 /** What takes everything of a person's out of their row. */
 export const erased = (id: string, now: number): UserChanges => ({
   email: `deleted:${id}`, // nothing that anybody could register
@@ -88,24 +86,12 @@ export const erased = (id: string, now: number): UserChanges => ({
   locale: 'en',
   role: 'guest',
   emailVerified: false,
+  externalId: null,
   emailBouncedAt: null,
-  passwordHash: 'none',
+  passwordHash: noPassword,
   disabledAt: now,
   deletedAt: now,
 })
-
-function matching(q: string | undefined): SQL | undefined {
-  if (q === undefined || q === '') return present
-  const begins = (column: SQL) =>
-    sql`${column} BETWEEN lower(${q}) AND lower(${q}) || char(0x10ffff)`
-  // Each search has an index of its own. For an OR of them SQLite would read everybody.
-  const searches = [
-    eq(users.id, q.toUpperCase()),
-    begins(sql`${users.email}`),
-    begins(sql`${users.displayName} COLLATE NOCASE`),
-  ].map((which) => sql`SELECT ${users.id} FROM ${users} WHERE ${and(present, which)}`)
-  return sql`${users.id} IN (${sql.join(searches, sql` UNION `)})`
-}
 
 /** SQL over signing keys. */
 export function createKeyStore(orm: Orm) {

@@ -1,61 +1,35 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { ByUser } from '../../db/audit-trail.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import type { AvatarUrl } from '../../lib/avatar.ts'
-import type { Exports } from './exports.ts'
+import { Export, type SendExport } from './exports.ts'
 import {
-  AccessUpdate,
-  ManagedUser,
-  managedUserView,
   PasswordBody,
-  PersonUpdate,
   Profile,
+  type ProfileParts,
   ProfileUpdate,
   profileView,
   Session,
   sessionView,
 } from './model.ts'
 import type { AccountService } from './service.ts'
-import type { SessionRow } from './session-store.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserRow } from './store.ts'
-import type { UserAdmin } from './user-admin.ts'
 
 const pageSize = 20
 
 const user = operations('Accounts', { access: 'user' })
-const admin = operations('Administration', { access: 'admin' })
-const service = operations('Feed', { access: 'service', scope: 'users' })
-
-const Export = Type.Object(
-  { user: Profile, sessions: Type.Array(Session) },
-  { title: 'Export', additionalProperties: true },
-)
-
-type ResponseSet = { headers: Record<string, string | number> }
 
 type Parts = {
   accounts: AccountService
   sessions: Sessions
-  userAdmin: UserAdmin
-  avatarUrl: AvatarUrl
-  exports: Exports
+  profileParts: ProfileParts
+  sendExport: SendExport
 }
 
-/** People: their own account, and what admins and the rest of the platform see and change of it. */
-export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }: Parts) {
-  const ownView = (row: UserRow) => profileView(row, avatarUrl)
-  const managedView = (row: UserRow) => managedUserView(row, avatarUrl)
-
-  async function sendExport(user: UserRow, by: ByUser, { headers }: ResponseSet) {
-    const pieces = await exports.begin(user.id, ownView(user), by)
-    headers['content-type'] = 'application/json'
-    headers['content-disposition'] = 'attachment; filename="hostline-export.json"'
-    return new Response(pieces)
-  }
+/** A person's own account, and the devices that are logged in to it. */
+export function userRoutes({ accounts, sessions, profileParts, sendExport }: Parts) {
+  const ownView = (row: UserRow) => profileView(row, profileParts)
 
   return new Elysia({ name: 'users' })
     .use(routeBase)
@@ -90,7 +64,8 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }
     )
     .get(
       '/v1/users/me/export',
-      ({ context, set }) => sendExport(accounts.get(context.user.userId), context.byUser, set),
+      ({ context, set }) =>
+        sendExport(accounts.get(context.user.userId), context.byUser, set.headers),
       user(
         'Export everything that is kept about you: one at a time, and five an hour',
         {
@@ -120,117 +95,5 @@ export function userRoutes({ accounts, sessions, userAdmin, avatarUrl, exports }
       '/v1/auth/sessions/:id',
       ({ params, context }) => sessions.end(context.user.userId, params.id, context.by),
       user('Log a device out', { 204: null }),
-    )
-    .get(
-      '/v1/admin/users',
-      ({ query }) => {
-        const range = listRange(query, pageSize)
-        return listAnswer(range, (part) => userAdmin.search(query['q'], part), managedView)
-      },
-      admin(
-        'Find people',
-        { 200: ListOf(ManagedUser) },
-        {
-          query: {
-            ...listQuery(pageSize),
-            q: Type.String({ description: 'An id, or how an e-mail address or a name begins.' }),
-          },
-        },
-      ),
-    )
-    .get(
-      '/v1/admin/users/:id',
-      ({ params }) => managedView(userAdmin.get(params.id)),
-      admin('Show a person', { 200: ManagedUser }),
-    )
-    .patch(
-      '/v1/admin/users/:id',
-      async ({ params, body, context }) => {
-        const changes = {
-          role: body.role ?? undefined,
-          disabled: body.disabled ?? undefined,
-          emailVerified: body.email_verified ?? undefined,
-        }
-        return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
-      },
-      {
-        body: AccessUpdate,
-        ...admin(
-          'Change the role of a person, disable or enable them, verify the address; the last admin stays one',
-          { 200: ManagedUser },
-          { errors: ['last_admin'] },
-        ),
-      },
-    )
-    .delete(
-      '/v1/admin/users/:id',
-      ({ params, context }) => userAdmin.remove(userAdmin.byId(params.id), context.by),
-      admin(
-        'Remove a person; messages stay, shown as from a deleted user',
-        { 204: null },
-        { errors: ['last_admin'] },
-      ),
-    )
-    .get(
-      '/v1/admin/users/:id/export',
-      ({ params, context, set }) => sendExport(userAdmin.get(params.id), context.byUser, set),
-      admin(
-        'Export everything that is kept about a person: one at a time, and five an hour',
-        { 200: Export },
-        { errors: ['quota_exceeded'] },
-      ),
-    )
-    .post(
-      '/v1/admin/users/:id/password-reset',
-      ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
-      admin(
-        'Mail a person the link to a new password; nobody who is disabled gets one',
-        { 204: null },
-        { errors: ['mail_throttled'] },
-      ),
-    )
-    .get(
-      '/v1/admin/users/:id/sessions',
-      ({ params, query }) => {
-        const { id } = userAdmin.get(params.id)
-        const view = (row: SessionRow) => sessionView(row, '')
-        return listAnswer(listRange(query, pageSize), (range) => sessions.list(id, range), view)
-      },
-      admin(
-        'List the devices on which a person is logged in',
-        { 200: ListOf(Session) },
-        { query: listQuery(pageSize) },
-      ),
-    )
-    .delete(
-      '/v1/admin/users/:id/sessions',
-      ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
-      admin('Log a person out on every device', { 204: null }),
-    )
-    .get(
-      '/v1/service/users/:id',
-      ({ params }) => managedView(userAdmin.get(params.id)),
-      service('Show a person', { 200: ManagedUser }),
-    )
-    .patch(
-      '/v1/service/users/:id',
-      async ({ params, body, context }) => {
-        const changes = {
-          role: body.role ?? undefined,
-          disabled: body.disabled ?? undefined,
-          emailVerified: body.email_verified ?? undefined,
-          displayName: body.display_name?.trim(),
-          avatarUrl: body.avatar_url,
-        }
-        return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
-      },
-      {
-        body: PersonUpdate,
-        ...service(
-          'Change what the platform decides about a person; admins are made by admins alone',
-          { 200: ManagedUser },
-          { errors: ['last_admin', 'role_required'] },
-        ),
-      },
     )
 }

@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
-import { ClientId, Id, Maybe, OneOf, Refined, Text, Timestamp } from '../../lib/fields.ts'
-import { parseId } from '../../lib/ids.ts'
+import { ClientId, Id, Maybe, OneOf, PersonId, Refined, Text, Timestamp } from '../../lib/fields.ts'
+import { parseExternalId, parseId } from '../../lib/ids.ts'
 import {
   audienceKinds,
   type NotificationType,
@@ -47,8 +47,8 @@ export type Notification = Static<typeof Notification>
 export const NewNotification = Refined(
   Type.Object(
     {
-      user_id: Maybe(Id()),
-      user_ids: Maybe(Type.Array(Id(), { minItems: 1, maxItems: 100 })),
+      user_id: Maybe(PersonId()),
+      user_ids: Maybe(Type.Array(PersonId(), { minItems: 1, maxItems: 100 })),
       type: OneOf(notificationTypes),
       title: Maybe(texts.title),
       body: Maybe(texts.body),
@@ -65,7 +65,7 @@ export const NewNotification = Refined(
   ({ user_id, user_ids, title, body, data }) => ({
     ...((user_id ?? user_ids) ? {} : { user_id: problem('required') }),
     ...answerProblems(user_ids, [title, body, data]),
-    ...dataProblems(data),
+    ...dataProblems(data, isPerson),
   }),
 )
 
@@ -175,32 +175,36 @@ function answerProblems(userIds: unknown, texts: readonly unknown[]): FieldProbl
 const maxDataBytes = 2_048
 const keyPattern = /^[A-Za-z_][\w.-]{0,63}$/
 const isId = (text: string) => parseId(text) !== undefined
+const isPerson = (text: string) => isId(text) || parseExternalId(text) !== undefined
+
+/** The keys whose values name people. */
+export const personKeys = ['host_id', 'guest_id', 'follower_id'] as const
 
 /** What the values of well-known keys look like; nobody has to send them. */
 const dataRules: Record<string, (text: string) => boolean> = {
   amount: (text) => /^-?\d{1,15}(\.\d{1,8})?$/.test(text),
   currency: (text) => /^[A-Z]{3}$/.test(text),
   call_session_id: (text) => text.length > 0 && text.length <= 128,
-  host_id: isId,
-  guest_id: isId,
-  follower_id: isId,
   ticket_id: isId,
   message_id: isId,
   broadcast_id: isId,
 }
 
-/** What is wrong with `data`, beyond what its schema says. */
-function dataProblems(data: NotificationData | null | undefined): FieldProblems {
+/** What is wrong with `data`, beyond what its schema says.
+ *  @param isName whether a text names a person */
+function dataProblems(data: NotificationData | null | undefined, isName = isId): FieldProblems {
   if (typeof data !== 'object' || data === null) return {}
   const bytes = Buffer.byteLength(JSON.stringify(data))
   if (bytes > maxDataBytes) return { data: problem('too_many_bytes', maxDataBytes) }
-  const wrong = Object.entries(data).find(([key, value]) => !isEntry(key, value))
+  const names = Object.fromEntries(personKeys.map((key) => [key, isName]))
+  const rules = { ...dataRules, ...names }
+  const wrong = Object.entries(data).find(([key, value]) => !isEntry(key, value, rules))
   return wrong ? { data: problem('notification_data', wrong[0].slice(0, 64)) } : {}
 }
 
-function isEntry(key: string, value: unknown) {
+function isEntry(key: string, value: unknown, rules: typeof dataRules) {
   if (typeof value !== 'string' || !value.isWellFormed() || value.includes('\0')) return false
-  return keyPattern.test(key) && (dataRules[key]?.(value) ?? true)
+  return keyPattern.test(key) && (rules[key]?.(value) ?? true)
 }
 
 export function notificationView(row: NotificationRow): Notification {

@@ -22,6 +22,7 @@ type Neighbours = {
   webPushKey: string
   isAllowedEndpoint: (endpoint: string) => boolean
   unreadMessages: UnreadMessages
+  resolveUser: (reference: string) => string | undefined
 }
 
 /** Notifications in one transaction: short enough for the loop. */

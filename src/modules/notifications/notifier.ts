@@ -1,10 +1,9 @@
 import type { Core } from '../../core.ts'
 import { invalidField } from '../../lib/errors.ts'
 import { type Texts, texts } from '../../lib/i18n.ts'
-import { parseId } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationFrame } from './frames.ts'
-import type { NotificationData } from './model.ts'
+import { type NotificationData, personKeys } from './model.ts'
 import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
@@ -27,7 +26,13 @@ export type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
   | { kind: 'muted' | 'nobody' }
 
-type Parts = { store: NotificationStore; preferences: Preferences; pushTokenStore: PushTokenStore }
+type Parts = {
+  store: NotificationStore
+  preferences: Preferences
+  pushTokenStore: PushTokenStore
+  /** The id of whom the feed names; undefined when that can be nobody. */
+  resolveUser: (reference: string) => string | undefined
+}
 type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
 
 export type Notifier = ReturnType<typeof createNotifier>
@@ -36,7 +41,8 @@ const maxPerUser = 1_000
 const mailDelayMilliseconds = 3 * 60_000
 
 /** Makes notifications, with everything that becomes due through them. */
-export function createNotifier(core: Core, { store, preferences, pushTokenStore }: Parts) {
+export function createNotifier(core: Core, parts: Parts) {
+  const { store, preferences, pushTokenStore, resolveUser } = parts
   const { outbox, hub, newId, clock, afterCommit } = core
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
@@ -99,13 +105,26 @@ export function createNotifier(core: Core, { store, preferences, pushTokenStore 
       store.updateTexts({ ...row, data, ...usual })
     },
 
-    /** The people behind some ids, each once.
+    /** The people whom the feed names, each once.
      *  @throws validation_error (`field`) when one is nobody's */
-    peopleOf(idTexts: readonly string[], field: string): string[] {
-      const ids = new Set(idTexts.map(parseId))
+    peopleOf(references: readonly string[], field: string): string[] {
+      const ids = new Set(references.map(resolveUser))
       const people = [...ids].filter((id) => id !== undefined && store.findPerson(id) !== undefined)
       if (people.length < ids.size) throw invalidField(field, 'unknown_user')
       return people as string[] // the undefined one is nobody's
+    },
+
+    /** The same data, with the ids of the people whom it names.
+     *  @throws validation_error (`data`) for an external id that is nobody's */
+    withIds(data: NotificationData): NotificationData {
+      const named = personKeys.flatMap((key) => {
+        const reference = data[key]
+        if (reference === undefined) return []
+        const id = resolveUser(reference)
+        if (id === undefined) throw invalidField('data', 'notification_data', key)
+        return [[key, id]]
+      })
+      return { ...data, ...Object.fromEntries(named) }
     },
   }
 }

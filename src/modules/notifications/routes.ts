@@ -132,7 +132,7 @@ export function notificationRoutes(parts: Parts) {
     )
     .post(
       '/v1/service/notifications',
-      async ({ body }) => {
+      async ({ body, request }) => {
         const { user_id, user_ids, type, title, body: text, data, dedupe_key } = body
         const ids = [...(user_ids ?? []), ...(user_id ? [user_id] : [])]
         const event = {
@@ -140,7 +140,7 @@ export function notificationRoutes(parts: Parts) {
           title: title?.trim(),
           body: text?.trim(),
           data: data ?? {},
-          dedupeKey: dedupe_key ?? undefined,
+          dedupeKey: dedupe_key ?? idempotencyKey(request.headers),
         }
         const field = user_ids ? 'user_ids' : 'user_id'
         const { rows, ...counts } = await notifications.report(ids, event, field)
@@ -153,7 +153,8 @@ export function notificationRoutes(parts: Parts) {
           { 201: NotifyResult },
           {
             description:
-              'Texts that are absent are in the language of each user. `duplicates` had been made with the same `dedupe_key`; `muted` users have switched the type off.',
+              'Texts that are absent are in the language of each user. `duplicates` had been made with the same `dedupe_key`; `muted` users have switched the type off. The header is the `dedupe_key` of a body that has none.',
+            headers: idempotent.headers,
           },
         ),
       },

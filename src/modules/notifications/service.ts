@@ -52,8 +52,9 @@ export function createNotificationService(core: Core, { store, notifier }: Parts
 
     /** Makes a notification for each user, or gives the one that the same `dedupeKey` made.
      *  @throws validation_error (`field`) for an id that is nobody's */
-    async report(idTexts: readonly string[], event: NotificationEvent, field: string) {
-      const ids = notifier.peopleOf(idTexts, field)
+    async report(references: readonly string[], said: NotificationEvent, field: string) {
+      const ids = notifier.peopleOf(references, field)
+      const event = { ...said, data: notifier.withIds(said.data) }
       const outcomes: Outcome[] = []
       for (let start = 0; start < ids.length; start += chunk) {
         const some = ids.slice(start, start + chunk)

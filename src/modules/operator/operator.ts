@@ -1,15 +1,15 @@
 import type { Core, Module } from '../../core.ts'
 import { createJobAdmin } from './job-admin.ts'
 import { operatorRoutes } from './routes.ts'
-import { createSystem, type Vitals } from './system.ts'
+import { createSystem, type SystemParts } from './system.ts'
 
 /** What an operator sees of the service, and does with jobs that failed. */
-export function createOperator(core: Core, vitals: Vitals): Module {
+export function createOperator(core: Core, parts: SystemParts): Module {
   return {
     routes: operatorRoutes({
       audit: core.audit,
       jobs: createJobAdmin(core),
-      system: createSystem(core, vitals),
+      system: createSystem(core, parts),
     }),
   }
 }

@@ -16,10 +16,13 @@ export type Vitals = {
   push: DeliveryState
 }
 
+export type SystemParts = { vitals: Vitals; countAdminsWithoutTotp: () => number }
+
 export type System = ReturnType<typeof createSystem>
 
 /** The state of the whole service, for whoever runs it. */
-export function createSystem({ config, hub, outbox, audit, clock }: Core, vitals: Vitals) {
+export function createSystem(core: Core, { vitals, countAdminsWithoutTotp }: SystemParts) {
+  const { config, hub, outbox, audit, clock } = core
   const { version, startedAt, storage, history, mail, push } = vitals
   return () => {
     const lastBackupAt = audit.findLatest('backup_made')?.at
@@ -34,13 +37,18 @@ export function createSystem({ config, hub, outbox, audit, clock }: Core, vitals
       mail: { isSetUp: config.smtpUrl !== undefined, ...mail.read() },
       push: { isSetUp: config.fcm !== undefined, ...push.read() },
       lastBackupAt,
-      warnings: warningsOf(config, lastBackupAt, clock.now()),
+      warnings: warningsOf(config, {
+        isBackedUp:
+          lastBackupAt !== undefined && clock.now() - lastBackupAt <= backupDueMilliseconds,
+        isTotpMissing: countAdminsWithoutTotp() > 0,
+      }),
     }
   }
 }
 
-function warningsOf(config: Config, lastBackupAt: number | undefined, now: number) {
-  const isBackedUp = lastBackupAt !== undefined && now - lastBackupAt <= backupDueMilliseconds
+type State = { isBackedUp: boolean; isTotpMissing: boolean }
+
+function warningsOf(config: Config, { isBackedUp, isTotpMissing }: State) {
   const warnings = [
     {
       code: 'no_smtp',
@@ -51,6 +59,11 @@ function warningsOf(config: Config, lastBackupAt: number | undefined, now: numbe
       code: 'public_url_http',
       holds: !config.publicUrl.startsWith('https:'),
       message: 'PUBLIC_URL is not https: passwords and tokens can be read on the way.',
+    },
+    {
+      code: 'no_admin_totp',
+      holds: isTotpMissing,
+      message: 'An admin logs in with a password alone: see POST /v1/auth/totp and ADMIN_TOTP.',
     },
     {
       code: 'no_backup',

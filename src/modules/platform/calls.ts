@@ -1,6 +1,5 @@
 import type { Core } from '../../core.ts'
 import { AppError, type FieldProblems, problem } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
 import { textProblem } from '../../lib/text.ts'
 import type { CallState } from '../../lib/vocabulary.ts'
 import type { CallRow, FeedStore } from './store.ts'
@@ -21,6 +20,9 @@ export type Notify = (userId: string, event: PlatformEvent) => void
 /** Notifies a user of what somebody else has done, unless one of them has blocked the other. */
 export type NotifyAbout = (userId: string, otherId: string, event: PlatformEvent) => void
 
+/** The id of whom the feed names, as it is or as `ext:` and an external id; undefined when that can be nobody. */
+export type ResolveUser = (reference: string) => string | undefined
+
 export type Calls = ReturnType<typeof createCalls>
 
 const notificationTypes: Partial<Record<CallState, 'call_incoming' | 'call_missed'>> = {
@@ -34,10 +36,10 @@ const idRule = { min: 1, max: 128, noControlCharacters: true }
 /** A call only moves to a higher rank: late and repeated reports change nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
 
-type Parts = { store: FeedStore; notify: NotifyAbout }
+type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
 /** Calls of the platform, as far as the right to chat depends on them. */
-export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
+export function createCalls({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
   function partiesOf(report: CallReport): Parties {
     const [hostId, guestId] = [presentUser(report.hostId), presentUser(report.guestId)]
     const details: FieldProblems = {
@@ -51,8 +53,8 @@ export function createCalls({ write, clock }: Core, { store, notify }: Parts) {
     return { hostId, guestId }
   }
 
-  function presentUser(idText: string): string | undefined {
-    const id = parseId(idText)
+  function presentUser(reference: string): string | undefined {
+    const id = resolveUser(reference)
     return id !== undefined && store.isPresent(id) ? id : undefined
   }
 

@@ -1,7 +1,6 @@
 import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
-import type { NotifyAbout } from './calls.ts'
+import type { NotifyAbout, ResolveUser } from './calls.ts'
 import type { FeedStore } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
@@ -9,26 +8,26 @@ export type Follows = ReturnType<typeof createFollows>
 /** Followers in one commit of an import: a few milliseconds of the loop. */
 const chunk = 100
 
-type Parts = { store: FeedStore; notify: NotifyAbout }
+type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
 /** Who follows whom, as the platform reports it. */
-export function createFollows({ write, clock }: Core, { store, notify }: Parts) {
+export function createFollows({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
   /** @throws not_found: nobody has the id, or they are gone */
-  function presentUser(idText: string): string {
-    const id = parseId(idText)
+  function presentUser(reference: string): string {
+    const id = resolveUser(reference)
     if (id === undefined || !store.isPresent(id)) throw new AppError('not_found')
     return id
   }
 
   /** @throws not_found: nobody ever had the id. Somebody who is gone can still be unfollowed. */
-  function knownUser(idText: string): string {
-    const id = parseId(idText)
+  function knownUser(reference: string): string {
+    const id = resolveUser(reference)
     if (id === undefined || !store.findUser(id)) throw new AppError('not_found')
     return id
   }
 
-  function importOne(hostId: string, idText: string): 'added' | 'already' | 'unknown' {
-    const id = parseId(idText)
+  function importOne(hostId: string, reference: string): 'added' | 'already' | 'unknown' {
+    const id = resolveUser(reference)
     if (id === undefined || id === hostId || !store.isPresent(id)) return 'unknown'
     return store.insertFollow(hostId, id, clock.now()) ? 'added' : 'already'
   }

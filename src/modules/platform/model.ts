@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
-import { Id, Maybe, Nullable, OneOf, Text, Time, Timestamp } from '../../lib/fields.ts'
+import { Maybe, Nullable, OneOf, PersonId, Text, Time, Timestamp } from '../../lib/fields.ts'
 import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, FollowRow, ServiceKeyRow } from './store.ts'
 
@@ -17,12 +17,10 @@ export const serviceKeyNameRule = {
 export const NewServiceKey = Type.Object(
   {
     name: Text(serviceKeyNameRule),
-    scopes: Maybe(
-      Type.Array(OneOf(grantableScopes), {
-        minItems: 1,
-        description: `What the key may be used for; \`${allScopes}\` is everything, and what is meant when absent.`,
-      }),
-    ),
+    scopes: Type.Array(OneOf(grantableScopes), {
+      minItems: 1,
+      description: `What the key may be used for; \`${allScopes}\` is everything but \`sessions\`, which logs people in.`,
+    }),
     expires_at: Maybe(Time({ description: 'When the key ends: ISO 8601 with a time zone.' })),
   },
   { title: 'NewServiceKey', ...open },
@@ -60,7 +58,7 @@ export const ImportCounts = Type.Object(
 )
 
 export const CallUpdate = Type.Object(
-  { state: OneOf(callStates), host_id: Id(), guest_id: Id() },
+  { state: OneOf(callStates), host_id: PersonId(), guest_id: PersonId() },
   { title: 'CallUpdate', ...open },
 )
 

@@ -1,5 +1,5 @@
 import type { Core, Module } from '../../core.ts'
-import { createCalls, type Notify, type NotifyAbout } from './calls.ts'
+import { createCalls, type Notify, type NotifyAbout, type ResolveUser } from './calls.ts'
 import { createFollows } from './follows.ts'
 import { callView, followView } from './model.ts'
 import { platformRoutes } from './routes.ts'
@@ -8,6 +8,7 @@ import { createFeedStore } from './store.ts'
 
 type Neighbours = {
   notify: Notify
+  resolveUser: ResolveUser
   blocks: {
     mayTalk: (userId: string, otherId: string) => boolean
     /** With whom a person does not talk. */
@@ -16,15 +17,16 @@ type Neighbours = {
 }
 
 /** What the rest of the platform reports and calls us with, and what admins see of it. */
-export function createPlatform(core: Core, { notify, blocks }: Neighbours) {
+export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neighbours) {
   const store = createFeedStore(core.orm)
   // Nobody hears of somebody they do not talk with.
   const notifyAbout: NotifyAbout = (userId, otherId, event) => {
     if (blocks.mayTalk(userId, otherId)) notify(userId, event)
   }
   const serviceKeys = createServiceKeys(core)
-  const follows = createFollows(core, { store, notify: notifyAbout })
-  const calls = createCalls(core, { store, notify: notifyAbout })
+  const parts = { store, resolveUser, notify: notifyAbout }
+  const follows = createFollows(core, parts)
+  const calls = createCalls(core, parts)
 
   return {
     routes: platformRoutes({ serviceKeys, follows, calls }),

@@ -3,7 +3,6 @@ import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { parseTime } from '../../lib/clock.ts'
-import { allScopes } from '../../lib/vocabulary.ts'
 import type { Calls } from './calls.ts'
 import type { Follows } from './follows.ts'
 import {
@@ -48,7 +47,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         const { name, scopes, expires_at } = body
         const key = {
           name: name.trim(),
-          scopes: scopes ?? [allScopes],
+          scopes,
           expiresAt: expires_at ? parseTime(expires_at) : undefined,
         }
         const made = await serviceKeys.create(key, context.by)
@@ -82,7 +81,10 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         ...followFeed(
           'Import followers of a host, up to 1,000 at once',
           { 200: ImportCounts },
-          { description: 'Adds followers and removes none. Ids of no user count as unknown.' },
+          {
+            description:
+              'Adds followers and removes none. Ids of no user count as unknown. `ext:` and an external id names a person, too.',
+          },
         ),
       },
     )

@@ -73,7 +73,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
     async create({ name, scopes, expiresAt }: NewKey, by: By) {
       const key = prefix + randomBytes(32).toString('base64url')
       const granted = serviceScopes.filter(
-        (scope) => scopes.includes(scope) || scopes.includes(allScopes),
+        (scope) => scopes.includes(scope) || (scope !== 'sessions' && scopes.includes(allScopes)),
       )
       const row = await write(() => {
         const id = newId()

@@ -40,7 +40,7 @@ export function createSearchStore({ $client: sqlite }: Orm) {
         `SELECT (SELECT id FROM users WHERE n = user_search.rowid) AS id FROM user_search
          WHERE user_search MATCH ? ORDER BY rowid DESC LIMIT ?`,
       )
-      return owners.all(quoted(text), maxOwners).map(({ id }) => id)
+      return owners.all(`{display_name email} : ${quoted(text)}`, maxOwners).map(({ id }) => id)
     },
     /** Numbers of tickets, newest first, below `before` or from the start. */
     list(match: string, { limit, before }: { limit: number; before?: number | undefined }) {

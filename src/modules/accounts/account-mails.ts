@@ -1,0 +1,107 @@
+import type { Core } from '../../core.ts'
+import { onOneself } from '../../db/audit-trail.ts'
+import type { AccountMail } from '../../jobs/outbox.ts'
+import type { JobHandlers } from '../../jobs/runner.ts'
+import type { Locale } from '../../lib/i18n.ts'
+import { type Mailer, RecipientRefused } from '../../mail/mailer.ts'
+import { renderMail } from '../../mail/templates.ts'
+import type { AccountParts } from './account-parts.ts'
+import type { UserRow } from './store.ts'
+
+type Recipient = { email: string; locale: Locale }
+type Job<Payload> = { payload: Payload; id: string }
+
+/** The mails about an account. Tokens are made when a mail is sent, and links lead to `PUBLIC_URL` alone. The token is in
+ *  the fragment, which no browser sends and no log sees. */
+export function createMailJobs(
+  core: Core,
+  mailer: Mailer,
+  parts: AccountParts,
+): Partial<JobHandlers> {
+  const { write, audit, config } = core
+  const { store, oneTimeTokens, hashAddress } = parts
+  const { publicUrl } = config
+
+  async function deliver(to: Recipient, jobId: string, mail: ReturnType<typeof renderMail>) {
+    const messageId = `<${jobId.toLowerCase()}@${new URL(publicUrl).hostname}>`
+    await mailer.send({ ...mail, to: to.email, locale: to.locale, messageId })
+    return undefined
+  }
+
+  /** @param record what else is written with the token */
+  async function deliverLink(
+    user: UserRow,
+    jobId: string,
+    purpose: keyof typeof pages,
+    record = () => {},
+  ) {
+    const token = await write(() => {
+      record()
+      return oneTimeTokens.issue(purpose, user)
+    })
+    return deliver(user, jobId, linkMail(purpose, user.locale, token))
+  }
+
+  function linkMail(purpose: keyof typeof pages, locale: Locale, token: string) {
+    const link = `${publicUrl}/${pages[purpose]}?lang=${locale}#token=${token}`
+    return renderMail(purpose, locale, link)
+  }
+
+  /** Mails a link about a change of address, unless the change was revoked. Nobody's profile shows that such an address
+   *  is refused for good. */
+  async function deliverChange(job: Job<AccountMail>, purpose: 'change_email' | 'undo_email') {
+    const { user_id, address_hash } = job.payload
+    const user = user_id === null ? undefined : store.find(user_id)
+    if (!user) return undefined
+    const isMeant = ({ email }: { email: string }) => hashAddress(email) === address_hash
+    const made = await write(() => {
+      const change = oneTimeTokens.list(purpose, user.id).find(isMeant)
+      const holder = change && { id: user.id, email: change.email }
+      return holder && { ...holder, token: oneTimeTokens.issue(purpose, holder, change.expiresAt) }
+    })
+    if (!made) return undefined
+    const { email, token } = made
+    const isTaken = purpose === 'change_email' && parts.isTaken(email, user.id)
+    const { locale } = (isTaken && store.findByEmail(email)) || user
+    const mail = isTaken ? renderMail('email_taken', locale) : linkMail(purpose, locale, token)
+    return deliver({ email, locale }, job.id, mail).catch((error: unknown) => {
+      if (!(error instanceof RecipientRefused)) throw error
+      return undefined
+    })
+  }
+
+  /** The user, unless they are gone or have another address now. */
+  function recipient({ user_id, address_hash }: AccountMail): UserRow | undefined {
+    const user = user_id === null ? undefined : store.find(user_id)
+    return user && hashAddress(user.email) === address_hash ? user : undefined
+  }
+
+  return {
+    async verification_mail(payload, { id }) {
+      const user = recipient(payload)
+      return user && !user.emailVerified ? deliverLink(user, id, 'verify_email') : undefined
+    },
+    async password_reset_mail(payload, { id }) {
+      const user = recipient(payload)
+      if (user?.disabledAt !== null) return undefined
+      const { ip } = payload
+      return deliverLink(user, id, 'reset_password', () => {
+        if (ip === undefined) return
+        audit.record({ action: 'password_reset_requested', ...onOneself(user.id, ip) })
+      })
+    },
+    email_change_mail: (payload, { id }) => deliverChange({ payload, id }, 'change_email'),
+    email_changed_mail: (payload, { id }) => deliverChange({ payload, id }, 'undo_email'),
+    async password_changed_mail(payload, { id }) {
+      const user = recipient(payload)
+      return user && deliver(user, id, renderMail('password_changed', user.locale))
+    },
+  }
+}
+
+const pages = {
+  verify_email: 'verify-email',
+  reset_password: 'reset-password',
+  change_email: 'change-email',
+  undo_email: 'undo-email',
+} as const

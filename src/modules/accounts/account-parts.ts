@@ -1,0 +1,152 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Core } from '../../core.ts'
+import { loadAddressHash } from '../../db/address-hash.ts'
+import type { AuditEntry, By } from '../../db/audit-trail.ts'
+import { AppError } from '../../lib/errors.ts'
+import { createLru } from '../../lib/lru.ts'
+import type { EventType } from '../../lib/vocabulary.ts'
+import type { Peer } from '../../realtime/hub.ts'
+import { createFactorStore } from './factor-store.ts'
+import { createOneTimeTokens } from './one-time-token-store.ts'
+import { type Argon2Cost, createPasswords } from './passwords.ts'
+import { createSentMails } from './sent-mail-store.ts'
+import { createSessionStore, type SessionStore } from './session-store.ts'
+import {
+  type AccountStore,
+  createAccountStore,
+  erased,
+  type NewUser,
+  type UserChanges,
+  type UserRow,
+} from './store.ts'
+
+type UserEvent = Extract<EventType, `user.${string}`>
+
+export type AccountParts = ReturnType<typeof createAccountParts>
+
+/** What the services about accounts share.
+ *  @param forget takes a person out of what the other modules keep, inside the write that removes the account */
+export function createAccountParts(
+  core: Core,
+  passwordCost?: Argon2Cost,
+  forget: (userId: string) => void = () => {},
+) {
+  const store = createAccountStore(core.orm)
+  const factors = createFactorStore(core.orm)
+  const sessionStore = createSessionStore(core.orm, core.config.adminTotp)
+  const hashAddress = loadAddressHash(core.orm)
+  const oneTimeTokens = createOneTimeTokens(core)
+  const access = createAccessChanges(core, store, sessionStore)
+
+  /** @param avatarUrl when the picture is another one now */
+  function publish(type: UserEvent, id: string, avatarUrl?: string | null) {
+    const picture = avatarUrl === undefined ? {} : { fileUrl: avatarUrl }
+    core.events.publish({ type, ids: { user_id: id }, ...picture })
+  }
+
+  /** Whether nobody else could administer: such an account stays an admin. */
+  function mustNotBeLastAdmin({ id, role, disabledAt }: UserRow) {
+    if (role === 'admin' && disabledAt === null && store.isOnlyAdmin(id)) {
+      throw new AppError('last_admin')
+    }
+  }
+
+  /** Tells others what has become of a person inside this `write`, unless it is what it was before. */
+  function publishChange(before: UserRow): void {
+    const after = store.find(before.id)
+    if (!after || isDeepStrictEqual(before, after)) return
+    const isPictureNew = before.avatarUrl !== after.avatarUrl
+    publish('user.updated', after.id, isPictureNew ? after.avatarUrl : undefined)
+  }
+
+  /** An admin may administer now, or no more. */
+  function factorChanged(user: UserRow, entry: AuditEntry): void {
+    access.change(user.id, {})
+    publishChange(user)
+    core.audit.record(entry)
+  }
+
+  return {
+    store,
+    factors,
+    factorChanged,
+    publishChange,
+    hashAddress,
+    sentMails: createSentMails(core, hashAddress),
+    sessionStore,
+    oneTimeTokens,
+    passwords: createPasswords(passwordCost),
+    access,
+    mustNotBeLastAdmin,
+    /** Whether an address is somebody else's, or will be theirs again when they undo its change. */
+    isTaken(email: string, userId: string): boolean {
+      const owner = store.findByEmail(email)
+      return (owner ? owner.id !== userId : false) || oneTimeTokens.isReserved(email, userId)
+    },
+    /** Adds an account, inside a `write`.
+     *  @throws email_taken */
+    insert(user: NewUser): UserRow {
+      if (oneTimeTokens.isReserved(user.email)) throw new AppError('email_taken')
+      const row = store.insert(user)
+      publish('user.created', row.id, row.avatarUrl ?? undefined)
+      return row
+    },
+    /** Takes the second factor from somebody, inside a `write`. */
+    removeFactor(user: UserRow, by: By): void {
+      factors.deleteOfUser(user.id)
+      const target = { type: 'user', id: user.id } as const
+      factorChanged(user, { action: 'totp_disabled', ...by, target })
+    },
+    /** Removes an account, inside a `write`. What is much is removed by a job.
+     *  @throws last_admin */
+    remove(user: UserRow, by: By): void {
+      const { id } = user
+      mustNotBeLastAdmin(user)
+      sessionStore.deleteOfUser(id)
+      oneTimeTokens.deleteOfUser(id)
+      factors.deleteOfUser(id)
+      forget(id)
+      core.outbox.add('erasure', { user_id: id })
+      access.change(id, erased(id, core.clock.now()))
+      publish('user.deleted', id, null)
+      core.audit.record({ action: 'user_deleted', ...by, target: { type: 'user', id } })
+    },
+  }
+}
+
+/** Longer than a command takes from reading the clock until this process notices its commit. */
+const lookBackMilliseconds = 30_000
+const rememberedChanges = 10_000
+
+/** A user whose role changes or who is disabled or enabled loses their sockets, whichever process did it. */
+function createAccessChanges(core: Core, store: AccountStore, sessionStore: SessionStore) {
+  const { afterCommit, hub, clock } = core
+  // When each user changed last, of the changes that have been acted upon.
+  const handled = createLru<number>(rememberedChanges)
+  const listRecent = () => store.listAccessChangedSince(clock.now() - lookBackMilliseconds)
+  for (const { id, at } of listRecent()) handled.set(id, at)
+
+  // A change that a command made is noticed later: whoever has come back with the new role meanwhile stays.
+  function mayStay({ userId, sessionId, role, mayAdminister }: Peer): boolean {
+    const principal = sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })
+    return principal?.role === role && principal.mayAdminister === mayAdminister
+  }
+
+  function handle(userId: string, at: number) {
+    handled.set(userId, at)
+    hub.closeUser(userId, mayStay)
+  }
+
+  return {
+    /** Changes what a user may do, inside a `write`. */
+    change(userId: string, changes: UserChanges): void {
+      const at = clock.now()
+      store.update(userId, { ...changes, accessChangedAt: at })
+      afterCommit(() => handle(userId, at))
+    },
+    /** Closes the sockets of those whom a command beside this process has changed. */
+    handleForeign(): void {
+      for (const { id, at } of listRecent()) if (handled.get(id) !== at) handle(id, at)
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import type { Core } from '../../core.ts'
+import { onOneself } from '../../db/audit-trail.ts'
+import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
+import type { UserPrincipal } from '../../lib/principal.ts'
+import type { AccountParts } from './account-parts.ts'
+import type { EmailChangeBody } from './credential-model.ts'
+import type { Recovery } from './recovery.ts'
+import type { UserRow } from './store.ts'
+
+const hour = 3_600_000
+const requestsPerHour = 5
+
+export type EmailChange = ReturnType<typeof createEmailChange>
+
+type Parts = AccountParts & { recovery: Recovery }
+
+/** Another address for an account: the new one says yes, the former one can say no. */
+export function createEmailChange(core: Core, parts: Parts) {
+  const { write, afterCommit, audit, outbox, hub, clock } = core
+  const { store, sessionStore, oneTimeTokens, sentMails, hashAddress, recovery } = parts
+
+  const mailTo = (userId: string, email: string) => ({
+    user_id: userId,
+    address_hash: hashAddress(email),
+  })
+
+  /** What a link leads to: an account, and the address that it proves. */
+  function redeem(purpose: 'change_email' | 'undo_email', token: string) {
+    const { userId, email, expiresAt } = oneTimeTokens.redeem(purpose, token)
+    const user = userId === null ? undefined : store.find(userId)
+    if (!user || email === null) throw invalidField('token', 'token')
+    return { user, email, expiresAt }
+  }
+
+  /** What was mailed to the address of before, or is to another one, proves nothing any more. */
+  function move(user: UserRow, email: string, ip: string) {
+    store.update(user.id, { email })
+    for (const purpose of ['verify_email', 'reset_password', 'change_email'] as const) {
+      oneTimeTokens.revoke(purpose, user.id)
+    }
+    recovery.markVerified(user, ip)
+  }
+
+  return {
+    /** Mails a link to the new address. Whether it is somebody's is told to that address alone. A later request takes the
+     *  place of an earlier one.
+     *  @throws invalid_credentials (the password is wrong) · login_throttled · validation_error (`new_email`: it is theirs)
+     *  · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
+    async request(principal: UserPrincipal, body: EmailChangeBody, ip: string): Promise<void> {
+      const { userId } = principal
+      const email = body.new_email.toLowerCase()
+      const user = await recovery.confirm(principal, body.password, ip)
+      await write(() => {
+        recovery.mustStillBeConfirmed(user, principal)
+        if (store.find(userId)?.email === email) {
+          throw invalidField('new_email', 'nothing_to_change')
+        }
+        const { times, firstAt } = audit.recent(userId, 'email_change_requested', hour)
+        if (times >= requestsPerHour) throw quotaExceeded(firstAt + hour - clock.now())
+        const wait = sentMails.take('change_email', email)
+        if (wait > 0) throw throttled('mail_throttled', wait)
+        oneTimeTokens.revoke('change_email', userId)
+        // Nobody has this token. It stands for the change until the mail makes one: whoever revokes it stops the mail.
+        oneTimeTokens.issue('change_email', { id: userId, email })
+        outbox.add('email_change_mail', mailTo(userId, email))
+        audit.record({ action: 'email_change_requested', ...onOneself(userId, ip) })
+      })
+    },
+
+    /** Gives the account the address that the link was mailed to, which is verified by that, and tells the former one.
+     *  @throws validation_error (`token`: wrong, used, expired or revoked) · email_taken (meanwhile) */
+    confirm: (token: string, ip: string): Promise<UserRow> =>
+      write(() => {
+        const { user, email } = redeem('change_email', token)
+        const former = user.email
+        if (parts.isTaken(email, user.id)) throw new AppError('email_taken')
+        move(user, email, ip)
+        // As above. It also reserves the former address, from this commit on.
+        oneTimeTokens.revokeUndo(user.id, { email })
+        oneTimeTokens.issue('undo_email', { id: user.id, email: former })
+        outbox.add('email_changed_mail', mailTo(user.id, former))
+        audit.record({ action: 'email_changed', ...onOneself(user.id, ip) })
+        return store.find(user.id) ?? user
+      }),
+
+    /** Gives the account its former address back, which is verified by that, and ends every session. Later changes cannot be
+     *  undone any more: whoever made them may be a thief.
+     *  @throws validation_error (`token`: wrong, used or expired) */
+    undo: (token: string, ip: string): Promise<void> =>
+      write(() => {
+        const { user, email, expiresAt } = redeem('undo_email', token)
+        oneTimeTokens.revokeUndo(user.id, { email, expiresAt })
+        move(user, email, ip)
+        sessionStore.revokeAll(user.id, clock.now())
+        audit.record({ action: 'email_change_undone', ...onOneself(user.id, ip) })
+        afterCommit(() => hub.closeUser(user.id))
+      }),
+  }
+}

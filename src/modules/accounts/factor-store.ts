@@ -1,0 +1,66 @@
+import { and, eq, lt } from 'drizzle-orm'
+import type { Orm } from '../../db/open.ts'
+import { recoveryCodes, totpFactors } from '../../db/schema.ts'
+
+export type FactorRow = typeof totpFactors.$inferSelect
+export type FactorStore = ReturnType<typeof createFactorStore>
+
+/** SQL over second factors and their recovery codes. */
+export function createFactorStore(orm: Orm) {
+  const sqlite = orm.$client
+  const own = (userId: string) => eq(totpFactors.userId, userId)
+
+  return {
+    find: (userId: string): FactorRow | undefined =>
+      orm.select().from(totpFactors).where(own(userId)).get(),
+    /** Whether a login takes a code. */
+    isOn: (userId: string): boolean =>
+      sqlite
+        .query('SELECT 1 FROM totp_factors WHERE user_id = ? AND confirmed_at IS NOT NULL')
+        .get(userId) !== null,
+    /** A new secret in the place of one that was never confirmed. */
+    upsert(userId: string, secret: string, now: number): void {
+      const row = { secret, confirmedAt: null, lastStep: 0, createdAt: now }
+      orm
+        .insert(totpFactors)
+        .values({ userId, ...row })
+        .onConflictDoUpdate({ target: totpFactors.userId, set: row })
+        .run()
+    },
+    updateConfirmed(userId: string, now: number): void {
+      orm.update(totpFactors).set({ confirmedAt: now }).where(own(userId)).run()
+    },
+    /** Uses the code of a time step up, and those before it.
+     *  @returns false when it was used up before */
+    useStep(userId: string, step: number): boolean {
+      const fresh = and(own(userId), lt(totpFactors.lastStep, step))
+      return (
+        orm.update(totpFactors).set({ lastStep: step }).where(fresh).returning().all().length > 0
+      )
+    },
+    insertCodes(userId: string, hashes: readonly string[]): void {
+      orm
+        .insert(recoveryCodes)
+        .values(hashes.map((hash) => ({ userId, hash })))
+        .run()
+    },
+    /** @returns false when it is none of theirs, or was used up before */
+    useCode(userId: string, hash: string): boolean {
+      const code = and(eq(recoveryCodes.userId, userId), eq(recoveryCodes.hash, hash))
+      return orm.delete(recoveryCodes).where(code).returning().all().length > 0
+    },
+    deleteOfUser(userId: string): void {
+      orm.delete(totpFactors).where(own(userId)).run()
+      orm.delete(recoveryCodes).where(eq(recoveryCodes.userId, userId)).run()
+    },
+    /** Enabled admins who log in with a password alone. */
+    countAdminsWithout: (): number =>
+      sqlite
+        .query<{ n: number }, []>(
+          `SELECT count(*) AS n FROM users
+           WHERE role = 'admin' AND disabled_at IS NULL AND deleted_at IS NULL AND NOT EXISTS (
+             SELECT 1 FROM totp_factors WHERE user_id = users.id AND confirmed_at IS NOT NULL)`,
+        )
+        .get()?.n ?? 0,
+  }
+}

@@ -1,0 +1,107 @@
+import { Elysia } from 'elysia'
+import { operations } from '../../http/operation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { Email } from '../../lib/fields.ts'
+import type { FeedUsers } from './feed-users.ts'
+import {
+  Authenticated,
+  ExternalId,
+  ManagedUser,
+  managedUserView,
+  NewPerson,
+  PersonUpdate,
+  type ProfileParts,
+} from './model.ts'
+import { clientOf } from './sessions.ts'
+import type { UserRow } from './store.ts'
+
+const pageSize = 20
+
+const service = operations('Feed', { access: 'service', scope: 'users' })
+const sessionFeed = operations('Feed', { access: 'service', scope: 'sessions' })
+type Query = Record<string, string | undefined>
+// Nobody turns the pages of one person: the cursor form has no use here.
+const { page, per_page } = listQuery(pageSize)
+const lookup = { email: Email(), external_id: ExternalId }
+
+type Parts = { feedUsers: FeedUsers; profileParts: ProfileParts }
+
+/** People as the rest of the platform brings, sees and changes them. */
+export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
+  const view = (row: UserRow) => managedUserView(row, profileParts)
+
+  return new Elysia({ name: 'feed-users' })
+    .use(routeBase)
+    .get(
+      '/v1/service/users',
+      ({ query }) => {
+        const { page, per_page, email, external_id: externalId }: Query = query
+        const range = listRange({ ...(page && { page }), ...(per_page && { per_page }) }, pageSize)
+        const find = () => feedUsers.lookUp({ email, externalId }, range)
+        return listAnswer(range, find, view)
+      },
+      service(
+        'Look somebody up by e-mail address, external id, or both',
+        { 200: ListOf(ManagedUser) },
+        { query: { page, per_page, ...lookup } },
+      ),
+    )
+    .post(
+      '/v1/service/users',
+      async ({ body, context }) => view(await feedUsers.create(body, context.by)),
+      {
+        body: NewPerson,
+        ...service(
+          'Bring somebody along; the same external id again gives the first',
+          { 201: ManagedUser },
+          {
+            description:
+              'The account has no password until its owner sets one by a reset link. Admins are made by admins alone.',
+            errors: ['email_taken', 'role_required'],
+          },
+        ),
+      },
+    )
+    .get(
+      '/v1/service/users/:id',
+      ({ params }) => view(feedUsers.get(params.id)),
+      service('Show a person', { 200: ManagedUser }),
+    )
+    .patch(
+      '/v1/service/users/:id',
+      async ({ params, body, context }) => {
+        const changes = {
+          role: body.role ?? undefined,
+          disabled: body.disabled ?? undefined,
+          emailVerified: body.email_verified ?? undefined,
+          displayName: body.display_name?.trim(),
+          avatarUrl: body.avatar_url,
+          externalId: body.external_id ?? undefined,
+        }
+        return view(await feedUsers.update(params.id, changes, context.by))
+      },
+      {
+        body: PersonUpdate,
+        ...service(
+          'Change what the platform decides about a person; admins are made by admins alone',
+          { 200: ManagedUser },
+          { errors: ['last_admin', 'role_required', 'external_id_taken'] },
+        ),
+      },
+    )
+    .post(
+      '/v1/service/users/:id/sessions',
+      ({ params, context, request }) =>
+        feedUsers.openSession(params.id, clientOf(request, context.ip), context.by),
+      sessionFeed(
+        'Log somebody in whom the platform has logged in itself; not an admin',
+        { 201: Authenticated },
+        {
+          description:
+            'Asks for no second factor: that is up to whoever knows who it is. `all` does not contain this scope.',
+          errors: ['role_required', 'recipient_gone'],
+        },
+      ),
+    )
+}

@@ -1,0 +1,122 @@
+import { Secret, TOTP } from 'otpauth'
+import type { Core } from '../../core.ts'
+import { onOneself } from '../../db/audit-trail.ts'
+import { AppError } from '../../lib/errors.ts'
+import { sha256 } from '../../lib/hash.ts'
+import type { UserPrincipal } from '../../lib/principal.ts'
+import type { AccountParts } from './account-parts.ts'
+import type { FactorRemoval } from './credential-model.ts'
+import type { FactorRow, FactorStore } from './factor-store.ts'
+import type { LoginThrottle } from './passwords.ts'
+import type { Recovery } from './recovery.ts'
+
+/** As RFC 4226 advises, and every authenticator takes. */
+const secretBytes = 20
+const recoveryCodeCount = 10
+/** Enough that a plain hash keeps them: nobody tries 2^120 of them. */
+const recoveryCodeBytes = 15
+/** Steps of 30 seconds by which the clock of an authenticator may differ. */
+const tolerance = 1
+
+export type Totp = ReturnType<typeof createTotp>
+
+/** Uses up a code of somebody's authenticator or a recovery code, inside a `write`.
+ *  @returns false when it is wrong, or was used before */
+export function useCode({ clock }: Core, factors: FactorStore, userId: string, text: string) {
+  const code = text.replace(/[\s-]/g, '').toLowerCase()
+  if (!/^\d{6}$/.test(code)) return factors.useCode(userId, sha256(code))
+  const factor = factors.find(userId)
+  const step = factor && stepOf(factor, code, clock.now())
+  return step !== undefined && factors.useStep(userId, step)
+}
+
+/** The time step that a code is for, if it is one of those around now. */
+function stepOf({ secret }: FactorRow, code: string, timestamp: number): number | undefined {
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) })
+  const delta = totp.validate({ token: code, timestamp, window: tolerance })
+  return delta === null ? undefined : totp.counter({ timestamp }) + delta
+}
+
+type Parts = AccountParts & { recovery: Recovery; throttle: LoginThrottle }
+
+/** The second factor: time-based one-time passwords (RFC 6238). */
+export function createTotp(core: Core, parts: Parts) {
+  const { write, audit, clock, config } = core
+  const { store, factors, recovery, throttle } = parts
+
+  /** Uses a code up, in a session; those of all sessions are counted together.
+   *  @param act what follows in the same write, when the code was right
+   *  @throws totp_invalid · login_throttled */
+  async function withCode<T>(userId: string, code: string, by: { ip: string; act: () => T }) {
+    const name = `totp:${userId}`
+    throttle.admit(name)
+    const done = await write(() => {
+      if (useCode(core, factors, userId, code)) return { result: by.act() }
+      audit.record({ action: 'totp_refused', ...onOneself(userId, by.ip) })
+      return undefined
+    })
+    if (!done) throw new AppError('totp_invalid')
+    throttle.succeeded(name)
+    return done.result
+  }
+
+  /** @returns the recovery codes, of which only the hashes are kept */
+  function switchOn(userId: string, ip: string): string[] {
+    const user = store.find(userId)
+    if (!user) throw new AppError('unauthorized')
+    const codes = Array.from({ length: recoveryCodeCount }, () =>
+      new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
+    )
+    factors.updateConfirmed(userId, clock.now())
+    factors.insertCodes(userId, codes.map(sha256))
+    parts.factorChanged(user, { action: 'totp_enabled', ...onOneself(userId, ip) })
+    return codes.map((code) => code.replace(/(.{4})(?=.)/g, '$1-'))
+  }
+
+  return {
+    /** Makes a secret for an authenticator. Until a code confirms it nothing asks for it, and another call replaces it.
+     *  @throws totp_exists */
+    begin: (userId: string): Promise<{ secret: string; otpauth_url: string }> =>
+      write(() => {
+        const user = store.find(userId)
+        if (!user) throw new AppError('unauthorized')
+        if (factors.isOn(userId)) throw new AppError('totp_exists')
+        const secret = new Secret({ size: secretBytes })
+        factors.upsert(userId, secret.base32, clock.now())
+        const totp = new TOTP({ issuer: config.issuer, label: user.email, secret })
+        return { secret: secret.base32, otpauth_url: totp.toString() }
+      }),
+
+    /** Switches the factor on.
+     *  @throws not_found (no secret was made) · totp_exists · totp_invalid · login_throttled */
+    async confirm({ userId }: UserPrincipal, code: string, ip: string): Promise<string[]> {
+      const factor = factors.find(userId)
+      if (!factor) throw new AppError('not_found')
+      if (factor.confirmedAt !== null) throw new AppError('totp_exists')
+      return withCode(userId, code, {
+        ip,
+        act() {
+          if (factors.find(userId)?.secret !== factor.secret || factors.isOn(userId)) {
+            throw new AppError('totp_exists')
+          }
+          return switchOn(userId, ip)
+        },
+      })
+    },
+
+    /** Switches the factor off.
+     *  @throws not_found (there is none) · invalid_credentials (the password is wrong) · totp_invalid · login_throttled */
+    async remove(principal: UserPrincipal, { password, code }: FactorRemoval, ip: string) {
+      const { userId } = principal
+      if (!factors.isOn(userId)) throw new AppError('not_found')
+      const user = await recovery.confirm(principal, password, ip)
+      await withCode(userId, code, {
+        ip,
+        act() {
+          recovery.mustStillBeConfirmed(user, principal)
+          parts.removeFactor(user, onOneself(userId, ip))
+        },
+      })
+    },
+  }
+}

@@ -1,0 +1,148 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { operations } from '../../http/operation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { OneOf, Text } from '../../lib/fields.ts'
+import { roles } from '../../lib/vocabulary.ts'
+import { Export, type SendExport } from './exports.ts'
+import {
+  AccessUpdate,
+  ManagedUser,
+  managedUserView,
+  type ProfileParts,
+  Session,
+  sessionView,
+} from './model.ts'
+import type { SessionRow } from './session-store.ts'
+import type { Sessions } from './sessions.ts'
+import type { UserRow } from './store.ts'
+import type { UserAdmin } from './user-admin.ts'
+import { maxFound, type UserFilter } from './user-search-store.ts'
+
+const pageSize = 20
+
+const admin = operations('Administration', { access: 'admin' })
+
+const userFilters = {
+  q: Text(
+    { max: 200 },
+    {
+      description:
+        'Any part of a name or an address, of one or two characters how one begins, accents and case aside; or an id, or an external id. ' +
+        `\`total\` counts up to ${maxFound}, where pages by number end and the cursor form goes on.`,
+    },
+  ),
+  role: OneOf(roles),
+  disabled: Type.Boolean(),
+  email_verified: Type.Boolean(),
+}
+
+/** What the pipeline has checked. */
+function userFilterOf(query: Record<string, string | undefined>): UserFilter {
+  const flag = (text: string | undefined) => (text === undefined ? undefined : text === 'true')
+  return {
+    q: query['q']?.trim() || undefined,
+    role: roles.find((role) => role === query['role']),
+    isDisabled: flag(query['disabled']),
+    isVerified: flag(query['email_verified']),
+  }
+}
+
+type Parts = {
+  sessions: Sessions
+  userAdmin: UserAdmin
+  profileParts: ProfileParts
+  sendExport: SendExport
+}
+
+/** What admins see and change of people. */
+export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }: Parts) {
+  const managedView = (row: UserRow) => managedUserView(row, profileParts)
+
+  return new Elysia({ name: 'user-admin' })
+    .use(routeBase)
+    .get(
+      '/v1/admin/users',
+      ({ query }) => {
+        const range = listRange(query, pageSize)
+        const filter = userFilterOf(query)
+        return listAnswer(range, (part) => userAdmin.search(filter, part), managedView)
+      },
+      admin(
+        'Find people, the oldest account first',
+        { 200: ListOf(ManagedUser) },
+        { query: { ...listQuery(pageSize), ...userFilters } },
+      ),
+    )
+    .get(
+      '/v1/admin/users/:id',
+      ({ params }) => managedView(userAdmin.get(params.id)),
+      admin('Show a person', { 200: ManagedUser }),
+    )
+    .patch(
+      '/v1/admin/users/:id',
+      async ({ params, body, context }) => {
+        const changes = {
+          role: body.role ?? undefined,
+          disabled: body.disabled ?? undefined,
+          emailVerified: body.email_verified ?? undefined,
+        }
+        return managedView(await userAdmin.update(userAdmin.byId(params.id), changes, context.by))
+      },
+      {
+        body: AccessUpdate,
+        ...admin(
+          'Change the role of a person, disable or enable them, verify the address; the last admin stays one',
+          { 200: ManagedUser },
+          { errors: ['last_admin'] },
+        ),
+      },
+    )
+    .delete(
+      '/v1/admin/users/:id',
+      ({ params, context }) => userAdmin.remove(userAdmin.byId(params.id), context.by),
+      admin(
+        'Remove a person; messages stay, shown as from a deleted user',
+        { 204: null },
+        { errors: ['last_admin'] },
+      ),
+    )
+    .get(
+      '/v1/admin/users/:id/export',
+      ({ params, context, set }) =>
+        sendExport(userAdmin.get(params.id), context.byUser, set.headers),
+      admin(
+        'Export everything that is kept about a person: one at a time, and five an hour',
+        { 200: Export },
+        { errors: ['quota_exceeded'] },
+      ),
+    )
+    .post(
+      '/v1/admin/users/:id/password-reset',
+      ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
+      admin(
+        'Mail a person the link to a new password; nobody who is disabled gets one',
+        { 204: null },
+        { errors: ['mail_throttled'] },
+      ),
+    )
+    .get(
+      '/v1/admin/users/:id/sessions',
+      ({ params, query }) => {
+        const { id } = userAdmin.get(params.id)
+        const view = (row: SessionRow) => sessionView(row, '')
+        return listAnswer(listRange(query, pageSize), (range) => sessions.list(id, range), view)
+      },
+      admin(
+        'List the devices on which a person is logged in',
+        { 200: ListOf(Session) },
+        { query: listQuery(pageSize) },
+      ),
+    )
+    .delete(
+      '/v1/admin/users/:id/sessions',
+      ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
+      admin('Log a person out on every device', { 204: null }),
+    )
+}

@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { codeOf } from './support/authenticator.ts'
+import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
+import { type Answer, type Person, startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+const clock = createTestClock()
+const step = 30_000
+const password = 'correct horse'
+
+let service: TestService
+let admins: TestService
+
+beforeAll(async () => {
+  service = await startService({ clock })
+  admins = await startService({ clock, listen: true, environment: { ADMIN_TOTP: 'required' } })
+})
+afterAll(async () => {
+  await service[Symbol.asyncDispose]()
+  await admins[Symbol.asyncDispose]()
+})
+
+const refusalOf = ({ status, headers, body }: Answer) => [
+  status,
+  body.error.code,
+  headers.get('x-error-reason'),
+]
+const required = [401, 'invalid_credentials', 'totp_required']
+const invalid = [401, 'invalid_credentials', 'totp_invalid']
+
+const begin = ({ token }: Person, of = service) => of.call('POST', '/v1/auth/totp', { token })
+const confirm = ({ token }: Person, code: string, of = service) =>
+  of.call('POST', '/v1/auth/totp/confirm', { token, body: { code } })
+const remove = ({ token }: Person, body: object, of = service) =>
+  of.call('DELETE', '/v1/auth/totp', { token, body })
+const login = ({ email }: Person, code?: string) =>
+  service.call('POST', '/v1/auth/login', { body: { email, password, code } })
+const profile = ({ token }: Person, of = service) => of.call('GET', '/v1/users/me', { token })
+
+/** Somebody with a second factor. Time has passed, so that the next code is another one. */
+async function guard(person: Person, of = service) {
+  const { secret } = (await begin(person, of)).body
+  const { body } = await confirm(person, codeOf(secret, clock.now()), of)
+  clock.advance(step)
+  return {
+    ...person,
+    secret: secret as string,
+    recoveryCodes: body.recovery_codes as string[],
+    code: () => codeOf(secret, clock.now()),
+  }
+}
+
+describe('setting up', () => {
+  test('gives a secret for an authenticator, which names this server and the account', async () => {
+    const ada = await service.register('ada')
+    const { status, body } = await begin(ada)
+    const url = new URL(body.otpauth_url)
+    expect([status, body.secret]).toEqual([200, expect.stringMatching(/^[A-Z2-7]{32}$/)])
+    expect(decodeURIComponent(url.pathname)).toBe('/localhost:ada@example.com')
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      issuer: 'localhost',
+      secret: body.secret,
+      digits: '6',
+      period: '30',
+    })
+  })
+
+  test('asks for nothing until a code confirms it; a new secret replaces that one', async () => {
+    const bob = await service.register('bob')
+    const [first, second] = [(await begin(bob)).body, (await begin(bob)).body]
+    expect((await login(bob)).status).toBe(200)
+    expect(refusalOf(await confirm(bob, codeOf(first.secret, clock.now())))).toEqual(invalid)
+    expect((await profile(bob)).body.totp).toBe(false)
+    const { status, body } = await confirm(bob, codeOf(second.secret, clock.now()))
+    expect([status, new Set(body.recovery_codes).size]).toEqual([200, 10])
+    expect((await profile(bob)).body.totp).toBe(true)
+    for (const again of [await begin(bob), await confirm(bob, '123456')]) {
+      expect([again.status, again.headers.get('x-error-reason')]).toEqual([409, 'totp_exists'])
+    }
+  })
+
+  test('nothing to confirm and nothing to remove is 404', async () => {
+    const cleo = await service.register('cleo')
+    expect((await confirm(cleo, '123456')).status).toBe(404)
+    await begin(cleo)
+    expect((await remove(cleo, { password, code: '123456' })).status).toBe(404)
+  })
+})
+
+describe('logging in', () => {
+  test('takes a code, and tells so only who has the password', async () => {
+    const dan = await guard(await service.register('dan'))
+    const wrong = await service.call('POST', '/v1/auth/login', {
+      body: { email: dan.email, password: 'wrong', code: dan.code() },
+    })
+    expect(refusalOf(wrong)).toEqual([401, 'invalid_credentials', null])
+    for (const none of [undefined, '']) expect(refusalOf(await login(dan, none))).toEqual(required)
+    for (const code of ['000000', 'x', dan.secret]) {
+      expect(refusalOf(await login(dan, code))).toEqual(invalid)
+    }
+    expect((await login(dan, dan.code())).status).toBe(200)
+    const body = { refresh_token: dan.refreshToken }
+    expect((await service.call('POST', '/v1/auth/refresh', { body })).status).toBe(200)
+  })
+
+  test('takes the codes of one step before and after, and none further', async () => {
+    const emma = await guard(await service.register('emma'))
+    clock.advance(10 * step)
+    const at = (steps: number) => codeOf(emma.secret, clock.now() + steps * step)
+    expect(refusalOf(await login(emma, at(-2)))).toEqual(invalid)
+    expect(refusalOf(await login(emma, at(2)))).toEqual(invalid)
+    for (const steps of [-1, 0, 1]) expect((await login(emma, at(steps))).status).toBe(200)
+  })
+
+  test('takes a code once, also of two at once, and none from before it', async () => {
+    const finn = await guard(await service.register('finn'))
+    clock.advance(10 * step)
+    const code = finn.code()
+    const both = await Promise.all([login(finn, code), login(finn, code)])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
+    expect(refusalOf(await login(finn, code))).toEqual(invalid)
+    const older = codeOf(finn.secret, clock.now() - step)
+    expect(refusalOf(await login(finn, older))).toEqual(invalid)
+  })
+
+  test('takes each recovery code once, however it is typed', async () => {
+    const gina = await guard(await service.register('gina'))
+    const [first = '', second = ''] = gina.recoveryCodes
+    expect(first).toMatch(/^([a-z2-7]{4}-){5}[a-z2-7]{4}$/)
+    expect((await login(gina, first)).status).toBe(200)
+    expect(refusalOf(await login(gina, first))).toEqual(invalid)
+    const typed = ` ${second.replaceAll('-', ' ').toUpperCase()}`
+    expect((await login(gina, typed)).status).toBe(200)
+  })
+
+  test('the code of somebody else is wrong, and who has no factor needs none', async () => {
+    const [hugo, ines] = [
+      await guard(await service.register('hugo')),
+      await guard(await service.register('ines')),
+    ]
+    expect(refusalOf(await login(hugo, ines.code()))).toEqual(invalid)
+    expect(refusalOf(await login(hugo, ines.recoveryCodes[0]))).toEqual(invalid)
+    expect((await login(await service.register('jo'), '123456')).status).toBe(200)
+  })
+
+  test('a new password keeps the factor', async () => {
+    const kim = await guard(await service.register('kim'))
+    await service.call('POST', '/v1/auth/password/forgot', { body: { email: kim.email } })
+    const token = await waitFor(() => {
+      clock.advance(500)
+      return /.*reset-password\?lang=en#token=([\w-]{43})/s.exec(service.log())?.[1]
+    })
+    const body = { token, password }
+    expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
+    expect(refusalOf(await login(kim))).toEqual(required)
+  })
+})
+
+test('wrong codes are counted as wrong passwords are, in a session too', async () => {
+  await using strict = await startService({ clock, environment: { RATE_LIMIT_LOGIN: '1000/1m' } })
+  const lea = await guard(await strict.register('lea'), strict)
+  const inSession = () => remove(lea, { password, code: '000000' }, strict)
+  for (let n = 0; n < 20; n++) await inSession()
+  expect((await inSession()).headers.get('x-error-reason')).toBe('login_throttled')
+  const audit = strict.sqlite.query<{ n: number }, []>(
+    "SELECT count(*) AS n FROM audit_log WHERE action = 'totp_refused'",
+  )
+  expect(audit.get()?.n).toBe(20)
+})
+
+test('at the login wrong codes hold up who comes from elsewhere; the right password forgives nothing', async () => {
+  const environment = { RATE_LIMIT_LOGIN: '1000/1m', TRUSTED_PROXIES: '127.0.0.1' }
+  await using strict = await startService({ clock, listen: true, environment })
+  const mia = await guard(await strict.register('mia'), strict)
+  const attempt = (code?: string) =>
+    strict.call('POST', '/v1/auth/login', {
+      body: { email: mia.email, password, code },
+      headers: { 'x-forwarded-for': '203.0.113.9' },
+    })
+  for (let n = 0; n < 10; n++) {
+    expect(refusalOf(await attempt('000000'))).toEqual(invalid)
+    expect(refusalOf(await attempt())).toEqual(required)
+  }
+  expect(refusalOf(await attempt(mia.code()))).toEqual([429, 'rate_limited', 'login_throttled'])
+})
+
+describe('removing', () => {
+  test('takes the password and a code', async () => {
+    const nina = await guard(await service.register('nina'))
+    const wrong = await remove(nina, { password: 'wrong', code: nina.code() })
+    expect(refusalOf(wrong)).toEqual([401, 'invalid_credentials', null])
+    expect(refusalOf(await remove(nina, { password, code: '000000' }))).toEqual(invalid)
+    expect((await remove(nina, { password, code: nina.code() })).status).toBe(204)
+    expect((await profile(nina)).body.totp).toBe(false)
+    expect((await login(nina)).status).toBe(200)
+  })
+
+  test('takes a recovery code, too; the secret and the other codes are gone', async () => {
+    const otto = await guard(await service.register('otto'))
+    expect((await remove(otto, { password, code: otto.recoveryCodes[9] })).status).toBe(204)
+    const left = ['totp_factors', 'recovery_codes'].flatMap((table) =>
+      service.sqlite.query(`SELECT 1 FROM ${table} WHERE user_id = ?`).all(otto.id),
+    )
+    expect(left).toEqual([])
+  })
+
+  test('an operator takes it from who lost both; a reset does not', async () => {
+    const pia = await guard(await service.register('pia'))
+    await hostline(['user', 'reset', pia.email], service.directory)
+    expect((await profile(pia)).body.totp).toBe(true)
+    const done = await hostline(['user', 'totp-off', pia.email], service.directory)
+    expect([done.exitCode, done.out]).toEqual([0, `${pia.email} logs in with the password alone`])
+    expect((await login(pia)).status).toBe(200)
+    const again = await hostline(['user', 'totp-off', pia.email], service.directory)
+    expect([again.exitCode, again.err]).toEqual([
+      1,
+      `hostline: there is no account ${pia.email} with a second factor`,
+    ])
+  })
+})
+
+test('no secret is in the log or the audit log, and codes are stored as hashes', async () => {
+  const rosa = await guard(await service.register('rosa'))
+  await login(rosa, rosa.recoveryCodes[0])
+  const tables = ['audit_log', 'outbox', 'recovery_codes']
+  const kept = JSON.stringify(tables.map((t) => service.sqlite.query(`SELECT * FROM ${t}`).all()))
+  const secrets = [rosa.secret, ...rosa.recoveryCodes.flatMap((c) => [c, c.replaceAll('-', '')])]
+  expect(secrets.filter((it) => kept.includes(it) || service.log().includes(it))).toEqual([])
+  const actions = service.sqlite
+    .query<{ action: string }, [string]>('SELECT action FROM audit_log WHERE target_id = ?')
+    .all(rosa.id)
+  expect(actions.map(({ action }) => action)).toContain('totp_enabled')
+})
+
+describe('with ADMIN_TOTP=required', () => {
+  const list = ({ token }: Person) => admins.call('GET', '/v1/admin/users', { token })
+  const report = async () => {
+    const { token } = await admins.register()
+    const body = { subject: 'Help', body: 'Me' }
+    await admins.call('POST', '/v1/support/tickets', { token, body })
+  }
+
+  test('an admin without a factor has no admin routes, and can set one up', async () => {
+    const sam = await admins.registerAs('admin')
+    expect(refusalOf(await list(sam))).toEqual([403, 'forbidden', 'totp_required'])
+    expect(refusalOf(await list(await admins.register()))[2]).toBe('role_required')
+    const guarded = await guard(sam, admins)
+    expect((await list(sam)).status).toBe(200)
+    await remove(sam, { password, code: guarded.code() }, admins)
+    expect((await list(sam)).status).toBe(403)
+  })
+
+  test('nor gets it the frames of admins, at once when the factor is removed', async () => {
+    const tom = await admins.registerAs('admin')
+    const without = await admins.connect(tom, '&events=support')
+    await report()
+    await without.settled()
+    expect(without.frames.filter(({ type }) => type === 'ticket_created')).toEqual([])
+    const guarded = await guard(tom, admins)
+    expect(await without.closed).toBe(4403)
+    const socket = await admins.connect(tom, '&events=support')
+    await report()
+    await socket.next('ticket_created')
+    await remove(tom, { password, code: guarded.code() }, admins)
+    expect(await socket.closed).toBe(4403)
+  })
+
+  test('other sockets stay when a factor comes or goes', async () => {
+    const una = await admins.register()
+    const socket = await admins.connect(una)
+    const guarded = await guard(una, admins)
+    await remove(una, { password, code: guarded.code() }, admins)
+    await socket.settled()
+    socket.close()
+  })
+
+  test('a command beside the server takes effect on sockets, too', async () => {
+    await using own = await startService({ listen: true, environment: { ADMIN_TOTP: 'required' } })
+    const vic = await own.registerAs('admin')
+    own.sqlite.run("INSERT INTO totp_factors VALUES (?, 'AAAA', 1, 0, 1)", [vic.id])
+    const socket = await own.connect(vic, '&events=support')
+    await hostline(['user', 'totp-off', vic.email], own.directory)
+    expect(await socket.closed).toBe(4403)
+  })
+})
+
+test('operators are warned of an admin without a factor', async () => {
+  await using own = await startService({ clock })
+  const root = await own.registerAs('admin')
+  const codes = async () =>
+    (await own.call('GET', '/v1/admin/system', { token: root.token })).body.warnings.map(
+      ({ code }: { code: string }) => code,
+    )
+  const check = async () => (await hostline(['check'], own.directory)).out
+  expect(await codes()).toContain('no_admin_totp')
+  expect(await check()).toContain('warn   admins: 1 without a second factor')
+  await guard(root, own)
+  expect(await codes()).not.toContain('no_admin_totp')
+  expect(await check()).toContain('ok     admins: all with a second factor')
+})

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { DomainEvent } from '../src/lib/events.ts'
+import { startService, type TestService } from './support/service.ts'
+
+let service: TestService
+const events: DomainEvent[] = []
+const taken = () => events.splice(0)
+
+beforeAll(async () => {
+  service = await startService()
+  service.events.subscribe((event) => events.push(event))
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+test('others are told who came, changed and left, and of a picture', async () => {
+  const { id, token } = await service.register()
+  const ids = { user_id: id }
+  const avatar_url = 'https://example.com/a.png'
+  expect(taken()).toEqual([{ type: 'user.created', ids }])
+  await service.call('PATCH', '/v1/users/me', { token, body: { avatar_url } })
+  expect(taken()).toEqual([{ type: 'user.updated', ids, fileUrl: avatar_url }])
+  await service.call('PATCH', '/v1/users/me', { token, body: { avatar_url: null } })
+  expect(taken()).toEqual([{ type: 'user.updated', ids, fileUrl: null }])
+  await service.call('DELETE', '/v1/users/me', { token, body: { password: 'correct horse' } })
+  expect(taken()).toEqual([{ type: 'user.deleted', ids, fileUrl: null }])
+})
+
+test('an admin who changes somebody is one event, one who changes nothing none', async () => {
+  const [admin, { id }] = [await service.registerAs('admin'), await service.register()]
+  taken()
+  const body = { email_verified: true, role: 'host' }
+  const change = () => service.call('PATCH', `/v1/admin/users/${id}`, { token: admin.token, body })
+  await change()
+  await change()
+  expect(taken()).toEqual([{ type: 'user.updated', ids: { user_id: id } }])
+})
+
+test('an event shows the person as the platform sees them, and a removed one by id alone', async () => {
+  const { id, token } = await service.register()
+  const admin = await service.registerAs('admin')
+  const { eventData } = service.accounts
+  const seen = await service.call('GET', `/v1/admin/users/${id}`, { token: admin.token })
+  expect(eventData['user.created']({ user_id: id })).toEqual({ user: seen.body })
+  await service.call('DELETE', '/v1/users/me', { token, body: { password: 'correct horse' } })
+  expect(eventData['user.updated']({ user_id: id })).toBeUndefined()
+  expect(eventData['user.deleted']({ user_id: id })).toEqual({ user: { id } })
+})
