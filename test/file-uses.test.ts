@@ -113,6 +113,31 @@ describe('a file', () => {
     await isGone(file)
   })
 
+  test('that is the picture of a person stays, and for a day after another has taken its place', async () => {
+    const [ada, bob] = [await service.register(), await service.register()]
+    const [first, second, ofBob] = [await put(ada), await put(ada), await put(bob)]
+    const { write, events } = service.core
+    const show = (fileUrl: string | null) =>
+      write(() => events.publish({ type: 'user.updated', ids: { user_id: ada.id }, fileUrl }))
+    await show(first.file_url)
+    await pass(48, [bob])
+    expect(await isThere(first.file_url)).toBe(true)
+    await isGone(second)
+    await isGone(ofBob)
+    const details = { avatar_url: { key: 'file_gone' } }
+    await expect(show(second.file_url)).rejects.toMatchObject({ kind: 'validation_error', details })
+    const third = await put(bob)
+    await show(third.file_url)
+    await pass(23, [bob])
+    expect(await isThere(first.file_url)).toBe(true)
+    await pass(2, [bob])
+    await isGone(first)
+    expect(await isThere(third.file_url)).toBe(true)
+    await show(null)
+    await pass(25, [])
+    await isGone(third)
+  })
+
   test('goes with its owner, whatever uses it, and is in their export until then', async () => {
     const { a, b, conversationId } = await service.pair()
     const [used, unused] = [await put(a), await put(a, 'b.png')]

@@ -17,7 +17,7 @@ export type Bucket = {
 const partBytes = 5 * 1_024 * 1_024
 /** Each holds a part or two in memory. */
 const uploadsAtOnce = 4
-const pieceBytes = 1_024 * 1_024
+const pieceBytes = 512 * 1_024
 const chunkBytes = 64 * 1_024
 
 export function openBucket(bucket: Bucket): S3Client {

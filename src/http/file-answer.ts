@@ -21,31 +21,39 @@ const fileHeaders = {
 }
 
 /** Scripts, styles and documents of others' pages: a browser that is told nothing else runs none of them. */
-const executableTypes = /script|css|html|xml|svg|xsl|wasm|multipart|message|flash/i
+const executableTypes =
+  /script|^(multipart|message)|(^|[^a-z])(css|x?html|xml|svg|xslt?|wasm|flash)($|[^a-z])/i
 
 /** How a GET or HEAD of a file is answered, and what of its bytes is sent; none for 304.
  *  @param headers those of the answer
  *  @throws range_not_satisfiable */
 export function prepareFileAnswer(request: Request, file: ShownFile, headers: Headers) {
   const etag = `"${file.tag}"`
+  const { name, type, isInline } = file
+  const common = {
+    ...fileHeaders,
+    etag,
+    'content-type': isInline || !executableTypes.test(type) ? type : 'application/octet-stream',
+    'content-disposition': contentDisposition(name, { type: isInline ? 'inline' : 'attachment' }),
+  }
+  if (isTagKnown(request.headers.get('if-none-match'), etag)) {
+    return { range: undefined, status: 304, length: 0, headers: common }
+  }
   const range = rangeOf(request, file.size, etag)
   if (range === 'unsatisfiable') {
     headers['content-range'] = `bytes */${file.size}`
     throw new AppError('range_not_satisfiable', { details: { Range: problem('invalid') } })
   }
-  const { name, type, isInline } = file
   const { start, end, isPart } = range
-  const isKnown = isTagKnown(request.headers.get('if-none-match'), etag)
+  const length = end - start
   return {
-    range: isKnown || request.method === 'HEAD' ? undefined : range,
-    status: isKnown ? 304 : isPart ? 206 : 200,
+    range: request.method === 'HEAD' ? undefined : range,
+    status: isPart ? 206 : 200,
+    length,
     headers: {
-      ...fileHeaders,
-      etag,
-      'content-type': isInline || !executableTypes.test(type) ? type : 'application/octet-stream',
-      'content-disposition': contentDisposition(name, { type: isInline ? 'inline' : 'attachment' }),
+      ...common,
+      'content-length': String(length),
       ...(isPart && { 'content-range': `bytes ${start}-${end - 1}/${file.size}` }),
-      ...(!isKnown && { 'content-length': String(end - start) }),
     },
   }
 }

@@ -32,7 +32,7 @@ export function observeRequests(handle: Handle, onAnswered: (answered: Answered)
       status = response.status
       // The framework counts the body of a HEAD, which would have to be read.
       const length = request[contextKey]?.headLength
-      if (length !== undefined) response.headers.set('content-length', length)
+      if (length !== undefined) response.headers.set('content-length', String(length))
       return response
     } finally {
       const context = request[contextKey]

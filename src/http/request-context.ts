@@ -29,7 +29,7 @@ export class RequestContext {
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
   /** How long the body of a HEAD would be, where nobody makes it. */
-  headLength: string | undefined
+  headLength: number | undefined
   /** Of a route that reads its body itself: whether the caller may still do that.
    *  @throws unauthorized · forbidden */
   reauthorize: () => void = needsNothing

@@ -76,7 +76,7 @@ export function startRetention(core: Core): () => void {
     const deleted = orm.all<{ id: string }>(
       sql`DELETE FROM ${time.table} WHERE (${columns}) IN (${old}) RETURNING ${key[0]} AS id`,
     )
-    for (const { id } of onDelete ? deleted : []) onDelete?.(id)
+    for (const { id } of deleted) onDelete?.(id)
     return deleted.length
   }
 

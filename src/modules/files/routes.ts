@@ -23,9 +23,10 @@ type Parts = { files: FileService; urls: FileUrls; maxBytes: number }
 export function fileRoutes({ files, urls, maxBytes }: Parts) {
   async function answer({ params, request, set, context }: Asked) {
     const file = files.get(params.id)
-    const { range, status, headers } = prepareFileAnswer(request, shown(file), set.headers)
+    const prepared = prepareFileAnswer(request, shown(file), set.headers)
+    const { range, status, headers } = prepared
     const body = range ? await files.read(file.id, range) : null
-    if (request.method === 'HEAD') context.headLength = headers['content-length']
+    if (request.method === 'HEAD') context.headLength = prepared.length
     set.status = status
     Object.assign(set.headers, headers)
     // The runtime takes what yields bytes as a body; its type does not say so.
