@@ -54,6 +54,8 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     message_push: nothing,
     unread_push: nothing,
     file_removal: nothing,
+    webhook_delivery: async ({ webhook_id }, { id }) =>
+      (await handle(`${webhook_id} ${id}`)) as undefined,
   }
   const outcomes: string[] = []
   const start = () =>
@@ -70,6 +72,14 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     write,
     sqlite: connection.sqlite,
     add: () => write(() => outbox.add('verification_mail', { user_id: 'u', address_hash: 'h' })),
+    /** Deliveries for each of some endpoints. */
+    deliver: (endpoints: string[], each: number) =>
+      write(() => {
+        const event = { type: 'user.created', at: '' } as const
+        for (const webhook_id of endpoints) {
+          for (let n = 0; n < each; n++) outbox.add('webhook_delivery', { webhook_id, event })
+        }
+      }),
     restart() {
       runner = start()
     },
@@ -161,12 +171,50 @@ describe('a job', () => {
     hanging.resolve()
   })
 
+  test('for an endpoint that hangs holds up no other endpoint and no other kind', async () => {
+    const started: string[] = []
+    const hanging = Promise.withResolvers<void>()
+    await using jobs = startJobs(async (name) => {
+      started.push(name.split(' ')[0] ?? '')
+      if (name.startsWith('hung')) await hanging.promise
+    })
+    await jobs.deliver(['hung'], 20)
+    await jobs.turn()
+    await jobs.deliver(['well'], 20)
+    await jobs.add()
+    for (let n = 0; n < 10; n++) await jobs.turn()
+    expect(started.filter((name) => name === 'hung')).toHaveLength(4)
+    expect(started.filter((name) => name === 'well')).toHaveLength(20)
+    expect(jobs.outcomes).toContain('verification_mail done')
+    hanging.resolve()
+  })
+
+  test('has a place even where a hundred endpoints hang, which together take no more than 228', async () => {
+    const started = new Map<string, number>()
+    const hanging = Promise.withResolvers<void>()
+    await using jobs = startJobs(async (name) => {
+      const [endpoint = ''] = name.split(' ')
+      started.set(endpoint, (started.get(endpoint) ?? 0) + 1)
+      if (endpoint.startsWith('hung')) await hanging.promise
+    })
+    const hung = Array.from({ length: 100 }, (_, n) => `hung${n}`)
+    await jobs.deliver(hung, 6)
+    await jobs.turn()
+    expect(started.size).toBe(100)
+    const running = [...started.values()].reduce((sum, n) => sum + n)
+    expect(running).toBeLessThanOrEqual(228)
+    await jobs.deliver(['well'], 3)
+    for (let n = 0; n < 4; n++) await jobs.turn()
+    expect(started.get('well')).toBe(3)
+    hanging.resolve()
+  })
+
   test('that a dead process held is taken up at once by the next one, under the same id', async () => {
     const seen: string[] = []
     await using jobs = startJobs(async (id) => void seen.push(id))
     await jobs.add()
     const [held] = await jobs.write(() =>
-      jobs.outbox.claim(jobs.outbox.listDue('verification_mail', 1), 3_600_000),
+      jobs.outbox.claim(jobs.outbox.listDue({ kind: 'verification_mail', lane: '' }, 1), 3_600_000),
     )
     jobs.restart()
     await jobs.turn()

@@ -58,6 +58,7 @@ const jobs: Record<JobKind, 'done'> = {
   message_push: 'done',
   unread_push: 'done',
   file_removal: 'done',
+  webhook_delivery: 'done',
 }
 
 const statements = recordStatements()

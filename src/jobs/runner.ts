@@ -1,15 +1,16 @@
 import type { Core } from '../core.ts'
 import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
-import type { Job, JobKind, OutboxJobs } from './outbox.ts'
+import type { ClaimedJob, JobKind, Lane, OutboxJobs } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
  *  A job may run again after a crash, with the same `id`: receivers can recognise a double by it.
  *  A job that has more to do, because it is long or because the process `isStopping`, returns when to run again; that is
- *  no failure. `signal` ends what still waits for an answer when the process cannot wait any longer. */
+ *  no failure. `attempts` counts this one; `signal` ends what still waits for an answer when the process cannot wait any
+ *  longer. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
-  job: { id: string; isStopping: () => boolean; signal: AbortSignal },
+  job: { id: string; attempts: number; isStopping: () => boolean; signal: AbortSignal },
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
@@ -27,13 +28,15 @@ type RunnerOptions = {
 }
 
 const pollMilliseconds = 500
-/** Jobs of one kind that run at the same time: no kind waits for another. */
+/** Jobs of one kind that run at the same time, in each lane: no kind and no lane waits for another. */
 const concurrency: Partial<Record<JobKind, number>> = {
   urgent_push: 32,
   notification_push: 32,
   message_push: 32,
 }
 const defaultConcurrency = 4
+/** In all lanes together; only the first place of each is there whatever the others do. */
+const mostInLanes = 128
 const leaseMilliseconds = 120_000
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
@@ -48,8 +51,7 @@ const setBackMilliseconds = 1_000
 export function startRunner(core: Core, options: RunnerOptions) {
   const { outbox, write, clock, log } = core
   const { handlers, random, onOutcome } = options
-  const running = new Map<string, { kind: string; work: Promise<void> }>()
-  const kinds = Object.keys(handlers) as JobKind[]
+  const running = new Map<string, Lane & { work: Promise<void> }>()
   const impatience = new AbortController()
   let nextRunAt = 0
   let lastSeenAt = options.lastSeenAt ?? 0
@@ -99,28 +101,34 @@ export function startRunner(core: Core, options: RunnerOptions) {
     await moveBack()
     if (!isReleased) await write(() => outbox.releaseAll())
     isReleased = true
-    const due = kinds.flatMap(listStartable)
+    const now = clock.now()
+    const heads = [...outbox.heads()]
+    const due = listStartable(heads.filter(({ runAt }) => runAt <= now))
     if (due.length > 0) for (const job of await claimed(due)) start(job)
     // What is due already runs, or waits for a place.
-    const first = outbox.firstRunAt()
-    const next = first > clock.now() ? first : clock.now() + pollMilliseconds
-    nextRunAt = Math.min(nextRunAt, next)
+    for (const { runAt } of heads) {
+      nextRunAt = Math.min(nextRunAt, runAt > now ? runAt : now + pollMilliseconds)
+    }
   }
 
   const claimed = (ids: string[]) => write(() => outbox.claim(ids, leaseMilliseconds))
 
-  /** Due jobs of a kind that do not run yet, as many as may. */
-  function listStartable(kind: JobKind): string[] {
-    const others = [...running.values()].filter((job) => job.kind === kind).length
-    const free = (concurrency[kind] ?? defaultConcurrency) - others
-    if (free <= 0) return []
-    return outbox
-      .listDue(kind, free + others)
-      .filter((id) => !running.has(id))
-      .slice(0, free)
+  /** Due jobs that do not run yet, as many of each lane as may. */
+  function listStartable(lanes: Lane[]): string[] {
+    const jobs = [...running.values()]
+    let inLanes = jobs.filter(({ lane }) => lane !== '').length
+    return lanes.flatMap((lane) => {
+      const own = jobs.filter((job) => job.kind === lane.kind && job.lane === lane.lane).length
+      const free = freePlaces(lane, own, inLanes)
+      if (free <= 0) return []
+      const due = outbox.listDue(lane, free + own).filter((id) => !running.has(id))
+      const startable = due.slice(0, free)
+      if (lane.lane !== '') inLanes += startable.length
+      return startable
+    })
   }
 
-  function start(job: Job) {
+  function start(job: ClaimedJob) {
     const work = run(job)
       .then((outcome) => onOutcome(job.kind, outcome))
       .catch((error: unknown) => log.warn('the outcome of a job could not be kept', { error }))
@@ -128,16 +136,17 @@ export function startRunner(core: Core, options: RunnerOptions) {
         running.delete(job.id)
         pollNow()
       })
-    running.set(job.id, { kind: job.kind, work })
+    running.set(job.id, { kind: job.kind, lane: job.lane, work })
   }
 
-  async function run(job: Job): Promise<JobOutcome> {
+  async function run(job: ClaimedJob): Promise<JobOutcome> {
     let outcome: Awaited<ReturnType<JobHandler<JobKind>>>
     try {
       const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
       const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
       const isStopping = () => isStopped
-      outcome = await handle(payload, { id: job.id, isStopping, signal: impatience.signal })
+      const { id, attempts } = job
+      outcome = await handle(payload, { id, attempts, isStopping, signal: impatience.signal })
     } catch (error) {
       return write(() => fail(job, error))
     }
@@ -146,7 +155,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     return again === undefined ? 'done' : 'again'
   }
 
-  function fail({ id, kind, attempts }: Job, error: unknown): JobOutcome {
+  function fail({ id, kind, attempts }: ClaimedJob, error: unknown): JobOutcome {
     const reason = withoutAddresses(error instanceof Error ? error.message : String(error))
     if (error instanceof PermanentFailure || attempts >= maxAttempts) {
       log.error('a job was given up', { job: id, kind, attempts, reason })
@@ -157,6 +166,13 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const asked = error instanceof RetryLater ? error.afterMilliseconds : 0
     outbox.postpone(id, clock.now() + Math.max(asked, delay(attempts)), reason)
     return 'failed'
+  }
+
+  function freePlaces({ kind, lane }: Lane, own: number, inLanes: number): number {
+    if (!Object.hasOwn(handlers, kind)) return 0
+    const free = (concurrency[kind as JobKind] ?? defaultConcurrency) - own
+    if (lane === '') return free
+    return Math.min(free, Math.max(own === 0 ? 1 : 0, mostInLanes - inLanes))
   }
 
   // Doubling, with a spread of a fifth either way so that what failed together does not come back together.
