@@ -1,4 +1,6 @@
+import type { Database } from 'bun:sqlite'
 import { Webhook } from 'standardwebhooks'
+import { ulid } from 'ulid'
 
 type Answer = { status: number; headers?: Record<string, string>; body?: string }
 /** `hang`: nothing ever comes. `flood`: an error that never ends. */
@@ -57,3 +59,15 @@ export function startReceiver(usual: NextAnswer = { status: 204 }) {
  *  @throws when the signature is wrong */
 export const verify = (secret: string, { text, headers }: Received): unknown =>
   new Webhook(secret).verify(text, headers)
+
+/** A delivery that was given up.
+ *  @returns its id */
+export function insertDelivery(sqlite: Database, webhookId: string): string {
+  const id = ulid()
+  sqlite.run(
+    `INSERT INTO webhook_deliveries (webhook_id, id, event, status, attempts, created_at, attempted_at)
+     VALUES (?, ?, '{"type":"user.created","at":"2026-01-01T00:00:00.000Z"}', 'failed', 10, 0, ?)`,
+    [webhookId, id, Date.now()],
+  )
+  return id
+}
