@@ -77,6 +77,7 @@ export type JobState = (typeof jobStates)[number]
 export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 
 type Head = Lane & { runAt: number }
+type Added = Pick<Head, 'lane' | 'runAt'>
 type Claimed = Pick<Job, 'id' | 'kind' | 'lane' | 'attempts'> & { payload: string }
 export type ClaimedJob = Omit<Claimed, 'payload'> & { payload: unknown }
 type NewJob<K extends JobKind> = { kind: K; payload: OutboxJobs[K]; delayMilliseconds?: number }
@@ -94,7 +95,7 @@ const inState = (state: JobState | undefined): SQL | undefined =>
 
 /** The only queue: rows that are written in the transaction that makes them due. Every function is SQL. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
-  let onAdded = (_runAt: number) => {}
+  let onAdded = (_added: Added) => {}
   const sqlite = orm.$client
   const insert = lazy(() =>
     sqlite.prepare<unknown, [string, string, string, string, number, number]>(
@@ -107,10 +108,17 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
          AND (leased_until IS NULL OR leased_until < ?) ORDER BY run_at, id LIMIT ?`,
     ),
   )
-  // The index begins with kind and lane: the first job of each lane is one step in it.
-  const nextHead = lazy(() =>
+  // The index begins with kind and lane: each is one step in it. SQLite would walk through all jobs of a lane to get past
+  // it if both were compared at once.
+  const firstOfLaneAfter = lazy(() =>
     sqlite.prepare<Head, [string, string]>(
-      `SELECT kind, lane, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND (kind, lane) > (?, ?)
+      `SELECT kind, lane, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND lane > ?
+       ORDER BY lane, run_at LIMIT 1`,
+    ),
+  )
+  const firstOfKindAfter = lazy(() =>
+    sqlite.prepare<Head, [string]>(
+      `SELECT kind, lane, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind > ?
        ORDER BY kind, lane, run_at LIMIT 1`,
     ),
   )
@@ -134,8 +142,11 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
 
   /** The first job of each lane. */
   function* heads(): Generator<Head> {
-    for (let head = nextHead().get('', ''); head; head = nextHead().get(head.kind, head.lane)) {
+    let head = firstOfKindAfter().get('')
+    while (head) {
       yield head
+      const { kind, lane } = head
+      head = firstOfLaneAfter().get(kind, lane) ?? firstOfKindAfter().get(kind)
     }
   }
 
@@ -143,8 +154,9 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     const { kind, payload, delayMilliseconds = 0 } = job
     const now = clock.now()
     const runAt = now + delayMilliseconds
-    insert().run(id, kind, laneOf(payload), JSON.stringify(payload), now, runAt)
-    afterCommit(() => onAdded(runAt))
+    const lane = laneOf(payload)
+    insert().run(id, kind, lane, JSON.stringify(payload), now, runAt)
+    afterCommit(() => onAdded({ lane, runAt }))
   }
 
   // Choice: what waits for somebody else's endpoint says nothing of this service.
@@ -170,8 +182,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     addAgain<K extends JobKind>(id: string, kind: K, payload: OutboxJobs[K]): void {
       insertJob(id, { kind, payload })
     },
-    /** Calls `listener` with the due time of each job that this process adds. */
-    subscribe(listener: (runAt: number) => void): void {
+    /** Calls `listener` for each job that this process adds. */
+    subscribe(listener: (added: Added) => void): void {
       onAdded = listener
     },
     heads,
@@ -218,9 +230,9 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
         .map(({ id }) => id),
     /** The job is due now, as if it had never run. */
     retry(id: string): void {
-      const now = clock.now()
-      update(id, { runAt: now, attempts: 0, deadAt: null })
-      afterCommit(() => onAdded(now))
+      const runAt = clock.now()
+      update(id, { runAt, attempts: 0, deadAt: null })
+      afterCommit(() => onAdded({ lane: '', runAt }))
     },
     /** The job is not done and is due again after a while; this take was no attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>

@@ -2,6 +2,7 @@ import type { Core, Module } from '../../core.ts'
 import type { WebhookEvent } from '../../jobs/outbox.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { retryAfterMilliseconds } from '../../lib/clock.ts'
+import { createSharedSemaphore } from '../../lib/concurrency.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import type { Answer } from './post.ts'
 import type { Send } from './sender.ts'
@@ -45,6 +46,9 @@ const delays = [
   24 * hour,
 ]
 const patience = 5 * day
+/** Requests to one endpoint at the same time, and to all. With the first of each of the hundred that there may be, and with
+ *  the pushes, these are less than the 256 that the runtime sends at once. */
+const places = { each: 4, most: 64 }
 const gone = 410
 
 export const isSuccess = ({ status }: Outcome) => status !== null && status >= 200 && status < 300
@@ -55,33 +59,32 @@ export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
 
 /** Delivers what was queued: each run of a job is one attempt. The queue holds ids; what is sent is read now. */
 export function createDeliveries(core: Core, { store, send, notify, others, onDisabled }: Parts) {
-  const { write, afterCommit, audit, clock, log } = core
+  const { afterCommit, audit, clock, log } = core
+  const takePlace = createSharedSemaphore(places)
 
-  const job: JobHandler<'webhook_delivery'> = async (payload, { id, attempts, signal }) => {
+  const job: JobHandler<'webhook_delivery'> = (payload, run) =>
+    takePlace(payload.webhook_id, () => deliver(payload, run))
+
+  const deliver: JobHandler<'webhook_delivery'> = async (payload, run) => {
     const { webhook_id, event } = payload
+    const { id, attempts, signal, isStopping, withOutcome } = run
+    if (isStopping()) return { againAfterMilliseconds: 0 }
     const webhook = store.find(webhook_id)
     const data = dataOf(event)
     // Nothing is told of what is gone by now.
     if (!webhook || !data) return undefined
     const delivery = { id, webhook, event, attempts }
     if (webhook.disabledAt !== null) {
-      keep(() => store.upsertDelivery(rowOf(delivery, switchedOff)))
+      withOutcome(() => store.upsertDelivery(rowOf(delivery, switchedOff)))
       return undefined
     }
     const told = { id, type: event.type, at: Date.parse(event.at), data }
     const outcome = await outcomeOf(send(webhook, told, signal))
     if (outcome.status === null && signal.aborted) return { againAfterMilliseconds: 0 }
-    return settle(delivery, outcome)
-  }
-
-  /** @throws RetryLater when there is another attempt */
-  function settle(delivery: Delivery, outcome: Outcome) {
-    const delay = delayAfter(outcome, delivery.attempts)
-    keep(() => record(delivery, outcome, delay !== undefined))
-    if (delay === undefined) return undefined
-    const { status, text } = outcome
-    const reason = status === null ? text : `answered ${status}`
-    throw new RetryLater(`${hostOf(delivery.webhook)}: ${reason}`, delay)
+    const delay = delayAfter(outcome, attempts)
+    withOutcome(() => record(delivery, outcome, delay !== undefined))
+    if (delay !== undefined) throw new RetryLater(failureOf(webhook, outcome), delay)
+    return undefined
   }
 
   /** The wait before the next attempt; undefined when there is none. */
@@ -89,13 +92,6 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     const delay = delays[attempts - 1]
     if (isSuccess(outcome) || outcome.status === gone || delay === undefined) return undefined
     return Math.max(delay, retryAfterMilliseconds(outcome.retryAfter, clock.now()))
-  }
-
-  // Nobody waits for it here: the runner writes the outcome of the job right behind it, with the same sync.
-  function keep(work: () => void) {
-    write(work).catch((error: unknown) =>
-      log.warn('what came of a webhook delivery could not be kept', { error }),
-    )
   }
 
   function record(delivery: Delivery, outcome: Outcome, isTriedAgain: boolean) {
@@ -187,6 +183,9 @@ const switchedOff: Outcome = {
 
 const isRecord = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const failureOf = (webhook: WebhookRow, { status, text }: Outcome) =>
+  `${hostOf(webhook)}: ${status === null ? text : `answered ${status}`}`
 
 /** What may be shown of an address, whose path and query may hold a secret. */
 export const hostOf = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).host

@@ -30,7 +30,7 @@ export function createWebhookStore(orm: Orm) {
     sqlite.prepare(
       `INSERT INTO webhook_deliveries
          (webhook_id, id, event, status, attempts, response_status, response, created_at, attempted_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM webhooks WHERE id = ?1
        ON CONFLICT DO UPDATE SET status = excluded.status, attempts = excluded.attempts,
          response_status = excluded.response_status, response = excluded.response, attempted_at = excluded.attempted_at`,
     ),
@@ -64,7 +64,7 @@ export function createWebhookStore(orm: Orm) {
         .offset(offset)
         .all(),
     count: (): number => orm.select({ n: count() }).from(webhooks).get()?.n ?? 0,
-    /** What came of an attempt. Only the newest deliveries are kept. */
+    /** What came of an attempt, unless the webhook is gone. Only the newest deliveries are kept. */
     upsertDelivery(row: DeliveryRow): void {
       const { webhookId, id, event, status, attempts, createdAt, attemptedAt } = row
       const answer = [row.responseStatus, row.response] as const
