@@ -152,7 +152,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     if (what === 'deleted') return { [thing]: { id: ids[`${thing}_id`] } }
     for (const { eventData } of others) {
       const data = eventData?.[type]?.(ids)
-      if (data) return withExternalIds(data)
+      if (data) return store.hasExternalIds() ? withExternalIds(data) : data
     }
     return undefined
   }

@@ -35,7 +35,7 @@ export function createPost(options: Options): Post {
   const session = new Bun.FetchSession({ proxy: false, keepAlive })
 
   async function post(url: URL, { headers, body }: Posted, signal: AbortSignal) {
-    const addresses = await before(signal, findAllowed(url.hostname, options))
+    const addresses = await findAllowed(url.hostname, options, signal)
     const request = {
       method: 'POST',
       headers: { ...headers, Host: url.host },
@@ -69,10 +69,10 @@ function tlsOf({ hostname }: URL) {
   return { rejectUnauthorized: true, ...(isName && { serverName: hostname }) }
 }
 
-async function findAllowed(hostname: string, { resolve, isAllowed }: Options) {
+async function findAllowed(hostname: string, { resolve, isAllowed }: Options, signal: AbortSignal) {
   const host = withoutBrackets(hostname)
   const family = isIP(host)
-  const addresses = family === 0 ? await resolve(host) : [{ address: host, family }]
+  const addresses = family === 0 ? await before(signal, resolve(host)) : [{ address: host, family }]
   if (addresses.length === 0) throw new Error('the host has no address')
   if (addresses.every(({ address }) => isAllowed(address))) return addresses
   throw new Error('the host has an address that is not public')

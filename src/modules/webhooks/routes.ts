@@ -89,7 +89,7 @@ export function webhookRoutes(webhooks: WebhookService) {
           deliveryView,
         ),
       admin(
-        'List what came of the last 100 deliveries that were tried, newest first',
+        'List what came of the last deliveries that were tried, at least 100, newest first',
         { 200: ListOf(WebhookDelivery) },
         { query: listQuery(deliveryPageSize) },
       ),

@@ -10,6 +10,8 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 const value = sql.placeholder
 const keptDeliveries = 100
+/** What is over is deleted with each tenth delivery of a webhook. */
+const pruneEvery = 10
 
 /** SQL over webhooks and what came of their deliveries. What each delivery needs is prepared. */
 export function createWebhookStore(orm: Orm) {
@@ -26,6 +28,9 @@ export function createWebhookStore(orm: Orm) {
       'SELECT external_id AS externalId FROM users WHERE id = ?',
     ),
   )
+  const someExternalId = lazy(() =>
+    sqlite.prepare('SELECT 1 FROM users WHERE external_id IS NOT NULL LIMIT 1'),
+  )
   const upsert = lazy(() =>
     sqlite.prepare(
       `INSERT INTO webhook_deliveries
@@ -41,6 +46,7 @@ export function createWebhookStore(orm: Orm) {
          (SELECT id FROM webhook_deliveries WHERE webhook_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${keptDeliveries})`,
     ),
   )
+  const recordedOf = new Map<string, number>()
   const ofWebhook = (webhookId: string) => eq(webhookDeliveries.webhookId, webhookId)
   const oneDelivery = (webhookId: string, id: string) =>
     and(ofWebhook(webhookId), eq(webhookDeliveries.id, id))
@@ -70,7 +76,9 @@ export function createWebhookStore(orm: Orm) {
       const answer = [row.responseStatus, row.response] as const
       const times = [createdAt, attemptedAt] as const
       upsert().run(webhookId, id, JSON.stringify(event), status, attempts, ...answer, ...times)
-      prune().run(webhookId)
+      const recorded = (recordedOf.get(webhookId) ?? 0) + 1
+      recordedOf.set(webhookId, recorded % pruneEvery)
+      if (recorded === pruneEvery) prune().run(webhookId)
     },
     updateDelivery(webhookId: string, id: string, changes: Partial<DeliveryRow>): DeliveryRow {
       const one = oneDelivery(webhookId, id)
@@ -95,6 +103,8 @@ export function createWebhookStore(orm: Orm) {
         .all(),
     countDeliveries: (webhookId: string): number =>
       orm.select({ n: count() }).from(webhookDeliveries).where(ofWebhook(webhookId)).get()?.n ?? 0,
+    /** Whether the platform has ids of its own for anybody. */
+    hasExternalIds: (): boolean => someExternalId().get() !== null,
     /** What the platform calls somebody; undefined for what is nobody's id. */
     findExternalId: (id: string): string | undefined =>
       externalId().get(id)?.externalId ?? undefined,
