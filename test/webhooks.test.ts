@@ -160,6 +160,38 @@ describe('an event', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
+  test('of a person or a report carries what admins see, also when a command made it', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const types = eventTypes.filter((type) => /^(user|report)/.test(type))
+    await own.create(receiver.url, types)
+    const ada = await own.service.register('ada')
+    await own.ask('PATCH', `/v1/admin/users/${ada.id}`, { role: 'host', email_verified: true })
+    const report = { user_id: own.root.id, reason: 'spam' }
+    const { id } = (await own.ask('POST', '/v1/reports', report, ada)).body
+    await waitFor(() => receiver.of('report.created').length === 1)
+    const shown = (await own.ask('GET', `/v1/admin/users/${ada.id}`)).body
+    const users = receiver.received.flatMap(({ body }) => body.data.user ?? [])
+    expect(users.at(-1)).toMatchObject({ id: ada.id, email: ada.email, role: 'host' })
+    expect(Object.keys(users.at(-1))).toEqual(
+      expect.arrayContaining(Object.keys(shown.user ?? shown)),
+    )
+    const listed = (await own.ask('GET', '/v1/admin/reports')).body.data[0]
+    expect(receiver.of('report.created')[0]?.body.data).toEqual({ report: listed })
+    expect(listed.id).toBe(id)
+
+    const command = `user create --email cleo@example.com --role user`
+    await hostline(command.split(' '), own.service.directory)
+    own.clock.advance(2 * second)
+    await waitFor(() => receiver.received.some(({ text }) => text.includes('cleo@example.com')))
+    expect(receiver.received.at(-1)?.body.type).toBe('user.created')
+    await own.ask('DELETE', `/v1/admin/users/${ada.id}`)
+    const [gone] = await waitFor(
+      () => receiver.of('user.deleted')[0] && receiver.of('user.deleted'),
+    )
+    expect(gone?.body.data).toEqual({ user: { id: ada.id } })
+  })
+
   test('names people by the ids of the platform, too, and what is gone by its id alone', async () => {
     await using receiver = startReceiver()
     const types = ['message.created', 'message.deleted', 'ticket.created']
