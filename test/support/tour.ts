@@ -338,8 +338,14 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
 }
 
 /** Endpoints that take what they are told, and one that is gone. */
-async function visitWebhooks({ ask, list, settle }: Guide, { root, bob }: People) {
+async function visitWebhooks({ service, clock, ask, list }: Guide, { root, bob }: People) {
   await using receiver = startReceiver()
+  const queued = "SELECT 1 FROM outbox WHERE kind = 'webhook_delivery' AND dead_at IS NULL"
+  const delivered = () =>
+    waitFor(() => {
+      clock.advance(500)
+      return service.sqlite.query(queued).get() === null
+    }, 'deliveries')
   const hooks = '/v1/admin/webhooks'
   const events = ['ticket.created', 'notification.created']
   const { id } = await ask(root, `POST ${hooks}`, { url: receiver.url, events })
@@ -349,12 +355,12 @@ async function visitWebhooks({ ask, list, settle }: Guide, { root, bob }: People
   await ask(root, `POST ${hooks}/${id}/test`)
   receiver.tell({ status: 500 }, { status: 410 })
   for (const subject of ['one', 'two']) await ask(bob, `POST ${own}`, { subject, body: 'b' })
-  await settle(1)
+  await delivered()
   for (const path of [hooks, `${hooks}/${id}/deliveries`]) await list(root, path)
   await ask(root, `GET ${hooks}/${id}`)
   const { data } = await ask(root, `GET ${hooks}/${id}/deliveries`)
   await ask(root, `POST ${hooks}/${id}/deliveries/${data[0].id}/retry`)
-  await settle(1)
+  await delivered()
   await ask(root, `DELETE ${hooks}/${gone.id}`)
   await ask(root, `DELETE ${hooks}/${id}`)
 }
