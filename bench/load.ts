@@ -7,6 +7,8 @@ import { cpuMicroseconds, percentile, rssMegabytes, type Target } from './measur
 export type Load = {
   transport?: 'socket' | 'rest'
   senders?: number
+  /** How many messages are offered a second, by all senders together; as many as go when absent. */
+  perSecond?: number
   /** Who ask for a page of 50 messages, beside the senders. */
   readers?: number
   /** Who log in, again and again, all at once. */
@@ -31,7 +33,8 @@ const json = { 'content-type': 'application/json' }
 
 const order = JSON.parse(process.argv[2] ?? '{}') as Order
 const { target, base, serverPid, seconds } = order
-const { transport = 'rest', senders = 0, readers = 0, logins = 0 } = order
+const { transport = 'rest', senders = 0, readers = 0, logins = 0, perSecond } = order
+const pauseMilliseconds = perSecond === undefined ? 0 : (1_000 * senders) / perSecond
 const sendTimes: number[] = []
 const readTimes: number[] = []
 let isCounting = false
@@ -85,7 +88,10 @@ async function talk(pair: Pair) {
   const [own, theirs] = pair.socketUrls
   const socket = await open(own)
   await open(theirs)
+  let nextAt = performance.now() + Math.random() * pauseMilliseconds
   while (true) {
+    if (pauseMilliseconds > 0) await Bun.sleep(Math.max(0, nextAt - performance.now()))
+    nextAt = Math.max(nextAt, performance.now() - pauseMilliseconds) + pauseMilliseconds
     missing.add(own).add(theirs)
     const arrived = new Promise<void>((resolve) => (wake = resolve))
     const sentAt = performance.now()

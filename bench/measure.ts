@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { startServer } from '../test/support/process.ts'
+import type { Order, Result } from './load.ts'
 
 /** What the benchmarks share: servers on a core of their own, and figures. */
 
@@ -20,6 +21,19 @@ export function pin(core: number): string[] {
 /** Starts a server on the first core, on a free port, without request limits. */
 export function startPinned(target: Target, options: Parameters<typeof startServer>[0]) {
   return startServer({ ...options, command: [...pin(0), 'bun', programs[target]] })
+}
+
+/** Runs the load generator on the second core. */
+export async function runLoad(order: Order): Promise<Result> {
+  const program = join(import.meta.dir, 'load.ts')
+  const load = Bun.spawn([...pin(1), 'bun', program, JSON.stringify(order)], {
+    // The runtime's own bound on requests at once would make readers wait in the client.
+    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '4096' },
+    stderr: 'inherit',
+  })
+  const text = await load.stdout.text()
+  if ((await load.exited) !== 0) throw new Error('the load generator failed')
+  return JSON.parse(text) as Result
 }
 
 /** What came out, and the goal that it is held against. */

@@ -2,8 +2,16 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Load, Order, Result, Series } from './load.ts'
-import { type Figure, type Goal, judge, median, pin, startPinned, type Target } from './measure.ts'
+import type { Load, Result, Series } from './load.ts'
+import {
+  type Figure,
+  type Goal,
+  judge,
+  median,
+  runLoad,
+  startPinned,
+  type Target,
+} from './measure.ts'
 import { measureStart } from './start.ts'
 
 /** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another; then what
@@ -94,25 +102,19 @@ async function measure(one: Case, target: Target): Promise<Result> {
   const { name, syncMs = 0, goals, own, ...load } = one
   const slow = syncMs > 0 && { LD_PRELOAD: slowSync, SLOW_SYNC_MS: String(syncMs) }
   await using server = await startPinned(target, { dataDir, environment: { ...slow } })
-  const result = await runLoad({ ...load, target, base: server.base, serverPid: server.pid })
+  const result = await runLoad({
+    ...load,
+    target,
+    base: server.base,
+    serverPid: server.pid,
+    seconds: Number(values.seconds),
+  })
   // The WAL never shrinks while it is in use: its size at the end is the largest.
   const walMegabytes = statSync(join(dataDir, `${target}.db-wal`)).size / 1_048_576
   const cells = [...cellsOf(result.sends), ...cellsOf(result.reads)]
   const sizes = [result.rssMegabytes, walMegabytes].map((size) => size.toFixed())
   console.log(`| ${[name, target, ...cells, ...sizes].join(' | ')} |`)
   return result
-}
-
-async function runLoad(of: Omit<Order, 'seconds'>): Promise<Result> {
-  const order = JSON.stringify({ ...of, seconds: Number(values.seconds) })
-  const load = Bun.spawn([...pin(1), 'bun', join(import.meta.dir, 'load.ts'), order], {
-    // The runtime's own bound on requests at once would make readers wait in the client.
-    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '4096' },
-    stderr: 'inherit',
-  })
-  const text = await load.stdout.text()
-  if ((await load.exited) !== 0) throw new Error('the load generator failed')
-  return JSON.parse(text) as Result
 }
 
 function cellsOf(series: Series | null): string[] {

@@ -12,7 +12,7 @@ await using service = await startService({
   listen: true,
   clock,
   isAllowedPushEndpoint: () => true,
-  environment: { SUPPORT_INBOX: 'desk@example.com' },
+  environment: { SUPPORT_INBOX: 'desk@example.com', WEBHOOK_PRIVATE: 'true' },
 })
 await tour(service, clock)
 await leaveSomething(service)

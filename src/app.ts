@@ -35,7 +35,11 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     .use(socketRoute(channel, config))
     .use(
       descriptionRoute('/v1/openapi.json', 'This description (OpenAPI 3.1)', () =>
-        describeApi(routes, version, publicUrl),
+        describeApi(routes, {
+          version,
+          publicUrl,
+          webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
+        }),
       ),
     )
     .use(

@@ -148,6 +148,11 @@ export const entries = {
       '`files` in `DATA_DIR`',
     ),
   ),
+  WEBHOOK_PRIVATE: entry(
+    'false',
+    trueOrFalse,
+    'Whether webhooks may lead to http and to private addresses.',
+  ),
   SUPPORT_REOPEN_DAYS: entry(
     '14',
     wholeNumber(0, 3_650),
@@ -258,6 +263,7 @@ function configOf(values: Values, isTerminal: boolean) {
     chatRequiresActiveCall: values.CHAT_REQUIRE_ACTIVE_CALL,
     fcm: account && { account, baseUrl: values.FCM_URL },
     webPushHosts: values.WEB_PUSH_HOSTS,
+    webhookPrivate: values.WEBHOOK_PRIVATE,
     support: Object.freeze({
       reopenDays: values.SUPPORT_REOPEN_DAYS,
       autocloseDays: values.SUPPORT_AUTOCLOSE_DAYS,

@@ -1,3 +1,4 @@
+import type { TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import type { Config } from './config.ts'
 import type { AuditTrail } from './db/audit-trail.ts'
@@ -38,6 +39,8 @@ export type Module = {
   jobs?: Partial<JobHandlers>
   /** What others are told of an event: the thing as REST shows it; undefined when it is gone. */
   eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
+  /** What is sent to endpoints of others, by event: for the API description. */
+  webhooks?: Record<string, TSchema>
   /** Everything that the module keeps of a person, by section, read while it is written out. Where much may be passed
    *  over, undefined gives others their turn. */
   exportOf?: (userId: string) => Record<string, Iterable<unknown>>

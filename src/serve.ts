@@ -35,6 +35,8 @@ import { createOperator } from './modules/operator/operator.ts'
 import type { Vitals } from './modules/operator/system.ts'
 import { createPlatform } from './modules/platform/platform.ts'
 import { createSupport } from './modules/support/support.ts'
+import { type ResolveHost, resolveHost } from './modules/webhooks/post.ts'
+import { createWebhooks } from './modules/webhooks/webhooks.ts'
 import { createFcmDriver } from './push/fcm.ts'
 import { createPusher, observePushes } from './push/pusher.ts'
 import { isAllowedEndpoint } from './push/subscription.ts'
@@ -60,6 +62,8 @@ export type Substitutes = {
   ticketsPerDay?: number
   /** In the place of the rule that endpoints are at a push service, over https. */
   isAllowedPushEndpoint?: (endpoint: string) => boolean
+  /** In the place of the name server that webhooks ask. */
+  resolveHost?: ResolveHost
 }
 
 export type Service = Awaited<ReturnType<typeof openService>>
@@ -191,7 +195,12 @@ export async function openService(
   }
 }
 
-type Outside = { mailer: Mailer; pushes: DeliveryState; vitals: Vitals; substitutes: Substitutes }
+type Outside = {
+  mailer: Mailer
+  pushes: DeliveryState
+  vitals: Omit<Vitals, 'webhooks'>
+  substitutes: Substitutes
+}
 
 /** Builds the modules, each with what it needs of the others: platform ← notifications ← chat and support. */
 async function createModules(core: Core, { mailer, pushes, vitals, substitutes }: Outside) {
@@ -230,11 +239,17 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     others,
     passwordCost: substitutes.passwordCost,
   })
-  const modules: readonly Module[] = [
-    accounts,
-    ...others,
-    createOperator(core, { ...accounts, vitals }),
-  ]
+  const webhooks = createWebhooks(core, {
+    version,
+    resolve: substitutes.resolveHost ?? resolveHost,
+    notify,
+    others: [accounts, ...others],
+  })
+  const operator = createOperator(core, {
+    ...accounts,
+    vitals: { ...vitals, webhooks: webhooks.stats },
+  })
+  const modules: readonly Module[] = [accounts, ...others, webhooks, operator]
   return { accounts, platform, chat, modules }
 }
 

@@ -5,12 +5,14 @@ import { AppError, type FieldProblems } from '../src/lib/errors.ts'
 import { insertDeadJob } from './support/dead-job.ts'
 import { desk, openDesk } from './support/desk.ts'
 import { type Answer, startService } from './support/service.ts'
+import { insertDelivery } from './support/webhook-receiver.ts'
 
 // Rules that hold for every route there is, also for those that come later.
 
 const service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '100000/1m' } })
 afterAll(() => service[Symbol.asyncDispose]())
 const routes = describedRoutes(service.app)
+const webhook = { url: 'https://hooks.example.com/', events: ['user.created'] }
 const notOfThisList = 'is not a cursor of this list'
 const at = (path: string) => path.replace(/:\w+/g, 'x')
 
@@ -108,6 +110,7 @@ test('a list takes its own cursors and no others', async () => {
     await as('/v1/reports', { user_id: other.id, reason: 'spam' })
     await as('/v1/support/tickets', { subject: 's', body: 'b' })
     await as('/v1/admin/support/canned-replies', { title: 't', body: 'b' })
+    await as('/v1/admin/webhooks', webhook)
     await as('/v1/notifications/push-tokens', { token: `device${n}`, platform: 'ios' })
     const event = { user_id: id, type: 'broadcast', title: 't', body: 'b' }
     await own.call('POST', '/v1/service/notifications', { token: key.token, body: event })
@@ -118,8 +121,16 @@ test('a list takes its own cursors and no others', async () => {
   })
   const ticket = asked.body.id
   await own.call('POST', `/v1/support/tickets/${ticket}/messages`, { token, body: { body: 'two' } })
+  const hook = (await own.call('GET', '/v1/admin/webhooks', { token })).body.data[0].id
+  for (let n = 0; n < 2; n++) insertDelivery(own.sqlite, hook)
   const idIn = (path: string) =>
-    path.includes('ticket') ? ticket : path.includes('user') ? id : conversation
+    path.includes('webhook')
+      ? hook
+      : path.includes('ticket')
+        ? ticket
+        : path.includes('user')
+          ? id
+          : conversation
   const lists = service.app.routes
     .filter(({ hooks }) => JSON.stringify(hooks.detail?.parameters ?? []).includes('"cursor"'))
     .map(({ path }) => path.replace(':id', idIn(path)))
@@ -148,7 +159,7 @@ test.each(routes.filter(({ access }) => access === 'admin'))(
 )
 
 test('every action of an admin is in the audit log, with who acted and on what', async () => {
-  await using d = await openDesk()
+  await using d = await openDesk({ resolveHost: async () => [] })
   const { service, root } = d
   const eve = await service.register('eve')
   const gone = await service.register('gone')
@@ -164,6 +175,9 @@ test('every action of an admin is in the audit log, with who acted and on what',
   const replies = '/v1/admin/support/canned-replies'
   const reply = { title: 'Thanks', body: 'Thank you.' }
   const made = await service.call('POST', replies, { token: root.token, body: reply })
+  const hooks = '/v1/admin/webhooks'
+  const hook = await service.call('POST', hooks, { token: root.token, body: webhook })
+  const delivery = insertDelivery(service.sqlite, hook.body.id)
   const actions: [route: string, path: string, body?: object][] = [
     ['PATCH /v1/admin/users/:id', `/v1/admin/users/${eve.id}`, { role: 'host' }],
     ['POST /v1/admin/users/:id/password-reset', `/v1/admin/users/${eve.id}/password-reset`],
@@ -183,6 +197,15 @@ test('every action of an admin is in the audit log, with who acted and on what',
     ['PATCH /v1/admin/support/tickets/:id', `${desk}/${ticket}`, { priority: 'high' }],
     ['POST /v1/admin/support/tickets/:id/messages', `${desk}/${ticket}/messages`, { body: 'b' }],
     ['POST /v1/admin/support/tickets/:id/notes', `${desk}/${ticket}/notes`, { body: 'b' }],
+    ['POST /v1/admin/webhooks', hooks, webhook],
+    ['PATCH /v1/admin/webhooks/:id', `${hooks}/${hook.body.id}`, { description: 'd' }],
+    ['POST /v1/admin/webhooks/:id/secret', `${hooks}/${hook.body.id}/secret`],
+    ['POST /v1/admin/webhooks/:id/test', `${hooks}/${hook.body.id}/test`],
+    [
+      'POST /v1/admin/webhooks/:id/deliveries/:delivery_id/retry',
+      `${hooks}/${hook.body.id}/deliveries/${delivery}/retry`,
+    ],
+    ['DELETE /v1/admin/webhooks/:id', `${hooks}/${hook.body.id}`],
     ['POST /v1/admin/support/canned-replies', replies, reply],
     ['PATCH /v1/admin/support/canned-replies/:id', `${replies}/${made.body.id}`, { title: 'T' }],
     ['DELETE /v1/admin/support/canned-replies/:id', `${replies}/${made.body.id}`],

@@ -54,6 +54,8 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     message_push: nothing,
     unread_push: nothing,
     file_removal: nothing,
+    webhook_delivery: async ({ webhook_id }, { id }) =>
+      (await handle(`${webhook_id} ${id}`)) as undefined,
   }
   const outcomes: string[] = []
   const start = () =>
@@ -70,6 +72,14 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     write,
     sqlite: connection.sqlite,
     add: () => write(() => outbox.add('verification_mail', { user_id: 'u', address_hash: 'h' })),
+    /** Deliveries for each of some endpoints. */
+    deliver: (endpoints: string[], each: number) =>
+      write(() => {
+        const event = { type: 'user.created', at: '' } as const
+        for (const webhook_id of endpoints) {
+          for (let n = 0; n < each; n++) outbox.add('webhook_delivery', { webhook_id, event })
+        }
+      }),
     restart() {
       runner = start()
     },
@@ -161,12 +171,30 @@ describe('a job', () => {
     hanging.resolve()
   })
 
+  test('in a lane that hangs holds up no other lane and no other kind', async () => {
+    const started: string[] = []
+    const hanging = Promise.withResolvers<void>()
+    await using jobs = startJobs(async (name) => {
+      started.push(name.split(' ')[0] ?? '')
+      if (name.startsWith('hung')) await hanging.promise
+    })
+    const count = (lane: string) => started.filter((name) => name === lane).length
+    await jobs.deliver(['hung'], 50)
+    await waitFor(() => count('hung') === 32)
+    await jobs.deliver(['well'], 100)
+    await jobs.add()
+    await waitFor(() => count('well') === 100)
+    await waitFor(() => jobs.outcomes.includes('verification_mail done'))
+    expect(count('hung')).toBe(32)
+    hanging.resolve()
+  })
+
   test('that a dead process held is taken up at once by the next one, under the same id', async () => {
     const seen: string[] = []
     await using jobs = startJobs(async (id) => void seen.push(id))
     await jobs.add()
     const [held] = await jobs.write(() =>
-      jobs.outbox.claim(jobs.outbox.listDue('verification_mail', 1), 3_600_000),
+      jobs.outbox.claim(jobs.outbox.listDue({ kind: 'verification_mail', lane: '' }, 1), 3_600_000),
     )
     jobs.restart()
     await jobs.turn()

@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv2020 from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { describedRoutes } from '../src/http/route-table.ts'
+import { eventTypes } from '../src/lib/vocabulary.ts'
 import { desk, openDesk, own } from './support/desk.ts'
 import { type Answer, startService, type TestService } from './support/service.ts'
 
@@ -133,6 +134,16 @@ describe('the description', () => {
       'serviceKey',
       'accessTokenInQuery',
     ])
+  })
+
+  test('has the body of each webhook, made of what REST shows', async () => {
+    await using service = await startService()
+    const { webhooks, components } = await describe31(service)
+    expect(Object.keys(webhooks)).toEqual([...eventTypes])
+    const shown = [...JSON.stringify(webhooks).matchAll(/#\/components\/schemas\/(\w+)/g)]
+    expect(shown.length).toBeGreaterThan(9)
+    for (const [, name = ''] of shown)
+      expect([name, components.schemas[name]]).not.toContain(undefined)
   })
 
   test('shows the bounds of fields and parameters', async () => {

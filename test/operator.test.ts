@@ -191,6 +191,7 @@ describe('the system', () => {
       outbox: [{ kind: 'assignee_mail', state: 'dead', count: 1 }],
       mail: { configured: true, last_sent_at: time, last_failed_at: null, last_error: null },
       push: { configured: false, last_sent_at: null, last_failed_at: null, last_error: null },
+      webhooks: { total: 0, disabled: 0, failing: 0 },
       last_backup_at: null,
       warnings: [
         { code: 'no_admin_totp', message: expect.any(String) },

@@ -11,7 +11,14 @@ import { waitFor } from './support/wait.ts'
 // of a subquery's rows and a sort do not, unless they are listed here.
 
 /** Few rows, however long a service runs. */
-const small = ['canned_replies', 'service_keys', 'signing_keys', 'ticket_counts', 'vapid_keys']
+const small = [
+  'canned_replies',
+  'service_keys',
+  'signing_keys',
+  'ticket_counts',
+  'vapid_keys',
+  'webhooks',
+]
 
 /** Scans, lists and sorts, and what bounds each. */
 const bounded: Array<[step: RegExp, bound: string]> = [
@@ -58,6 +65,7 @@ const jobs: Record<JobKind, 'done'> = {
   message_push: 'done',
   unread_push: 'done',
   file_removal: 'done',
+  webhook_delivery: 'done',
 }
 
 const statements = recordStatements()
@@ -66,7 +74,7 @@ const service = await startService({
   listen: true,
   clock,
   isAllowedPushEndpoint: () => true,
-  environment: { SUPPORT_INBOX: 'desk@example.com' },
+  environment: { SUPPORT_INBOX: 'desk@example.com', WEBHOOK_PRIVATE: 'true' },
 })
 afterAll(() => service[Symbol.asyncDispose]())
 await tour(service, clock)

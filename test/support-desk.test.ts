@@ -759,8 +759,8 @@ describe('the operator', () => {
   test('who wants no mail gets none', async () => {
     await using d = await openDesk()
     await d.open()
-    const kinds = d.service.sqlite.query('SELECT DISTINCT kind FROM outbox').all()
-    expect(kinds).toEqual([{ kind: 'verification_mail' }])
+    const others = "SELECT DISTINCT kind FROM outbox WHERE kind <> 'verification_mail'"
+    expect(d.service.sqlite.query(others).all()).toEqual([])
   })
 })
 

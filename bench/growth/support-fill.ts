@@ -54,6 +54,7 @@ function fillTickets(dataset: Dataset, count: number) {
       hub: createHub(),
       afterCommit: nothing,
       outbox: { add: nothing },
+      events: { publish: nothing },
       config: { support: { inbox: undefined } },
     },
     { store, desk: createDeskStore(orm), attach: () => [], onIndexed: nothing },

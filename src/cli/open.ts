@@ -7,6 +7,8 @@ import { systemClock as clock } from '../lib/clock.ts'
 import { createEvents } from '../lib/events.ts'
 import { createIds } from '../lib/ids.ts'
 import { createLog } from '../lib/log.ts'
+import { createWebhookStore } from '../modules/webhooks/store.ts'
+import { subscribeWebhooks } from '../modules/webhooks/subscriptions.ts'
 import { createHub } from '../realtime/hub.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -23,20 +25,23 @@ export async function withCore(
   const { orm, sqlite, close } = openForCommand(config.dataDir)
   const newId = createIds(clock)
   const afterCommit = () => {}
+  const core: Core = {
+    config,
+    orm,
+    write: async (act) => sqlite.transaction(act).immediate(),
+    afterCommit,
+    newId,
+    clock,
+    log: terminalLog(terminal),
+    hub: createHub(),
+    outbox: createOutbox({ orm, newId, clock, afterCommit }),
+    audit: createAuditTrail(orm, newId, clock),
+    events: createEvents(),
+  }
   try {
-    await work({
-      config,
-      orm,
-      write: async (act) => sqlite.transaction(act).immediate(),
-      afterCommit,
-      newId,
-      clock,
-      log: terminalLog(terminal),
-      hub: createHub(),
-      outbox: createOutbox({ orm, newId, clock, afterCommit }),
-      audit: createAuditTrail(orm, newId, clock),
-      events: createEvents(),
-    })
+    // What a command does is told to endpoints by the running server, or the next one.
+    subscribeWebhooks(core, createWebhookStore(orm))
+    await work(core)
   } finally {
     close()
   }

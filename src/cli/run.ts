@@ -21,6 +21,11 @@ const usages: Record<string, string> = {
               [--expires 90d]               scopes: notifications, follows, calls, users, sessions, all
   service-key list [--json]                 every key, when it ends and when it was used last
   service-key revoke ID                     end a key`,
+  webhook: `  webhook create --url U --events a,b       tell an endpoint what happens; shows its secret once
+                 [--description …]
+  webhook list [--json]                     every webhook, and since when one fails or is off
+  webhook test ID                           send it a signed request now
+  webhook delete ID                         remove it`,
   notify: `  notify --email E --type T                 notify somebody; the type is one of those of the API
          [--title … --body … --data JSON]`,
   jobs: `  jobs list [--dead] [--json]               mails, pushes and other work that is still to be done
@@ -66,6 +71,7 @@ const commands: Record<string, () => Promise<Command>> = {
   user: async () => (await import('./user.ts')).user,
   keys: async () => (await import('./keys.ts')).keys,
   'service-key': async () => (await import('./service-key.ts')).serviceKey,
+  webhook: async () => (await import('./webhook.ts')).webhook,
   notify: async () => (await import('./notify.ts')).notify,
   jobs: async () => (await import('./jobs.ts')).jobs,
   backup: async () => (await import('./backup.ts')).backup,

@@ -54,6 +54,13 @@ type AuditAction =
   | 'job_retried'
   | 'job_discarded'
   | 'backup_made'
+  | 'webhook_created'
+  | 'webhook_changed'
+  | 'webhook_deleted'
+  | 'webhook_secret_renewed'
+  | 'webhook_tested'
+  | 'webhook_delivery_retried'
+  | 'webhook_disabled'
 
 type TargetType =
   | 'user'
@@ -66,6 +73,7 @@ type TargetType =
   | 'report'
   | 'message'
   | 'job'
+  | 'webhook'
 
 export type Actor = { type: ActorType; id?: string }
 /** Who acts, and from where when that is over the network. */

@@ -1,3 +1,4 @@
+import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import { ErrorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
@@ -15,6 +16,13 @@ type Operation = Json & {
 }
 type Document = Json & { paths: Record<string, Record<string, Operation>> }
 
+type Described = {
+  version: string
+  publicUrl: string
+  /** Bodies of requests that we send, by event. */
+  webhooks: Record<string, TSchema>
+}
+
 const sourcePath = '/routes'
 const successHeaders = [
   'X-Request-ID',
@@ -26,7 +34,7 @@ const successHeaders = [
 /** The OpenAPI 3.1 description of an application's routes: what the swagger plugin collects, made valid and
  *  complete. Each operation gets its security, its error answers and the headers of every answer from the same
  *  options that the pipeline enforces. */
-export async function describeApi(routes: AnyElysia, version: string, publicUrl: string) {
+export async function describeApi(routes: AnyElysia, { version, publicUrl, webhooks }: Described) {
   const known = new Map(describedRoutes(routes).map((route) => [keyOf(route), route]))
   const document = await collect(routes)
   const components = createComponents()
@@ -49,9 +57,42 @@ export async function describeApi(routes: AnyElysia, version: string, publicUrl:
     servers: [{ url: publicUrl }],
     tags: tags.map((name) => ({ name })),
     paths,
+    webhooks: describeWebhooks(webhooks, components),
     components: components.all(),
   }
 }
+
+/** What we send to endpoints of others. */
+function describeWebhooks(bodies: Described['webhooks'], { lift }: Components) {
+  const described = Object.entries(bodies).map(([type, schema]) => {
+    const content = { 'application/json': { schema: lift(schema) } }
+    const post = {
+      tags: ['Administration'],
+      summary: `Tells an endpoint: ${type}`,
+      operationId: `webhook${type.split('.').map(capital).join('')}`,
+      parameters: webhookHeaders,
+      requestBody: { required: true, content },
+      responses: { '2XX': { description: 'It has been heard; anything else is tried again.' } },
+    }
+    return [type, { post }]
+  })
+  return Object.fromEntries(described)
+}
+
+const webhookHeaders = [
+  ['webhook-id', 'The same in each attempt: tells a repetition.'],
+  ['webhook-timestamp', 'When it was sent, in Unix seconds.'],
+  [
+    'webhook-signature',
+    '`v1,` and the HMAC-SHA256 of id, timestamp and body; several are separated by spaces.',
+  ],
+].map(([name, description]) => ({
+  in: 'header',
+  name,
+  description,
+  required: true,
+  schema: { type: 'string' },
+}))
 
 async function collect(routes: AnyElysia): Promise<Document> {
   // Loaded when somebody asks: a start does not need it.

@@ -6,13 +6,11 @@ import {
   desc,
   eq,
   gt,
-  inArray,
   isNotNull,
   isNull,
   lt,
   lte,
   not,
-  or,
   type SQL,
   sql,
 } from 'drizzle-orm'
@@ -23,7 +21,7 @@ import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
-import type { NotificationType } from '../lib/vocabulary.ts'
+import type { EventType, NotificationType } from '../lib/vocabulary.ts'
 
 /** Somebody, unless they have another address by then; null where nobody has the one that was given. */
 export type AccountMail = { user_id: string | null; address_hash: string }
@@ -58,16 +56,31 @@ export type OutboxJobs = {
   /** The bytes of a file whose row is gone. */
   file_removal: { key: string }
   unread_push: { user_id: string; conversation_id: string }
+  /** To one endpoint. `event` names what has happened: its type, when it was, and ids. */
+  webhook_delivery: { webhook_id: string; event: WebhookEvent }
 }
+
+export type WebhookEvent = { type: EventType; at: string } & Record<string, string>
 
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect
+
+/** Jobs of one kind and lane wait for each other and for no others. Each endpoint of webhooks is a lane. */
+export type Lane = { kind: string; lane: string }
+
+const laneOf = (payload: OutboxJobs[JobKind]) => ('webhook_id' in payload ? payload.webhook_id : '')
 
 export const jobStates = ['waiting', 'dead'] as const
 export type JobState = (typeof jobStates)[number]
 
 /** The state of the queue, for `hostline check` and metrics. Counts stop at 10,000; age is in milliseconds. */
 export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
+
+type Head = Lane & { runAt: number }
+type Added = Pick<Head, 'lane' | 'runAt'>
+type Claimed = Pick<Job, 'id' | 'kind' | 'lane' | 'attempts'> & { payload: string }
+export type ClaimedJob = Omit<Claimed, 'payload'> & { payload: unknown }
+type NewJob<K extends JobKind> = { kind: K; payload: OutboxJobs[K]; delayMilliseconds?: number }
 
 // Metrics are read often, and must not make a long queue longer.
 const countedAtMost = 10_000
@@ -82,46 +95,40 @@ const inState = (state: JobState | undefined): SQL | undefined =>
 
 /** The only queue: rows that are written in the transaction that makes them due. Every function is SQL. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
-  let onAdded = (_runAt: number) => {}
+  let onAdded = (_added: Added) => {}
+  const sqlite = orm.$client
   const insert = lazy(() =>
-    orm
-      .insert(outbox)
-      .values({
-        id: sql.placeholder('id'),
-        kind: sql.placeholder('kind'),
-        payload: sql.placeholder('payload'),
-        createdAt: sql.placeholder('now'),
-        runAt: sql.placeholder('runAt'),
-      })
-      .prepare(),
+    sqlite.prepare<unknown, [string, string, string, string, number, number]>(
+      'INSERT INTO outbox (id, kind, lane, payload, created_at, run_at) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
   )
   const due = lazy(() =>
-    orm
-      .select({ id: outbox.id })
-      .from(outbox)
-      .where(
-        and(
-          eq(outbox.kind, sql.placeholder('kind')),
-          eq(outbox.lane, ''),
-          isNull(outbox.deadAt),
-          lte(outbox.runAt, sql.placeholder('now')),
-          or(isNull(outbox.leasedUntil), lt(outbox.leasedUntil, sql.placeholder('now'))),
-        ),
-      )
-      .orderBy(asc(outbox.runAt), asc(outbox.id))
-      .limit(sql.placeholder('limit'))
-      .prepare(),
+    sqlite.prepare<{ id: string }, [string, string, number, number, number]>(
+      `SELECT id FROM outbox WHERE kind = ? AND lane = ? AND dead_at IS NULL AND run_at <= ?
+         AND (leased_until IS NULL OR leased_until < ?) ORDER BY run_at, id LIMIT ?`,
+    ),
   )
-  // The index begins with the kind: the first of each kind is one step in it.
-  const firstAfter = lazy(() =>
-    orm
-      .select({ kind: outbox.kind, runAt: outbox.runAt })
-      .from(outbox)
-      .where(and(isNull(outbox.deadAt), gt(outbox.kind, sql.placeholder('kind'))))
-      .orderBy(asc(outbox.kind), asc(outbox.lane), asc(outbox.runAt))
-      .limit(1)
-      .prepare(),
+  // The index begins with kind and lane: each is one step in it. SQLite would walk through all jobs of a lane to get past
+  // it if both were compared at once.
+  const firstOfLaneAfter = lazy(() =>
+    sqlite.prepare<Head, [string, string]>(
+      `SELECT kind, lane, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND lane > ?
+       ORDER BY lane, run_at LIMIT 1`,
+    ),
   )
+  const firstOfKindAfter = lazy(() =>
+    sqlite.prepare<Head, [string]>(
+      `SELECT kind, lane, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind > ?
+       ORDER BY kind, lane, run_at LIMIT 1`,
+    ),
+  )
+  const claim = lazy(() =>
+    sqlite.prepare<Claimed, [number, string]>(
+      `UPDATE outbox SET leased_until = ?, attempts = attempts + 1 WHERE id = ?
+       RETURNING id, kind, lane, payload, attempts`,
+    ),
+  )
+  const remove = lazy(() => sqlite.prepare<unknown, [string]>('DELETE FROM outbox WHERE id = ?'))
 
   function countSome(which: SQL): number {
     const some = orm
@@ -133,13 +140,29 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     return orm.select({ n: count() }).from(some).get()?.n ?? 0
   }
 
-  /** When the first waiting job is or was due, ms since the epoch; Infinity for an empty queue. */
-  function firstRunAt(): number {
-    let first = Number.POSITIVE_INFINITY
-    for (let row = firstAfter().get({ kind: '' }); row; row = firstAfter().get(row)) {
-      first = Math.min(first, row.runAt)
+  /** The first job of each lane. */
+  function* heads(): Generator<Head> {
+    let head = firstOfKindAfter().get('')
+    while (head) {
+      yield head
+      const { kind, lane } = head
+      head = firstOfLaneAfter().get(kind, lane) ?? firstOfKindAfter().get(kind)
     }
-    return first
+  }
+
+  function insertJob<K extends JobKind>(id: string, job: NewJob<K>) {
+    const { kind, payload, delayMilliseconds = 0 } = job
+    const now = clock.now()
+    const runAt = now + delayMilliseconds
+    const lane = laneOf(payload)
+    insert().run(id, kind, lane, JSON.stringify(payload), now, runAt)
+    afterCommit(() => onAdded({ lane, runAt }))
+  }
+
+  // Choice: what waits for somebody else's endpoint says nothing of this service.
+  function oldestAge(now: number): number {
+    const ages = [...heads()].map(({ lane, runAt }) => (lane === '' ? now - runAt : 0))
+    return Math.max(0, ...ages)
   }
 
   function update(id: string, changes: Partial<Job> | { attempts: SQL }) {
@@ -153,35 +176,34 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   return {
     /** Adds a job, for now or for later. */
     add<K extends JobKind>(kind: K, payload: OutboxJobs[K], delayMilliseconds = 0): void {
-      const now = clock.now()
-      const runAt = now + delayMilliseconds
-      insert().run({ id: newId(), kind, payload, now, runAt })
-      afterCommit(() => onAdded(runAt))
+      insertJob(newId(), { kind, payload, delayMilliseconds })
     },
-    /** Calls `listener` with the due time of each job that this process adds. */
-    subscribe(listener: (runAt: number) => void): void {
+    /** Adds a job that was done before, under the same id. */
+    addAgain<K extends JobKind>(id: string, kind: K, payload: OutboxJobs[K]): void {
+      insertJob(id, { kind, payload })
+    },
+    /** Calls `listener` for each job that this process adds. */
+    subscribe(listener: (added: Added) => void): void {
       onAdded = listener
     },
-    firstRunAt,
-    /** Ids of due jobs of a kind, the longest due first. */
-    listDue: (kind: JobKind, limit: number): string[] =>
-      due()
-        .all({ kind, now: clock.now(), limit })
-        .map(({ id }) => id),
+    heads,
+    /** Ids of due jobs of a lane, the longest due first. */
+    listDue: ({ kind, lane }: Lane, limit: number): string[] => {
+      const now = clock.now()
+      return due()
+        .all(kind, lane, now, now, limit)
+        .map(({ id }) => id)
+    },
     /** Takes jobs for `leaseMilliseconds`; each take is an attempt. */
-    claim(ids: string[], leaseMilliseconds: number): Job[] {
-      return orm
-        .update(outbox)
-        .set({
-          leasedUntil: clock.now() + leaseMilliseconds,
-          attempts: sql`${outbox.attempts} + 1`,
-        })
-        .where(inArray(outbox.id, ids))
-        .returning()
-        .all()
+    claim(ids: string[], leaseMilliseconds: number): ClaimedJob[] {
+      const until = clock.now() + leaseMilliseconds
+      return ids.flatMap((id) => {
+        const job = claim().get(until, id)
+        return job ? [{ ...job, payload: JSON.parse(job.payload) }] : []
+      })
     },
     delete(id: string): void {
-      orm.delete(outbox).where(eq(outbox.id, id)).run()
+      remove().run(id)
     },
     find: (id: string): Job | undefined => orm.select().from(outbox).where(eq(outbox.id, id)).get(),
     /** Newest first. */
@@ -208,9 +230,9 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
         .map(({ id }) => id),
     /** The job is due now, as if it had never run. */
     retry(id: string): void {
-      const now = clock.now()
-      update(id, { runAt: now, attempts: 0, deadAt: null })
-      afterCommit(() => onAdded(now))
+      const runAt = clock.now()
+      update(id, { runAt, attempts: 0, deadAt: null })
+      afterCommit(() => onAdded({ lane: '', runAt }))
     },
     /** The job is not done and is due again after a while; this take was no attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
@@ -271,7 +293,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       return {
         waiting: countSome(isNull(outbox.deadAt)),
         dead: countSome(isNotNull(outbox.deadAt)),
-        oldestAge: Math.max(0, now - firstRunAt()),
+        oldestAge: oldestAge(now),
       }
     },
   }

@@ -12,6 +12,7 @@ import {
   reports,
   sentMails,
   sessions,
+  webhookDeliveries,
 } from '../db/schema.ts'
 
 const hour = 3_600_000
@@ -52,6 +53,11 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   // Longer than any report about a call can be late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },
   { key: [reports.id], time: reports.resolvedAt, days: 365 },
+  {
+    key: [webhookDeliveries.webhookId, webhookDeliveries.id],
+    time: webhookDeliveries.attemptedAt,
+    days: 30,
+  },
   { key: [auditLog.id], time: auditLog.at, days: config.auditDays },
   // What nobody uses, and uploads that have not ended.
   {

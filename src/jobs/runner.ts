@@ -1,15 +1,22 @@
 import type { Core } from '../core.ts'
 import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
-import type { Job, JobKind, OutboxJobs } from './outbox.ts'
+import type { ClaimedJob, JobKind, Lane, OutboxJobs } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
  *  A job may run again after a crash, with the same `id`: receivers can recognise a double by it.
  *  A job that has more to do, because it is long or because the process `isStopping`, returns when to run again; that is
- *  no failure. `signal` ends what still waits for an answer when the process cannot wait any longer. */
+ *  no failure. `attempts` counts this one; `withOutcome` adds work to the write that keeps how it ended; `signal` ends what still waits for an answer when the process cannot wait any
+ *  longer. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
-  job: { id: string; isStopping: () => boolean; signal: AbortSignal },
+  job: {
+    id: string
+    attempts: number
+    isStopping: () => boolean
+    signal: AbortSignal
+    withOutcome: (work: () => void) => void
+  },
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
@@ -27,13 +34,18 @@ type RunnerOptions = {
 }
 
 const pollMilliseconds = 500
-/** Jobs of one kind that run at the same time: no kind waits for another. */
+/** Jobs of one kind that run at the same time, in each lane: no kind and no lane waits for another. Deliveries of webhooks
+ *  are taken ahead: how many requests an endpoint gets at once is settled where they are made. */
 const concurrency: Partial<Record<JobKind, number>> = {
   urgent_push: 32,
   notification_push: 32,
   message_push: 32,
+  webhook_delivery: 32,
 }
 const defaultConcurrency = 4
+/** Lanes have many short jobs: what is taken, and how they end, is gathered for so long and written together. Else each would
+ *  cost a commit of its own. */
+const gatherMilliseconds = 10
 const leaseMilliseconds = 120_000
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
@@ -47,9 +59,9 @@ const setBackMilliseconds = 1_000
  *  it knows when the next job is due. */
 export function startRunner(core: Core, options: RunnerOptions) {
   const { outbox, write, clock, log } = core
+  const writeGathered = createGate(write)
   const { handlers, random, onOutcome } = options
-  const running = new Map<string, { kind: string; work: Promise<void> }>()
-  const kinds = Object.keys(handlers) as JobKind[]
+  const running = new Map<string, Lane & { work: Promise<void> }>()
   const impatience = new AbortController()
   let nextRunAt = 0
   let lastSeenAt = options.lastSeenAt ?? 0
@@ -57,8 +69,10 @@ export function startRunner(core: Core, options: RunnerOptions) {
   let isClaiming = false
   let isReleased = false
   let isStopped = false
+  let soon: Timer | undefined
 
-  outbox.subscribe((runAt) => {
+  outbox.subscribe(({ lane, runAt }) => {
+    if (lane !== '' && runAt <= clock.now()) return pollSoon()
     nextRunAt = Math.min(nextRunAt, runAt)
     poll()
   })
@@ -99,54 +113,75 @@ export function startRunner(core: Core, options: RunnerOptions) {
     await moveBack()
     if (!isReleased) await write(() => outbox.releaseAll())
     isReleased = true
-    const due = kinds.flatMap(listStartable)
+    const now = clock.now()
+    const heads = [...outbox.heads()]
+    const due = heads.filter(({ runAt }) => runAt <= now).flatMap(listStartable)
     if (due.length > 0) for (const job of await claimed(due)) start(job)
     // What is due already runs, or waits for a place.
-    const first = outbox.firstRunAt()
-    const next = first > clock.now() ? first : clock.now() + pollMilliseconds
-    nextRunAt = Math.min(nextRunAt, next)
+    for (const { runAt } of heads) {
+      nextRunAt = Math.min(nextRunAt, runAt > now ? runAt : now + pollMilliseconds)
+    }
   }
 
   const claimed = (ids: string[]) => write(() => outbox.claim(ids, leaseMilliseconds))
 
-  /** Due jobs of a kind that do not run yet, as many as may. */
-  function listStartable(kind: JobKind): string[] {
-    const others = [...running.values()].filter((job) => job.kind === kind).length
-    const free = (concurrency[kind] ?? defaultConcurrency) - others
+  /** Due jobs of a lane that do not run yet, as many as may. */
+  function listStartable({ kind, lane }: Lane): string[] {
+    if (!Object.hasOwn(handlers, kind)) return []
+    const others = [...running.values()].filter((job) => job.kind === kind && job.lane === lane)
+    const free = (concurrency[kind as JobKind] ?? defaultConcurrency) - others.length
     if (free <= 0) return []
     return outbox
-      .listDue(kind, free + others)
+      .listDue({ kind, lane }, free + others.length)
       .filter((id) => !running.has(id))
       .slice(0, free)
   }
 
-  function start(job: Job) {
+  function start(job: ClaimedJob) {
     const work = run(job)
       .then((outcome) => onOutcome(job.kind, outcome))
       .catch((error: unknown) => log.warn('the outcome of a job could not be kept', { error }))
       .finally(() => {
         running.delete(job.id)
-        pollNow()
+        if (job.lane === '') pollNow()
+        else pollSoon()
       })
-    running.set(job.id, { kind: job.kind, work })
+    running.set(job.id, { kind: job.kind, lane: job.lane, work })
   }
 
-  async function run(job: Job): Promise<JobOutcome> {
+  async function run(job: ClaimedJob): Promise<JobOutcome> {
+    const keep = job.lane === '' ? write : writeGathered
+    let besides = () => {}
+    const withOutcome = (work: () => void) => {
+      besides = work
+    }
     let outcome: Awaited<ReturnType<JobHandler<JobKind>>>
     try {
       const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
       const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
+      const { id, attempts } = job
+      const signal = impatience.signal
       const isStopping = () => isStopped
-      outcome = await handle(payload, { id: job.id, isStopping, signal: impatience.signal })
+      outcome = await handle(payload, { id, attempts, isStopping, signal, withOutcome })
     } catch (error) {
-      return write(() => fail(job, error))
+      return keep(() => {
+        besides()
+        return fail(job, error)
+      })
     }
-    const again = outcome?.againAfterMilliseconds
-    await write(() => (again === undefined ? outbox.delete(job.id) : outbox.requeue(job.id, again)))
+    return keep(() => {
+      besides()
+      return succeed(job, outcome?.againAfterMilliseconds)
+    })
+  }
+
+  function succeed({ id }: ClaimedJob, again: number | undefined): JobOutcome {
+    if (again === undefined) outbox.delete(id)
+    else outbox.requeue(id, again)
     return again === undefined ? 'done' : 'again'
   }
 
-  function fail({ id, kind, attempts }: Job, error: unknown): JobOutcome {
+  function fail({ id, kind, attempts }: ClaimedJob, error: unknown): JobOutcome {
     const reason = withoutAddresses(error instanceof Error ? error.message : String(error))
     if (error instanceof PermanentFailure || attempts >= maxAttempts) {
       log.error('a job was given up', { job: id, kind, attempts, reason })
@@ -170,6 +205,13 @@ export function startRunner(core: Core, options: RunnerOptions) {
     poll()
   }
 
+  function pollSoon() {
+    soon ??= setTimeout(() => {
+      soon = undefined
+      pollNow()
+    }, gatherMilliseconds)
+  }
+
   const stopPolling = clock.every(pollMilliseconds, poll)
 
   return {
@@ -179,9 +221,27 @@ export function startRunner(core: Core, options: RunnerOptions) {
     async stop() {
       isStopped = true
       stopPolling()
+      clearTimeout(soon)
       const timer = setTimeout(() => impatience.abort(), stopMilliseconds)
       await Promise.all([...running.values()].map(({ work }) => work))
       clearTimeout(timer)
     },
+  }
+}
+
+/** Makes `write` wait a moment, for others to share the commit. */
+function createGate(write: Core['write']): Core['write'] {
+  let waiting: (() => void)[] = []
+
+  function release() {
+    const ready = waiting
+    waiting = []
+    for (const resolve of ready) resolve()
+  }
+
+  return async (work) => {
+    if (waiting.length === 0) setTimeout(release, gatherMilliseconds)
+    await new Promise<void>((resolve) => waiting.push(resolve))
+    return write(work)
   }
 }

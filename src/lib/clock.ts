@@ -22,6 +22,18 @@ export function parseTime(text: string): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
+const longestRetryAfterMilliseconds = 24 * 3_600_000
+
+/** How long a `Retry-After` asks to wait, in ms: seconds or a date (RFC 9110, 10.2.3). At most a day; 0 for anything else. */
+export function retryAfterMilliseconds(header: string | null, now: number): number {
+  if (header === null) return 0
+  const milliseconds = /^\d+$/.test(header)
+    ? Number(header) * 1_000
+    : Date.parse(header.endsWith(' GMT') ? header : '') - now
+  if (Number.isNaN(milliseconds)) return 0
+  return Math.min(Math.max(milliseconds, 0), longestRetryAfterMilliseconds)
+}
+
 /** ISO 8601 UTC with milliseconds, as the contract writes every timestamp. */
 export function isoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString()

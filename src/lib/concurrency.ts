@@ -39,3 +39,50 @@ export function createKeyedSemaphore(permits: number) {
     }
   }
 }
+
+/** At most `each` pieces of work at once for a key and `most` for all keys together, in the order of the calls; only the
+ *  first of each key starts whatever the others do. */
+export function createSharedSemaphore({ each, most }: { each: number; most: number }) {
+  const running = new Map<string, number>()
+  const waiting = new Map<string, (() => void)[]>()
+  let total = 0
+
+  function mayStart(key: string): boolean {
+    const own = running.get(key) ?? 0
+    return own === 0 || (own < each && total < most)
+  }
+
+  function count(key: string, change: 1 | -1) {
+    const own = (running.get(key) ?? 0) + change
+    total += change
+    if (own > 0) running.set(key, own)
+    else running.delete(key)
+  }
+
+  function startWaiting(key: string, line: (() => void)[]) {
+    while (line.length > 0 && mayStart(key)) {
+      count(key, 1)
+      line.shift()?.()
+    }
+    if (line.length === 0) waiting.delete(key)
+  }
+
+  function join(key: string): Promise<void> {
+    const line = waiting.get(key) ?? []
+    waiting.set(key, line)
+    return new Promise((resolve) => {
+      line.push(resolve)
+      startWaiting(key, line)
+    })
+  }
+
+  return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
+    await join(key)
+    try {
+      return await work()
+    } finally {
+      count(key, -1)
+      for (const [other, line] of waiting) startWaiting(other, line)
+    }
+  }
+}

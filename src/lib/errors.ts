@@ -40,6 +40,7 @@ export const errors = {
   stale_ticket: conflict('stale_ticket'),
   ticket_closed: conflict('ticket_closed'),
   ticket_full: conflict('ticket_full'),
+  too_many_webhooks: conflict('quota_exceeded'),
   resync: conflict('resync'),
   rate_limited: { code: 'rate_limited', status: 429 },
   login_throttled: throttle('login_throttled'),

@@ -11,3 +11,16 @@ export function ipv6Network(ip: string, bits: 48 | 64): string | undefined {
   const parts = ipaddr.IPv6.parse(ip).parts.slice(0, bits / 16)
   return `${parts.map((part) => part.toString(16)).join(':')}::/${bits}`
 }
+
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+const documentation = ipaddr.IPv6.parseCIDR('3fff::/20')
+
+/** Whether an address is somebody's in the public internet. What stands for another address is not: IPv4 in IPv6, 6to4,
+ *  NAT64, Teredo. */
+export function isPublicAddress(ip: string): boolean {
+  if (!ipaddr.isValid(ip)) return false
+  const address = ipaddr.parse(ip)
+  if (address.range() !== 'unicast') return false
+  if (address instanceof ipaddr.IPv4) return true
+  return address.match(globalUnicast) && !address.match(documentation)
+}

@@ -1,9 +1,8 @@
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, retryAfterMilliseconds } from '../lib/clock.ts'
 import { RetryLater } from '../lib/errors.ts'
 import { PushRefused } from './pusher.ts'
 
 const usualTimeoutMilliseconds = 10_000
-const longestRetryAfterMilliseconds = 24 * 3_600_000
 const longestAnswer = 65_536
 const longestReason = 200
 
@@ -50,20 +49,11 @@ export function outcomeOf(answer: Answer, clock: Clock): 'delivered' | 'gone' {
   if (status === 404 || status === 410) return 'gone'
   const reason = reasonOf(answer)
   if (status < 500 && status !== 429 && status !== 408) throw new PushRefused(reason)
-  throw new RetryLater(reason, retryAfter === null ? 0 : millisecondsOf(retryAfter, clock))
+  throw new RetryLater(reason, retryAfterMilliseconds(retryAfter, clock.now()))
 }
 
 export function reasonOf({ host, status, text }: Answer): string {
   return `${host} answered ${status} ${text.slice(0, longestReason)}`.trimEnd()
-}
-
-// Retry-After is seconds or a date (RFC 9110, 10.2.3).
-function millisecondsOf(retryAfter: string, clock: Clock) {
-  const milliseconds = /^\d+$/.test(retryAfter)
-    ? Number(retryAfter) * 1_000
-    : Date.parse(retryAfter.endsWith(' GMT') ? retryAfter : '') - clock.now()
-  if (Number.isNaN(milliseconds)) return 0
-  return Math.min(Math.max(milliseconds, 0), longestRetryAfterMilliseconds)
 }
 
 // A server may send without end. The status already says what became of the message, so a body that breaks off is taken

@@ -9,6 +9,7 @@ import { fetchFile, upload } from './files.ts'
 import { startPushService } from './push-services.ts'
 import type { Person, TestService } from './service.ts'
 import { waitFor } from './wait.ts'
+import { startReceiver } from './webhook-receiver.ts'
 
 type TestClock = ReturnType<typeof createTestClock>
 type Guide = ReturnType<typeof createGuide>
@@ -35,6 +36,7 @@ export async function tour(service: TestService, clock: TestClock) {
   await visitChat(guide, people)
   await visitModeration(guide, people)
   await visitSupport(guide, people)
+  await visitWebhooks(guide, people)
   await guide.settle(11)
   for (const person of [root, ada]) Object.assign(person, await service.login(person.email))
   await visitAdministration(guide, people)
@@ -333,6 +335,34 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
   await list(root, keys)
   const { id } = await ask(root, `POST ${keys}`, { name: 'short', scopes: ['calls'] })
   await ask(root, `DELETE ${keys}/${id}`)
+}
+
+/** Endpoints that take what they are told, and one that is gone. */
+async function visitWebhooks({ service, clock, ask, list }: Guide, { root, bob }: People) {
+  await using receiver = startReceiver()
+  const queued = "SELECT 1 FROM outbox WHERE kind = 'webhook_delivery' AND dead_at IS NULL"
+  const delivered = () =>
+    waitFor(() => {
+      clock.advance(500)
+      return service.sqlite.query(queued).get() === null
+    }, 'deliveries')
+  const hooks = '/v1/admin/webhooks'
+  const events = ['ticket.created', 'notification.created']
+  const { id } = await ask(root, `POST ${hooks}`, { url: receiver.url, events })
+  const gone = await ask(root, `POST ${hooks}`, { url: receiver.url, events: ['ticket.created'] })
+  await ask(root, `PATCH ${hooks}/${id}`, { description: 'tour' })
+  await ask(root, `POST ${hooks}/${id}/secret`)
+  await ask(root, `POST ${hooks}/${id}/test`)
+  receiver.tell({ status: 500 }, { status: 410 })
+  for (const subject of ['one', 'two']) await ask(bob, `POST ${own}`, { subject, body: 'b' })
+  await delivered()
+  for (const path of [hooks, `${hooks}/${id}/deliveries`]) await list(root, path)
+  await ask(root, `GET ${hooks}/${id}`)
+  const { data } = await ask(root, `GET ${hooks}/${id}/deliveries`)
+  await ask(root, `POST ${hooks}/${id}/deliveries/${data[0].id}/retry`)
+  await delivered()
+  await ask(root, `DELETE ${hooks}/${gone.id}`)
+  await ask(root, `DELETE ${hooks}/${id}`)
 }
 
 /** Commands beside the running service. */

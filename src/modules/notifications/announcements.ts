@@ -18,16 +18,26 @@ export type Announcements = ReturnType<typeof createAnnouncements>
 
 /** What admins tell many. When the sender is no admin any more it reaches nobody further. */
 export function createAnnouncements(core: Core, { store, notifier }: Parts) {
-  const { write, outbox, audit, newId, clock } = core
+  const { write, outbox, audit, newId, clock, events } = core
   const fanOut = createFanOut<AnnouncementRow>(core, {
     find: store.findRunning,
     listNext,
     deliver: ({ id, title, body, data }, userId) => {
-      const event = { type: 'broadcast', title, body, data: { ...data, broadcast_id: id } } as const
+      const type = 'broadcast'
+      const event = {
+        type,
+        title,
+        body,
+        data: { ...data, broadcast_id: id },
+        isCopy: true,
+      } as const
       return notifier.notify(userId, event).kind === 'created'
     },
     updateProgress: ({ id }, delivered, lastId) => store.updateProgress(id, delivered, lastId),
-    updateCompleted: ({ id }) => store.updateCompleted(id, clock.now()),
+    updateCompleted({ id }) {
+      events.publish({ type: 'broadcast.completed', ids: { announcement_id: id } })
+      return store.updateCompleted(id, clock.now())
+    },
   })
 
   function listNext(announcement: AnnouncementRow, limit: number): string[] {

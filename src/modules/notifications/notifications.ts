@@ -7,7 +7,12 @@ import { createAnnouncements } from './announcements.ts'
 import { serverFrames } from './frames.ts'
 import { createMailJob, createPushJobs, type UnreadMessages } from './jobs.ts'
 import { createMessagePushes } from './message-pushes.ts'
-import { notificationView, preferencesView, pushTokenView } from './model.ts'
+import {
+  announcementProgressView,
+  notificationView,
+  preferencesView,
+  pushTokenView,
+} from './model.ts'
 import { createNotifier } from './notifier.ts'
 import { createPreferences } from './preferences.ts'
 import { createPushTokenStore } from './push-token-store.ts'
@@ -42,10 +47,8 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   })
   const parts = { ...neighbours, store, preferences, pushTokenStore, messagePushes }
   const notifier = createNotifier(core, parts)
-  const announcements = createAnnouncements(core, {
-    store: createAnnouncementStore(orm),
-    notifier,
-  })
+  const announcementStore = createAnnouncementStore(orm)
+  const announcements = createAnnouncements(core, { store: announcementStore, notifier })
 
   return {
     routes: notificationRoutes({
@@ -64,6 +67,16 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       async notification({ user_id: userId, ...event }, { id: dedupeKey }) {
         await write(() => notifier.notify(userId, { ...event, dedupeKey }))
         return undefined
+      },
+    },
+    eventData: {
+      'notification.created'({ user_id = '', notification_id = '' }) {
+        const row = store.find(user_id, notification_id)
+        return row && { notification: { ...notificationView(row), user_id } }
+      },
+      'broadcast.completed'({ announcement_id = '' }) {
+        const row = announcementStore.find(announcement_id)
+        return row && { broadcast: announcementProgressView(row) }
       },
     },
     notify: notifier.notify,

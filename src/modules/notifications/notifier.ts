@@ -20,6 +20,8 @@ export type NotificationEvent = {
   named?: Record<string, string>
   /** The same event again is the same notification. */
   dedupeKey?: string | undefined
+  /** One of the many that an announcement makes: the announcement is told of, not each. */
+  isCopy?: boolean
 }
 
 export type Outcome =
@@ -43,7 +45,7 @@ const mailDelayMilliseconds = 3 * 60_000
 /** Makes notifications, with everything that becomes due through them. */
 export function createNotifier(core: Core, parts: Parts) {
   const { store, preferences, pushTokenStore, resolveUser } = parts
-  const { outbox, hub, newId, clock, afterCommit } = core
+  const { outbox, hub, newId, clock, afterCommit, events } = core
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
     const { type, text, data, named, dedupeKey = null } = event
@@ -93,6 +95,10 @@ export function createNotifier(core: Core, parts: Parts) {
       if (isMuted(channels)) return { kind: 'muted' }
       const row = insert(person, event, channels.inApp)
       send(row, channels)
+      if (channels.inApp && !event.isCopy) {
+        const ids = { user_id: userId, notification_id: row.id }
+        events.publish({ type: 'notification.created', ids })
+      }
       return { kind: 'created', row }
     },
 

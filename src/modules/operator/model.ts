@@ -101,6 +101,11 @@ export const SystemState = Type.Object(
     ),
     mail: Deliveries,
     push: Deliveries,
+    webhooks: Type.Object({
+      total: Type.Integer(),
+      disabled: Type.Integer(),
+      failing: Type.Integer({ description: 'Nothing has been delivered since the last failure.' }),
+    }),
     last_backup_at: NullableTime,
     warnings: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
   },
@@ -127,6 +132,7 @@ export function systemView(state: ReturnType<System>): Static<typeof SystemState
     outbox: state.outbox,
     mail: deliveriesView(state.mail),
     push: deliveriesView(state.push),
+    webhooks: state.webhooks,
     last_backup_at: timeOrNull(state.lastBackupAt),
     warnings: state.warnings,
   }

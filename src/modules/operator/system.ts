@@ -14,6 +14,8 @@ export type Vitals = {
   history: RequestHistory
   mail: DeliveryState
   push: DeliveryState
+  /** How many there are, and how many of them are switched off or fail. */
+  webhooks: () => { total: number; disabled: number; failing: number }
 }
 
 export type SystemParts = { vitals: Vitals; countAdminsWithoutTotp: () => number }
@@ -23,7 +25,7 @@ export type System = ReturnType<typeof createSystem>
 /** The state of the whole service, for whoever runs it. */
 export function createSystem(core: Core, { vitals, countAdminsWithoutTotp }: SystemParts) {
   const { config, hub, outbox, audit, clock } = core
-  const { version, startedAt, storage, history, mail, push } = vitals
+  const { version, startedAt, storage, history, mail, push, webhooks } = vitals
   return () => {
     const lastBackupAt = audit.findLatest('backup_made')?.at
     return {
@@ -36,6 +38,7 @@ export function createSystem(core: Core, { vitals, countAdminsWithoutTotp }: Sys
       outbox: outbox.countByKind(),
       mail: { isSetUp: config.smtpUrl !== undefined, ...mail.read() },
       push: { isSetUp: config.fcm !== undefined, ...push.read() },
+      webhooks: webhooks(),
       lastBackupAt,
       warnings: warningsOf(config, {
         isBackedUp:

@@ -1,4 +1,5 @@
 import type { Core, Module } from '../../core.ts'
+import type { DomainEvent } from '../../lib/events.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { cannedReplyRoutes } from './canned-replies.ts'
 import { deskRoutes } from './desk-routes.ts'
@@ -6,6 +7,7 @@ import { createDeskService, type Notify } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { serverFrames } from './frames.ts'
 import { createDeskMails, createIndexMerger, startAutoClose } from './jobs.ts'
+import { deskTicketListItemView, deskTicketMessageView } from './model.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
 import { createTicketService } from './service.ts'
@@ -34,9 +36,29 @@ export function createSupport(core: Core, { mailer, notify, attach, ticketsPerDa
   const deskService = createDeskService(core, parts)
   const stopClosing = startAutoClose(core, { store, changes })
 
+  /** A ticket as the desk lists it, and the message that an event is about. */
+  function eventData({ ticket_id = '', message_id = '' }: DomainEvent['ids']) {
+    const item = desk.find(ticket_id)
+    const message = store.findMessage(ticket_id, message_id)
+    const authorName = message && desk.findAuthor(message.authorId)?.displayName
+    return (
+      item && {
+        ticket: deskTicketListItemView(item),
+        ...(message && {
+          message: deskTicketMessageView({ ...message, authorName: authorName ?? '' }),
+        }),
+      }
+    )
+  }
+
   return {
     routes: supportRoutes(tickets).use(deskRoutes(deskService)).use(cannedReplyRoutes(core)),
     serverFrames,
+    eventData: {
+      'ticket.created': eventData,
+      'ticket.replied': eventData,
+      'ticket.updated': eventData,
+    },
     jobs: createDeskMails(core, { store, desk, mailer }),
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: store.endWaiting,

@@ -33,6 +33,7 @@ type Act = { actorId: string | null; wanted?: Wanted; message?: TicketMessageRow
 export type Replayable<T> = { value: T; replayed: boolean }
 
 type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
+  events: Pick<Core['events'], 'publish'>
   outbox: Pick<Outbox, 'add'>
   config: { support: Pick<Core['config']['support'], 'inbox'> }
 }
@@ -64,7 +65,7 @@ const inboxDelayMilliseconds = 10 * 60_000
  *  updates the ticket once, as each update writes its row of the full-text index anew. */
 export function createTicketChanges(core: TicketCore, parts: Parts) {
   const { store, desk, attach, onIndexed } = parts
-  const { newId, clock, hub, afterCommit, outbox } = core
+  const { newId, clock, hub, afterCommit, outbox, events } = core
   const hasInbox = core.config.support.inbox !== undefined
 
   function append(ticket: TicketRow, draft: TicketDraft, createdAt = clock.now()) {
@@ -85,9 +86,13 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     const { assigneeId = ticket.assigneeId } = wanted
     const sizes = sizesOf(ticket, message)
     const times = timesOf(ticket, status, message)
-    for (const difference of differencesOf(ticket, wanted)) {
+    const differences = differencesOf(ticket, wanted)
+    for (const difference of differences) {
       const entry = { ticketId: ticket.id, at: times.updatedAt, actorId, ...difference }
       store.insertHistory({ id: newId(), ...entry })
+    }
+    if (differences.length > 0) {
+      events.publish({ type: 'ticket.updated', ids: { ticket_id: ticket.id } })
     }
     afterCommit(onIndexed)
     // Nobody waits for what has its answer or is settled.
@@ -135,6 +140,10 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     return newest && !newest.isAdmin ? newest.createdAt : null
   }
 
+  function publish(type: 'ticket.created' | 'ticket.replied', { ticketId, id }: TicketMessageRow) {
+    events.publish({ type, ids: { ticket_id: ticketId, message_id: id } })
+  }
+
   function tellOfUpdate(ticketId: string) {
     const item = desk.get(ticketId)
     afterCommit(() => {
@@ -149,6 +158,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       const opened = store.insert(row)
       const message = append(opened, draft, opened.createdAt)
       const ticket = update(opened, { actorId: draft.authorId, message })
+      publish('ticket.created', message)
       const item = desk.get(ticket.id)
       afterCommit(() => hub.sendToAdmins(ticketCreatedFrame(item)))
       return ticket
@@ -158,6 +168,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
      *  @throws ticket_full */
     reply(ticket: TicketRow, draft: TicketDraft, wanted: Wanted): TicketMessageRow {
       const message = append(ticket, draft)
+      publish('ticket.replied', message)
       update(ticket, { actorId: draft.authorId, wanted, message })
       tellOfUpdate(ticket.id)
       return message

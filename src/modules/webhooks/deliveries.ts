@@ -1,0 +1,191 @@
+import type { Core, Module } from '../../core.ts'
+import type { WebhookEvent } from '../../jobs/outbox.ts'
+import type { JobHandler } from '../../jobs/runner.ts'
+import { retryAfterMilliseconds } from '../../lib/clock.ts'
+import { createSharedSemaphore } from '../../lib/concurrency.ts'
+import { RetryLater } from '../../lib/errors.ts'
+import type { Answer } from './post.ts'
+import type { Send } from './sender.ts'
+import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
+
+/** Notifies somebody, inside a `write`. */
+export type Notify = (
+  userId: string,
+  event: {
+    type: 'broadcast'
+    text: 'webhook_disabled'
+    named: { host: string }
+    data: Record<string, string>
+  },
+) => void
+
+type Parts = {
+  store: WebhookStore
+  send: Send
+  notify: Notify
+  /** Who can tell more of what has happened. */
+  others: readonly Module[]
+  onDisabled: () => void
+}
+
+/** What came of an attempt: `status` is null when there was no answer, `text` then says why. */
+export type Outcome = { status: number | null; retryAfter: string | null; text: string }
+
+const [second, minute, hour] = [1_000, 60_000, 3_600_000]
+const day = 24 * hour
+/** How long to wait after each failed attempt; the one after the last of them is given up. */
+const delays = [
+  5 * second,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+]
+const patience = 5 * day
+/** Requests to one endpoint at the same time, and to all. With the first of each of the hundred that there may be, and with
+ *  the pushes, these are less than the 256 that the runtime sends at once. */
+const places = { each: 4, most: 64 }
+const gone = 410
+
+export const isSuccess = ({ status }: Outcome) => status !== null && status >= 200 && status < 300
+
+/** What comes of sending, whatever it is. */
+export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
+  sending.catch((error: Error) => ({ status: null, retryAfter: null, text: error.message }))
+
+/** Delivers what was queued: each run of a job is one attempt. The queue holds ids; what is sent is read now. */
+export function createDeliveries(core: Core, { store, send, notify, others, onDisabled }: Parts) {
+  const { afterCommit, audit, clock, log } = core
+  const takePlace = createSharedSemaphore(places)
+
+  const job: JobHandler<'webhook_delivery'> = (payload, run) =>
+    takePlace(payload.webhook_id, () => deliver(payload, run))
+
+  const deliver: JobHandler<'webhook_delivery'> = async (payload, run) => {
+    const { webhook_id, event } = payload
+    const { id, attempts, signal, isStopping, withOutcome } = run
+    if (isStopping()) return { againAfterMilliseconds: 0 }
+    const webhook = store.find(webhook_id)
+    const data = dataOf(event)
+    // Nothing is told of what is gone by now.
+    if (!webhook || !data) return undefined
+    const delivery = { id, webhook, event, attempts }
+    if (webhook.disabledAt !== null) {
+      withOutcome(() => store.upsertDelivery(rowOf(delivery, switchedOff)))
+      return undefined
+    }
+    const told = { id, type: event.type, at: Date.parse(event.at), data }
+    const outcome = await outcomeOf(send(webhook, told, signal))
+    if (outcome.status === null && signal.aborted) return { againAfterMilliseconds: 0 }
+    const delay = delayAfter(outcome, attempts)
+    withOutcome(() => record(delivery, outcome, delay !== undefined))
+    if (delay !== undefined) throw new RetryLater(failureOf(webhook, outcome), delay)
+    return undefined
+  }
+
+  /** The wait before the next attempt; undefined when there is none. */
+  function delayAfter(outcome: Outcome, attempts: number): number | undefined {
+    const delay = delays[attempts - 1]
+    if (isSuccess(outcome) || outcome.status === gone || delay === undefined) return undefined
+    return Math.max(delay, retryAfterMilliseconds(outcome.retryAfter, clock.now()))
+  }
+
+  function record(delivery: Delivery, outcome: Outcome, isTriedAgain: boolean) {
+    const { webhook } = delivery
+    const status = isTriedAgain ? 'waiting' : 'failed'
+    store.upsertDelivery(rowOf(delivery, outcome, isSuccess(outcome) ? 'delivered' : status))
+    if (!isSuccess(outcome)) countFailure(webhook.id, outcome)
+    else if (webhook.failingSince !== null) store.update(webhook.id, { failingSince: null })
+  }
+
+  function countFailure(id: string, { status }: Outcome) {
+    const webhook = store.find(id)
+    if (!webhook || webhook.disabledAt !== null) return
+    const { failingSince } = webhook
+    const isOver = failingSince !== null && clock.now() - failingSince >= patience
+    if (status === gone) disable(webhook, 'it answered 410')
+    else if (isOver) disable(webhook, 'nothing was delivered for five days')
+    else if (failingSince === null) store.update(id, { failingSince: clock.now() })
+  }
+
+  function disable(webhook: WebhookRow, reason: string) {
+    const { id } = webhook
+    const host = hostOf(webhook)
+    store.update(id, { disabledAt: clock.now() })
+    audit.record({
+      action: 'webhook_disabled',
+      actor: { type: 'system' },
+      target: { type: 'webhook', id },
+      details: { host, reason },
+    })
+    for (const adminId of store.listAdminIds()) {
+      const data = { webhook_id: id }
+      notify(adminId, { type: 'broadcast', text: 'webhook_disabled', named: { host }, data })
+    }
+    afterCommit(() => {
+      onDisabled()
+      log.error('a webhook was switched off', { webhook: id, host, reason })
+    })
+  }
+
+  function rowOf(delivery: Delivery, outcome: Outcome, status: DeliveryRow['status'] = 'failed') {
+    const { id, webhook, event, attempts } = delivery
+    return {
+      webhookId: webhook.id,
+      id,
+      event,
+      status,
+      attempts,
+      responseStatus: outcome.status,
+      response: outcome.text,
+      createdAt: Date.parse(event.at),
+      attemptedAt: clock.now(),
+    }
+  }
+
+  function dataOf({ type, at: _, ...ids }: WebhookEvent): object | undefined {
+    const [thing = '', what] = type.split('.')
+    if (what === 'deleted') return { [thing]: { id: ids[`${thing}_id`] } }
+    for (const { eventData } of others) {
+      const data = eventData?.[type]?.(ids)
+      if (data) return store.hasExternalIds() ? withExternalIds(data) : data
+    }
+    return undefined
+  }
+
+  /** The same with the platform's own id of a person beside each of ours. */
+  function withExternalIds(value: object): object {
+    const entries = Object.entries(value).flatMap(([key, part]) => {
+      if (isRecord(part)) return [[key, withExternalIds(part)]]
+      const own = /(^|_)id$/.test(key) && typeof part === 'string' ? part : undefined
+      const externalId = own && store.findExternalId(own)
+      const beside = externalId ? [[`${key.slice(0, -2)}external_id`, externalId]] : []
+      return [[key, part], ...beside]
+    })
+    return Object.fromEntries(entries)
+  }
+
+  return { job }
+}
+
+type Delivery = { id: string; webhook: WebhookRow; event: WebhookEvent; attempts: number }
+
+/** What waits for an endpoint that is switched off is not sent. */
+const switchedOff: Outcome = {
+  status: null,
+  retryAfter: null,
+  text: 'not sent: the webhook is switched off',
+}
+
+const isRecord = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const failureOf = (webhook: WebhookRow, { status, text }: Outcome) =>
+  `${hostOf(webhook)}: ${status === null ? text : `answered ${status}`}`
+
+/** What may be shown of an address, whose path and query may hold a secret. */
+export const hostOf = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).host

@@ -1,0 +1,103 @@
+import { Elysia } from 'elysia'
+import { operations } from '../../http/operation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
+import { routeBase } from '../../http/request-context.ts'
+import {
+  deliveryView,
+  NewWebhook,
+  testView,
+  Webhook,
+  WebhookDelivery,
+  WebhookTest,
+  WebhookUpdate,
+  WebhookWithSecret,
+  webhookView,
+  webhookWithSecretView,
+} from './model.ts'
+import type { WebhookService } from './service.ts'
+
+const pageSize = 20
+const deliveryPageSize = 100
+const admin = operations('Administration', { access: 'admin' })
+
+/** The endpoints that are told what happens. */
+export function webhookRoutes(webhooks: WebhookService) {
+  return new Elysia({ name: 'webhooks' })
+    .use(routeBase)
+    .get(
+      '/v1/admin/webhooks',
+      ({ query }) => listAnswer(listRange(query, pageSize), webhooks.list, webhookView),
+      admin(
+        'List webhooks, newest first',
+        { 200: ListOf(Webhook) },
+        { query: listQuery(pageSize) },
+      ),
+    )
+    .post(
+      '/v1/admin/webhooks',
+      async ({ body, context }) => webhookWithSecretView(await webhooks.create(body, context.by)),
+      {
+        body: NewWebhook,
+        ...admin(
+          'Tell an endpoint what happens; its secret is shown this once',
+          { 201: WebhookWithSecret },
+          { errors: ['too_many_webhooks'] },
+        ),
+      },
+    )
+    .get(
+      '/v1/admin/webhooks/:id',
+      ({ params }) => webhookView(webhooks.get(params.id)),
+      admin('Show a webhook', { 200: Webhook }),
+    )
+    .patch(
+      '/v1/admin/webhooks/:id',
+      async ({ params, body, context }) =>
+        webhookView(await webhooks.update(params.id, body, context.by)),
+      {
+        body: WebhookUpdate,
+        ...admin('Change a webhook, or switch it off or on', { 200: Webhook }),
+      },
+    )
+    .delete(
+      '/v1/admin/webhooks/:id',
+      ({ params, context }) => webhooks.delete(params.id, context.by),
+      admin('Remove a webhook; what waits for it is not sent', { 204: null }),
+    )
+    .post(
+      '/v1/admin/webhooks/:id/secret',
+      async ({ params, context }) =>
+        webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
+      admin(
+        'Make a new secret, which is shown this once; the old one signs beside it for 24 hours',
+        { 200: WebhookWithSecret },
+      ),
+    )
+    .post(
+      '/v1/admin/webhooks/:id/test',
+      async ({ params, context }) => testView(await webhooks.test(params.id, context.by)),
+      admin('Send a signed request of type `webhook.test` now and show what comes of it', {
+        200: WebhookTest,
+      }),
+    )
+    .get(
+      '/v1/admin/webhooks/:id/deliveries',
+      ({ params, query }) =>
+        listAnswer(
+          listRange(query, deliveryPageSize),
+          (range) => webhooks.listDeliveries(params.id, range),
+          deliveryView,
+        ),
+      admin(
+        'List what came of the last deliveries that were tried, at least 100, newest first',
+        { 200: ListOf(WebhookDelivery) },
+        { query: listQuery(deliveryPageSize) },
+      ),
+    )
+    .post(
+      '/v1/admin/webhooks/:id/deliveries/:delivery_id/retry',
+      async ({ params, context }) =>
+        deliveryView(await webhooks.retry(params.id, params.delivery_id, context.by)),
+      admin('Deliver again now, under the same id and with all attempts', { 200: WebhookDelivery }),
+    )
+}

@@ -1,0 +1,54 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Core } from '../../core.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { isPublicAddress } from '../../lib/ip-network.ts'
+import { type Answer, createPost, type ResolveHost } from './post.ts'
+import type { WebhookRow } from './store.ts'
+
+/** What happened, as it is told: `at` in ms since the epoch. */
+export type Told = { id: string; type: string; at: number; data: object }
+
+export type Send = (webhook: WebhookRow, told: Told, signal?: AbortSignal) => Promise<Answer>
+
+const secretPrefix = 'whsec_'
+const secretBytes = 32
+
+export const newSecret = () => secretPrefix + randomBytes(secretBytes).toString('base64')
+
+/** Sends as Standard Webhooks has it (https://www.standardwebhooks.com): after a change of the secret the old one signs
+ *  beside it for a while.
+ *  @throws Error that says why no answer came */
+export function createSender(
+  { config, clock }: Pick<Core, 'config' | 'clock'>,
+  { resolve, version }: { resolve: ResolveHost; version: string },
+): Send {
+  const isAllowed = config.webhookPrivate ? () => true : isPublicAddress
+  const post = createPost({ resolve, isAllowed })
+
+  return (webhook, { id, type, at, data }, signal) => {
+    const now = clock.now()
+    const timestamp = String(Math.floor(now / 1_000))
+    const body = JSON.stringify({ type, timestamp: isoTime(at), data })
+    const signed = `${id}.${timestamp}.${body}`
+    const headers = {
+      'Content-Type': 'application/json',
+      'User-Agent': `Hostline/${version}`,
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': secretsOf(webhook, now)
+        .map((secret) => signatureOf(secret, signed))
+        .join(' '),
+    }
+    return post(webhook.url, { headers, body, signal })
+  }
+}
+
+function secretsOf({ secret, formerSecret, formerSecretUntil }: WebhookRow, now: number) {
+  const isFormerValid = formerSecret !== null && (formerSecretUntil ?? 0) > now
+  return isFormerValid ? [secret, formerSecret] : [secret]
+}
+
+function signatureOf(secret: string, signed: string): string {
+  const key = Buffer.from(secret.slice(secretPrefix.length), 'base64')
+  return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
+}

@@ -1,0 +1,193 @@
+import type { Core } from '../../core.ts'
+import type { By } from '../../db/audit-trail.ts'
+import type { WebhookEvent } from '../../jobs/outbox.ts'
+import { AppError, invalidField } from '../../lib/errors.ts'
+import { parseId } from '../../lib/ids.ts'
+import { isPublicAddress } from '../../lib/ip-network.ts'
+import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import { isHttpUrl } from '../../lib/text.ts'
+import { hostOf, type Outcome, outcomeOf } from './deliveries.ts'
+import type { NewWebhook, WebhookUpdate } from './model.ts'
+import { newSecret, type Send } from './sender.ts'
+import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
+
+type Parts = {
+  store: WebhookStore
+  send: Send
+  /** Called once what webhooks want has changed. */
+  onChanged: () => void
+}
+
+export type WebhookService = ReturnType<typeof createWebhookService>
+
+const maxWebhooks = 100
+const formerSecretMilliseconds = 24 * 3_600_000
+
+type Action =
+  | 'webhook_created'
+  | 'webhook_changed'
+  | 'webhook_deleted'
+  | 'webhook_secret_renewed'
+  | 'webhook_tested'
+  | 'webhook_delivery_retried'
+
+/** What admins do with webhooks. Each act is in the audit log. */
+export function createWebhookService(core: Core, { store, send, onChanged }: Parts) {
+  const { config, write, afterCommit, audit, outbox, newId, clock } = core
+
+  /** @throws not_found */
+  function required(idText: string): WebhookRow {
+    const id = parseId(idText)
+    const webhook = id === undefined ? undefined : store.find(id)
+    if (!webhook) throw new AppError('not_found')
+    return webhook
+  }
+
+  function record(action: Action, by: By, webhook: WebhookRow) {
+    const { id } = webhook
+    const details = { host: hostOf(webhook) }
+    audit.record({ action, ...by, target: { type: 'webhook', id }, details })
+  }
+
+  /** @throws validation_error (`url`) */
+  function mustBeUsable(url: string) {
+    if (!isHttpUrl(url)) throw invalidField('url', 'http_url')
+    const isUsable = config.webhookPrivate || isPublicUrl(url)
+    if (!isUsable) throw invalidField('url', 'public_url')
+    if (url.includes('#')) throw invalidField('url', 'no_fragment')
+  }
+
+  return {
+    /** @returns also the secret, which is not shown again
+     *  @throws validation_error (`url`: not public) · too_many_webhooks */
+    async create({ url, events, description }: NewWebhook, by: By): Promise<WebhookRow> {
+      mustBeUsable(url)
+      return write(() => {
+        if (store.count() >= maxWebhooks) throw new AppError('too_many_webhooks')
+        const webhook = store.insert({
+          id: newId(),
+          url,
+          events: [...new Set(events)],
+          description: description?.trim() || null,
+          secret: newSecret(),
+          ...fresh,
+          createdAt: clock.now(),
+        })
+        record('webhook_created', by, webhook)
+        afterCommit(onChanged)
+        return webhook
+      })
+    },
+
+    /** Newest first. */
+    list: (range: ListRange): Listing<WebhookRow> =>
+      listById(range, { name: 'webhooks', list: store.list, count: store.count }),
+    listAll: (): WebhookRow[] => store.list({ limit: -1, offset: 0 }),
+
+    /** @throws not_found */
+    get: required,
+
+    /** What is absent stays. Switched on again, it has five days anew.
+     *  @throws not_found · validation_error (`url`: not public) */
+    async update(id: string, update: WebhookUpdate, by: By): Promise<WebhookRow> {
+      if (typeof update.url === 'string') mustBeUsable(update.url)
+      return write(() => {
+        const webhook = store.update(required(id).id, changesIn(update, clock.now()))
+        record('webhook_changed', by, webhook)
+        afterCommit(onChanged)
+        return webhook
+      })
+    },
+
+    /** What waits for it is not sent.
+     *  @throws not_found */
+    delete: (id: string, by: By): Promise<void> =>
+      write(() => {
+        const webhook = required(id)
+        store.delete(webhook.id)
+        record('webhook_deleted', by, webhook)
+        afterCommit(onChanged)
+      }),
+
+    /** Makes a new secret; the old one signs beside it for a day.
+     *  @throws not_found */
+    renewSecret: (id: string, by: By): Promise<WebhookRow> =>
+      write(() => {
+        const { id: known, secret: formerSecret } = required(id)
+        const formerSecretUntil = clock.now() + formerSecretMilliseconds
+        const secret = newSecret()
+        const webhook = store.update(known, { secret, formerSecret, formerSecretUntil })
+        record('webhook_secret_renewed', by, webhook)
+        return webhook
+      }),
+
+    /** Sends a request that says nothing, now, also to one that is switched off.
+     *  @throws not_found */
+    async test(id: string, by: By): Promise<Outcome> {
+      const webhook = required(id)
+      await write(() => record('webhook_tested', by, webhook))
+      const data = { webhook: { id: webhook.id } }
+      const told = { id: newId(), type: 'webhook.test', at: clock.now(), data }
+      return outcomeOf(send(webhook, told))
+    },
+
+    /** Newest first.
+     *  @throws not_found */
+    listDeliveries(idText: string, range: ListRange): Listing<DeliveryRow> {
+      const { id } = required(idText)
+      return listById(range, {
+        name: 'webhook_deliveries',
+        list: (rows) => store.listDeliveries(id, rows),
+        count: () => store.countDeliveries(id),
+      })
+    },
+
+    /** Delivers again now, under the same id and with all attempts.
+     *  @throws not_found */
+    retry: (idText: string, deliveryIdText: string, by: By): Promise<DeliveryRow> =>
+      write(() => {
+        const webhook = required(idText)
+        const id = parseId(deliveryIdText)
+        const delivery = id === undefined ? undefined : store.findDelivery(webhook.id, id)
+        if (!delivery) throw new AppError('not_found')
+        const event = delivery.event as WebhookEvent // the queue wrote it
+        if (outbox.find(delivery.id)) outbox.retry(delivery.id)
+        else outbox.addAgain(delivery.id, 'webhook_delivery', { webhook_id: webhook.id, event })
+        record('webhook_delivery_retried', by, webhook)
+        return store.updateDelivery(webhook.id, delivery.id, { status: 'waiting' })
+      }),
+
+    /** How many there are, and how many of them are switched off or fail. */
+    stats() {
+      const all = store.list({ limit: -1, offset: 0 })
+      const enabled = all.filter(({ disabledAt }) => disabledAt === null)
+      const failing = enabled.filter(({ failingSince }) => failingSince !== null).length
+      return { total: all.length, disabled: all.length - enabled.length, failing }
+    },
+  }
+}
+
+const fresh = {
+  formerSecret: null,
+  formerSecretUntil: null,
+  failingSince: null,
+  disabledAt: null,
+}
+
+function changesIn({ url, events, description, enabled }: WebhookUpdate, now: number) {
+  return {
+    ...(typeof url === 'string' && { url }),
+    ...(events && { events: [...new Set(events)] }),
+    ...(typeof description === 'string' && { description: description.trim() || null }),
+    ...(enabled === true && { disabledAt: null, failingSince: null }),
+    ...(enabled === false && { disabledAt: now }),
+  }
+}
+
+/** What can be said of an address before its name is resolved. */
+function isPublicUrl(text: string): boolean {
+  const { protocol, hostname } = new URL(text)
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  const isAddress = host.includes(':') || /^[\d.]+$/.test(host)
+  return protocol === 'https:' && (!isAddress || isPublicAddress(host))
+}

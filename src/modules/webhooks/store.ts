@@ -1,0 +1,120 @@
+import { and, asc, count, desc, eq, isNull, lt, sql } from 'drizzle-orm'
+import type { Orm } from '../../db/open.ts'
+import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
+import { lazy } from '../../db/statements.ts'
+import type { RowRange } from '../../lib/list-range.ts'
+
+export type WebhookRow = typeof webhooks.$inferSelect
+export type DeliveryRow = typeof webhookDeliveries.$inferSelect
+export type WebhookStore = ReturnType<typeof createWebhookStore>
+
+const value = sql.placeholder
+const keptDeliveries = 100
+/** What is over is deleted with each tenth delivery of a webhook. */
+const pruneEvery = 10
+
+/** SQL over webhooks and what came of their deliveries. What each delivery needs is prepared. */
+export function createWebhookStore(orm: Orm) {
+  const sqlite = orm.$client
+  const byId = lazy(() =>
+    orm
+      .select()
+      .from(webhooks)
+      .where(eq(webhooks.id, value('id')))
+      .prepare(),
+  )
+  const externalId = lazy(() =>
+    sqlite.prepare<{ externalId: string | null }, [string]>(
+      'SELECT external_id AS externalId FROM users WHERE id = ?',
+    ),
+  )
+  const someExternalId = lazy(() =>
+    sqlite.prepare('SELECT 1 FROM users WHERE external_id IS NOT NULL LIMIT 1'),
+  )
+  const upsert = lazy(() =>
+    sqlite.prepare(
+      `INSERT INTO webhook_deliveries
+         (webhook_id, id, event, status, attempts, response_status, response, created_at, attempted_at)
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM webhooks WHERE id = ?1
+       ON CONFLICT DO UPDATE SET status = excluded.status, attempts = excluded.attempts,
+         response_status = excluded.response_status, response = excluded.response, attempted_at = excluded.attempted_at`,
+    ),
+  )
+  const prune = lazy(() =>
+    sqlite.prepare<unknown, [string]>(
+      `DELETE FROM webhook_deliveries WHERE webhook_id = ?1 AND id <=
+         (SELECT id FROM webhook_deliveries WHERE webhook_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${keptDeliveries})`,
+    ),
+  )
+  const recordedOf = new Map<string, number>()
+  const ofWebhook = (webhookId: string) => eq(webhookDeliveries.webhookId, webhookId)
+  const oneDelivery = (webhookId: string, id: string) =>
+    and(ofWebhook(webhookId), eq(webhookDeliveries.id, id))
+
+  return {
+    find: (id: string): WebhookRow | undefined => byId().get({ id }),
+    insert: (row: WebhookRow): WebhookRow => orm.insert(webhooks).values(row).returning().get(),
+    update: (id: string, changes: Partial<WebhookRow>): WebhookRow =>
+      orm.update(webhooks).set(changes).where(eq(webhooks.id, id)).returning().get(),
+    delete(id: string): void {
+      orm.delete(webhooks).where(eq(webhooks.id, id)).run()
+    },
+    /** Newest first. */
+    list: ({ limit, offset, before }: RowRange): WebhookRow[] =>
+      orm
+        .select()
+        .from(webhooks)
+        .where(before === undefined ? undefined : lt(webhooks.id, before))
+        .orderBy(desc(webhooks.id))
+        .limit(limit)
+        .offset(offset)
+        .all(),
+    count: (): number => orm.select({ n: count() }).from(webhooks).get()?.n ?? 0,
+    /** What came of an attempt, unless the webhook is gone. Only the newest deliveries are kept. */
+    upsertDelivery(row: DeliveryRow): void {
+      const { webhookId, id, event, status, attempts, createdAt, attemptedAt } = row
+      const answer = [row.responseStatus, row.response] as const
+      const times = [createdAt, attemptedAt] as const
+      upsert().run(webhookId, id, JSON.stringify(event), status, attempts, ...answer, ...times)
+      const recorded = (recordedOf.get(webhookId) ?? 0) + 1
+      recordedOf.set(webhookId, recorded % pruneEvery)
+      if (recorded === pruneEvery) prune().run(webhookId)
+    },
+    updateDelivery(webhookId: string, id: string, changes: Partial<DeliveryRow>): DeliveryRow {
+      const one = oneDelivery(webhookId, id)
+      return orm.update(webhookDeliveries).set(changes).where(one).returning().get()
+    },
+    findDelivery: (webhookId: string, id: string): DeliveryRow | undefined =>
+      orm.select().from(webhookDeliveries).where(oneDelivery(webhookId, id)).get(),
+    /** Newest first. */
+    listDeliveries: (webhookId: string, { limit, offset, before }: RowRange): DeliveryRow[] =>
+      orm
+        .select()
+        .from(webhookDeliveries)
+        .where(
+          and(
+            ofWebhook(webhookId),
+            before === undefined ? undefined : lt(webhookDeliveries.id, before),
+          ),
+        )
+        .orderBy(desc(webhookDeliveries.id))
+        .limit(limit)
+        .offset(offset)
+        .all(),
+    countDeliveries: (webhookId: string): number =>
+      orm.select({ n: count() }).from(webhookDeliveries).where(ofWebhook(webhookId)).get()?.n ?? 0,
+    /** Whether the platform has ids of its own for anybody. */
+    hasExternalIds: (): boolean => someExternalId().get() !== null,
+    /** What the platform calls somebody; undefined for what is nobody's id. */
+    findExternalId: (id: string): string | undefined =>
+      externalId().get(id)?.externalId ?? undefined,
+    listAdminIds: (): string[] =>
+      orm
+        .select({ id: users.id })
+        .from(users)
+        .where(and(eq(users.role, 'admin'), isNull(users.disabledAt), isNull(users.deletedAt)))
+        .orderBy(asc(users.id))
+        .all()
+        .map(({ id }) => id),
+  }
+}

@@ -1,0 +1,30 @@
+import type { Core } from '../../core.ts'
+import { isoTime } from '../../lib/clock.ts'
+import type { EventType } from '../../lib/vocabulary.ts'
+import type { WebhookStore } from './store.ts'
+
+/** Queues what happens for the endpoints that want to hear of it, in the transaction in which it happens. Who wants what is
+ *  held in memory: an event that nobody wants costs one look. */
+export function subscribeWebhooks({ events, outbox, clock }: Core, store: WebhookStore) {
+  let wanting = new Map<EventType, string[]>()
+  reload()
+
+  /** Reads again who wants what. */
+  function reload() {
+    const next: typeof wanting = new Map()
+    for (const { id, events, disabledAt } of store.list({ limit: -1, offset: 0 })) {
+      if (disabledAt !== null) continue
+      for (const type of events) next.set(type, [...(next.get(type) ?? []), id])
+    }
+    wanting = next
+  }
+
+  events.subscribe(({ type, ids }) => {
+    const webhookIds = wanting.get(type)
+    if (!webhookIds) return
+    const event = { ...ids, type, at: isoTime(clock.now()) }
+    for (const webhook_id of webhookIds) outbox.add('webhook_delivery', { webhook_id, event })
+  })
+
+  return { reload }
+}

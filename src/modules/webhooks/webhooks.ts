@@ -1,0 +1,35 @@
+import type { Core, Module } from '../../core.ts'
+import { createDeliveries, type Notify } from './deliveries.ts'
+import { webhookBodies } from './model.ts'
+import type { ResolveHost } from './post.ts'
+import { webhookRoutes } from './routes.ts'
+import { createSender } from './sender.ts'
+import { createWebhookService } from './service.ts'
+import { createWebhookStore } from './store.ts'
+import { subscribeWebhooks } from './subscriptions.ts'
+
+type Neighbours = {
+  version: string
+  resolve: ResolveHost
+  notify: Notify
+  /** Who can tell more of what has happened. */
+  others: readonly Module[]
+}
+
+/** Tells endpoints of others what happens here. */
+export function createWebhooks(core: Core, neighbours: Neighbours) {
+  const { notify, others } = neighbours
+  const store = createWebhookStore(core.orm)
+  const send = createSender(core, neighbours)
+  const { reload } = subscribeWebhooks(core, store)
+  const service = createWebhookService(core, { store, send, onChanged: reload })
+  const deliveries = createDeliveries(core, { store, send, notify, others, onDisabled: reload })
+
+  return {
+    routes: webhookRoutes(service),
+    webhooks: webhookBodies,
+    jobs: { webhook_delivery: deliveries.job },
+    onForeignCommit: reload,
+    stats: service.stats,
+  } satisfies Module & Record<string, unknown>
+}

@@ -1,0 +1,66 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from './support/directory.ts'
+import { size } from './support/faults.ts'
+import { call, startServer } from './support/process.ts'
+import { startService } from './support/service.ts'
+import { aWhile, waitFor } from './support/wait.ts'
+import { startReceiver } from './support/webhook-receiver.ts'
+
+const senders = 8
+const environment = { WEBHOOK_PRIVATE: 'true' }
+
+/** A data directory with a webhook, and somebody who talks. */
+async function prepare(url: string, dataDir: string) {
+  await using service = await startService({ environment })
+  const { token } = await service.registerAs('admin')
+  const body = { url, events: ['message.created'] }
+  await service.call('POST', '/v1/admin/webhooks', { token, body })
+  const { a, conversationId } = await service.pair()
+  await service.stop()
+  cpSync(service.directory, dataDir, { recursive: true })
+  return { token: a.token, path: `/v1/chat/conversations/${conversationId}/messages` }
+}
+
+test('kill -9 between a message and its delivery: each acknowledged one is delivered, under one id', async () => {
+  using directory = temporaryDirectory()
+  await using receiver = startReceiver()
+  const dataDir = join(directory.path, 'data')
+  const { token, path } = await prepare(receiver.url, dataDir)
+  const acknowledged = new Set<string>()
+  const rounds = size(30, 2)
+  let leftBehind = 0
+
+  async function talkUntilGone(base: string) {
+    for (;;) {
+      const message = { token, body: { body: 'hello' } }
+      const answer = await call(base, 'POST', path, message).catch(() => undefined)
+      if (answer?.status !== 201) return
+      acknowledged.add(answer.body.id)
+    }
+  }
+
+  for (let round = 0; round < rounds; round++) {
+    const server = await startServer({ dataDir, environment })
+    const before = acknowledged.size
+    const talking = Array.from({ length: senders }, () => talkUntilGone(server.base))
+    await waitFor(() => acknowledged.size > before)
+    await aWhile(100)
+    await server.kill('SIGKILL')
+    await Promise.all(talking)
+    using sqlite = new Database(join(dataDir, 'hostline.db'))
+    leftBehind += sqlite.query("SELECT 1 FROM outbox WHERE kind = 'webhook_delivery'").all().length
+  }
+  // Else the kills came too late to show anything.
+  expect(leftBehind).toBeGreaterThan(0)
+  await using _last = await startServer({ dataDir, environment })
+  const delivered = () => new Map(receiver.received.map((it) => [it.body.data.message.id, it]))
+  await waitFor(() => [...acknowledged].every((id) => delivered().has(id)), 'every message', 20_000)
+  const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
+  expect(new Set(ids).size).toBe(delivered().size)
+  console.log(
+    `${acknowledged.size} acknowledged, ${leftBehind} undelivered at a kill, ${ids.length} requests`,
+  )
+}, 60_000)

@@ -1,0 +1,598 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { eventTypes } from '../src/lib/vocabulary.ts'
+import { addFollowers } from './support/audience.ts'
+import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
+import { desk, own } from './support/desk.ts'
+import { type Person, startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+import { startReceiver, verify } from './support/webhook-receiver.ts'
+
+const path = '/v1/admin/webhooks'
+const [second, minute, hour] = [1_000, 60_000, 3_600_000]
+const day = 24 * hour
+
+type Options = Parameters<typeof startService>[0]
+
+/** A service with an admin, whose endpoints may be on this machine. */
+async function startHost(options: Options = {}) {
+  const clock = createTestClock()
+  const environment = { WEBHOOK_PRIVATE: 'true' }
+  const service = await startService({ clock, environment, ...options })
+  const root = await service.registerAs('admin', 'root')
+  const ask = async (method: string, at: string, body?: unknown, as: { token: string } = root) =>
+    service.call(method, at, { token: as.token, body })
+
+  return {
+    service,
+    clock,
+    root,
+    ask,
+    create: async (url: string, events: readonly string[], more = {}) =>
+      (await ask('POST', path, { url, events, ...more })).body,
+    show: async (id: string) => (await ask('GET', `${path}/${id}`)).body,
+    deliveries: async (id: string) => (await ask('GET', `${path}/${id}/deliveries`)).body.data,
+    /** Somebody says something to somebody. */
+    async talk() {
+      const { a, b, conversationId } = await service.pair()
+      return { a, b, conversationId, sent: (await service.say(a, conversationId, 'hello')).body }
+    },
+    notify: async (person: Person) =>
+      ask('POST', '/v1/admin/notifications', {
+        audience: 'users',
+        user_ids: [person.id],
+        title: 'News',
+        body: 'For you.',
+      }),
+    audited: (action: string) =>
+      service.sqlite
+        .query<{ actor_type: string; target_id: string }, [string]>(
+          'SELECT actor_type, target_id FROM audit_log WHERE action = ?',
+        )
+        .all(action),
+    /** How many deliveries are queued. */
+    queued: () =>
+      service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'webhook_delivery'").all().length,
+    /** Deliveries that have failed and are tried again. */
+    waiting: () =>
+      service.sqlite
+        .query<{ run_at: number; attempts: number }, []>(
+          "SELECT run_at, attempts FROM outbox WHERE kind = 'webhook_delivery' AND leased_until IS NULL AND attempts > 0",
+        )
+        .all(),
+    /** Lets time pass, in which tokens expire. */
+    async pass(milliseconds: number, ...people: Person[]) {
+      clock.advance(milliseconds)
+      for (const person of [root, ...people])
+        Object.assign(person, await service.login(person.email))
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+const host = await startHost()
+afterAll(() => host[Symbol.asyncDispose]())
+
+describe('an event', () => {
+  test('reaches an endpoint, signed as the published rules say, with what REST shows', async () => {
+    await using receiver = startReceiver()
+    const made = await host.create(receiver.url, ['message.created'])
+    expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    const { sent } = await host.talk()
+    const [got] = await waitFor(() => receiver.received[0] && receiver.received)
+    const expected = {
+      type: 'message.created',
+      timestamp: sent.created_at,
+      data: { message: sent },
+    }
+    expect(verify(made.secret, got as never)).toEqual(expected)
+    expect(got?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': expect.stringMatching(/^Hostline\/\d+\.\d+\.\d+/),
+      'webhook-id': expect.stringMatching(/^[0-9A-Z]{26}$/),
+    })
+    expect(() => verify(`whsec_${btoa('another secret')}`, got as never)).toThrow()
+    await host.ask('DELETE', `${path}/${made.id}`)
+  })
+
+  test('goes to those alone that want its type, and to nobody once they are gone', async () => {
+    await using receiver = startReceiver()
+    const [users, messages] = await Promise.all([
+      host.create(`${receiver.url}/reports`, ['report.created']),
+      host.create(`${receiver.url}/messages`, ['message.created', 'message.created']),
+    ])
+    expect(messages.events).toEqual(['message.created'])
+    await host.talk()
+    await waitFor(() => receiver.received.length > 0)
+    for (const { id } of [users, messages]) await host.ask('DELETE', `${path}/${id}`)
+    await host.talk()
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/messages'])
+    expect(host.queued()).toBe(0)
+  })
+
+  test('of a ticket, a notification or a broadcast carries the thing as admins see it', async () => {
+    await using receiver = startReceiver()
+    const types = eventTypes.filter((type) => /^(ticket|notification|broadcast)/.test(type))
+    const { id } = await host.create(receiver.url, types)
+    const ada = await host.service.register('ada')
+    const form = { subject: 'Refund', body: 'Where is it?' }
+    const ticket = (await host.ask('POST', own, form, ada)).body
+    const answer = (
+      await host.ask('POST', `${desk}/${ticket.id}/messages`, {
+        body: 'On its way.',
+        status: 'resolved',
+      })
+    ).body
+    await waitFor(() => receiver.received.length === 4, 'the ticket and its notification')
+    const shown = (await host.ask('GET', `${desk}?user_id=${ada.id}`)).body.data[0]
+    const [told] = (await host.ask('GET', '/v1/notifications', undefined, ada)).body.data
+    const question = { ...ticket.messages[0], author: { id: ada.id, display_name: 'ada' } }
+    const data = (type: string) => receiver.of(type).map(({ body }) => body.data)
+    expect(data('ticket.created')).toEqual([
+      { ticket: expect.objectContaining({ id: ticket.id, user: shown.user }), message: question },
+    ])
+    expect(data('ticket.replied')).toEqual([{ ticket: shown, message: answer }])
+    expect(data('ticket.updated')).toEqual([{ ticket: shown }])
+    expect(data('notification.created')).toEqual([{ notification: { ...told, user_id: ada.id } }])
+
+    await host.notify(ada)
+    const [news] = await waitFor(
+      () => data('broadcast.completed')[0] && data('broadcast.completed'),
+    )
+    expect(news.broadcast).toMatchObject({ title: 'News', status: 'completed', delivered_count: 1 })
+    // The copies are told of by the announcement.
+    expect(receiver.of('notification.created')).toHaveLength(1)
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('of a host who tells everybody is one, and none for each copy', async () => {
+    await using receiver = startReceiver()
+    const { id } = await host.create(receiver.url, ['message.created', 'broadcast.completed'])
+    const star = await host.service.registerAs('host')
+    addFollowers(host.service.sqlite, star.id, 30)
+    const sent = await host.ask('POST', '/v1/chat/broadcast', { body: 'live' }, star)
+    const [completed] = await waitFor(() => {
+      host.clock.advance(500)
+      return receiver.received[0] && receiver.received
+    })
+    expect(completed?.body.data.broadcast).toEqual({ ...sent.body, status: 'completed' })
+    expect(receiver.of('message.created')).toEqual([])
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('of a person or a report carries what admins see, also when a command made it', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const types = eventTypes.filter((type) => /^(user|report)/.test(type))
+    await own.create(receiver.url, types)
+    const ada = await own.service.register('ada')
+    await own.ask('PATCH', `/v1/admin/users/${ada.id}`, { role: 'host', email_verified: true })
+    const report = { user_id: own.root.id, reason: 'spam' }
+    const { id } = (await own.ask('POST', '/v1/reports', report, ada)).body
+    await waitFor(() => receiver.of('report.created').length === 1)
+    const shown = (await own.ask('GET', `/v1/admin/users/${ada.id}`)).body
+    const users = receiver.received.flatMap(({ body }) => body.data.user ?? [])
+    expect(users.at(-1)).toMatchObject({ id: ada.id, email: ada.email, role: 'host' })
+    expect(Object.keys(users.at(-1))).toEqual(
+      expect.arrayContaining(Object.keys(shown.user ?? shown)),
+    )
+    const listed = (await own.ask('GET', '/v1/admin/reports')).body.data[0]
+    expect(receiver.of('report.created')[0]?.body.data).toEqual({ report: listed })
+    expect(listed.id).toBe(id)
+
+    const command = `user create --email cleo@example.com --role user`
+    await hostline(command.split(' '), own.service.directory)
+    own.clock.advance(2 * second)
+    await waitFor(() => receiver.received.some(({ text }) => text.includes('cleo@example.com')))
+    expect(receiver.received.at(-1)?.body.type).toBe('user.created')
+    await own.ask('DELETE', `/v1/admin/users/${ada.id}`)
+    const [gone] = await waitFor(
+      () => receiver.of('user.deleted')[0] && receiver.of('user.deleted'),
+    )
+    expect(gone?.body.data).toEqual({ user: { id: ada.id } })
+  })
+
+  test('names people by the ids of the platform, too, and what is gone by its id alone', async () => {
+    await using receiver = startReceiver()
+    const types = ['message.created', 'message.deleted', 'ticket.created']
+    const { id } = await host.create(receiver.url, types)
+    const { a, conversationId, sent } = await host.talk()
+    await waitFor(() => receiver.received.length === 1)
+    expect(receiver.received[0]?.body.data.message).not.toContainKey('sender_external_id')
+    host.service.sqlite.run("UPDATE users SET external_id = 'crm-7' WHERE id = ?", [a.id])
+    await host.service.say(a, conversationId, 'again')
+    await host.ask('POST', own, { subject: 's', body: 'b' }, a)
+    const removed = `/v1/chat/conversations/${conversationId}/messages/${sent.id}`
+    await host.ask('DELETE', removed, undefined, a)
+    await waitFor(() => receiver.received.length === 4)
+    const { message } = receiver.of('message.created')[1]?.body.data ?? {}
+    expect(message).toMatchObject({ sender_id: a.id, sender_external_id: 'crm-7' })
+    expect(Object.keys(message).filter((key) => key.endsWith('external_id'))).toHaveLength(1)
+    const { ticket } = receiver.of('ticket.created')[0]?.body.data ?? {}
+    expect(ticket.user).toMatchObject({ id: a.id, external_id: 'crm-7' })
+    expect(receiver.of('message.deleted')[0]?.body.data).toEqual({ message: { id: sent.id } })
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('is told as it is by then, and not at all once it is gone', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const { id } = await own.create(receiver.url, ['notification.created'])
+    receiver.tell({ status: 500 }, { status: 500 })
+    const key = await own.service.issueKey(['notifications'])
+    const [ada, bob] = [await own.service.register(), await own.service.register()]
+    const event = { user_ids: [ada.id, bob.id], type: 'payout_completed' }
+    await own.ask('POST', '/v1/service/notifications', event, key)
+    await waitFor(() => own.waiting().length === 2)
+    const body = { password: 'correct horse' }
+    await own.service.call('DELETE', '/v1/users/me', { token: bob.token, body })
+    await own.ask('PUT', '/v1/notifications/read-all', undefined, ada)
+    own.clock.advance(10 * second)
+    await waitFor(() => own.queued() === 0)
+    await waitFor(async () => (await own.deliveries(id)).some(isDelivered))
+    const told = receiver.received.slice(2).map(({ body }) => body.data.notification)
+    expect(told.map(({ user_id, read }) => [user_id, read])).toEqual([[ada.id, true]])
+    const payload = own.service.sqlite.query('SELECT event FROM webhook_deliveries').values()
+    expect(JSON.stringify(payload)).not.toContain('title')
+  })
+})
+
+const isDelivered = ({ status }: { status: string }) => status === 'delivered'
+
+const usualWaits = [
+  5 * second,
+  5 * minute,
+  30 * minute,
+  ...[2, 5, 10, 14, 20, 24].map((n) => n * hour),
+]
+
+describe('a delivery that fails', () => {
+  test('is tried ten times within four days under one id, is then kept as failed, and may be retried', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver({ status: 302, headers: { location: '/elsewhere' } })
+    const { id } = await own.create(receiver.url, ['message.created'])
+    await own.talk()
+    for (const [n, usual] of usualWaits.entries()) {
+      const job = await waitFor(() => own.waiting().find(({ attempts }) => attempts === n + 1))
+      const wait = job.run_at - own.clock.now()
+      expect(wait).toBeWithin(usual, usual + 1_001)
+      own.clock.advance(wait)
+      await waitFor(() => receiver.received.length === n + 2)
+    }
+    await waitFor(() => own.queued() === 0)
+    await own.pass(0)
+    const [failed] = await own.deliveries(id)
+    expect(failed).toMatchObject({ status: 'failed', attempts: 10, response_status: 302 })
+    const seen = receiver.received.map(({ headers, path }) => [headers['webhook-id'], path])
+    expect(new Set(seen.map(String))).toEqual(new Set([`${failed.id},/hook`]))
+    expect((await own.ask('GET', '/v1/admin/jobs?state=dead')).body.data).toEqual([])
+
+    receiver.tell({ status: 200, body: 'thank you' })
+    const retried = await own.ask('POST', `${path}/${id}/deliveries/${failed.id}/retry`)
+    expect([retried.status, retried.body.status]).toEqual([200, 'waiting'])
+    await waitFor(async () => (await own.deliveries(id)).some(isDelivered))
+    expect(await own.deliveries(id)).toEqual([
+      {
+        ...failed,
+        status: 'delivered',
+        attempts: 1,
+        response_status: 200,
+        response: 'thank you',
+        attempted_at: new Date(own.clock.now()).toISOString(),
+      },
+    ])
+    expect(receiver.received.at(-1)?.headers['webhook-id']).toBe(failed.id)
+    expect((await own.show(id)).failing_since).toBeNull()
+  })
+
+  test.each([
+    ['90', 90 * second],
+    ['604800', day],
+    ['soon', 5 * second],
+  ])('with Retry-After: %s waits for that long, a day at most', async (header, expected) => {
+    await using receiver = startReceiver()
+    receiver.tell({ status: 429, headers: { 'retry-after': header } })
+    const { id } = await host.create(receiver.url, ['message.created'])
+    await host.talk()
+    const [job] = await waitFor(() => host.waiting()[0] && host.waiting())
+    expect((job?.run_at ?? 0) - host.clock.now()).toBeWithin(expected, expected + 1_001)
+    expect((await host.show(id)).failing_since).toBe(new Date(host.clock.now()).toISOString())
+    expect((await host.ask('GET', '/v1/admin/system')).body.webhooks).toEqual({
+      total: 1,
+      disabled: 0,
+      failing: 1,
+    })
+    const [delivery] = await host.deliveries(id)
+    await host.ask('POST', `${path}/${id}/deliveries/${delivery.id}/retry`)
+    await waitFor(async () => (await host.deliveries(id)).some(isDelivered))
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('is kept with the first KiB of the answer, however much comes', async () => {
+    await using receiver = startReceiver()
+    receiver.tell('flood')
+    const { id } = await host.create(receiver.url, ['message.created'])
+    await host.talk()
+    const [delivery] = await waitFor(async () => {
+      const all = await host.deliveries(id)
+      return all.length > 0 && all
+    })
+    expect(delivery).toMatchObject({ response_status: 500, response: 'x'.repeat(1_024) })
+    expect(receiver.flooded()).toBeLessThan(5_000_000)
+    await host.ask('POST', `${path}/${id}/deliveries/${delivery.id}/retry`)
+    await waitFor(() => host.queued() === 0)
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('because the endpoint hangs holds up no other endpoint', async () => {
+    await using own = await startHost()
+    await using well = startReceiver()
+    await using hung = startReceiver('hang')
+    await own.create(hung.url, ['message.created'])
+    await own.create(well.url, ['message.created'])
+    const { a, conversationId } = await own.talk()
+    for (let n = 0; n < 20; n++) await own.service.say(a, conversationId, `message ${n}`)
+    await waitFor(() => well.received.length === 21)
+    expect(hung.received).toHaveLength(4)
+  })
+})
+
+describe('an endpoint', () => {
+  test('that answers 410 is switched off: admins are told, nothing more is sent, until one switches it on', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver({ status: 410 })
+    const { id } = await own.create(receiver.url, ['message.created'])
+    const { a, conversationId } = await own.talk()
+    const { disabled_at } = await waitFor(async () => {
+      const shown = await own.show(id)
+      return !shown.enabled && shown
+    })
+    expect(disabled_at).toBe(new Date(own.clock.now()).toISOString())
+    expect(own.audited('webhook_disabled')).toEqual([{ actor_type: 'system', target_id: id }])
+    const [told] = (await own.ask('GET', '/v1/notifications')).body.data
+    expect(told).toMatchObject({ type: 'broadcast', data: { webhook_id: id } })
+    expect(told.body).toContain(new URL(receiver.url).host)
+    await waitFor(() => own.service.log().includes('a webhook was switched off'))
+    expect((await own.ask('GET', '/v1/admin/system')).body.webhooks.disabled).toBe(1)
+    await own.service.say(a, conversationId, 'unheard')
+    expect(own.queued()).toBe(0)
+    receiver.tell({ status: 200 })
+    await own.ask('PATCH', `${path}/${id}`, { enabled: true })
+    await own.service.say(a, conversationId, 'heard')
+    await waitFor(() => receiver.received.length === 2)
+    expect(receiver.received[1]?.body.data.message.body).toBe('heard')
+  })
+
+  test('that takes nothing for five days is switched off, and what waits for it is not sent', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver({ status: 503 })
+    const { id } = await own.create(receiver.url, ['message.created'])
+    const { a, conversationId } = await own.talk()
+    await waitFor(() => own.waiting().length === 1)
+    await own.pass(5 * day - 1, a)
+    const say = async (text: string) => {
+      const before = receiver.received.length
+      await own.service.say(a, conversationId, text)
+      await waitFor(() => receiver.received.length > before)
+    }
+    await waitFor(() => own.waiting().some(({ attempts }) => attempts === 2))
+    await say('almost')
+    await waitFor(() => own.waiting().length === 2)
+    expect((await own.show(id)).enabled).toBe(true)
+    own.clock.advance(1)
+    await say('late')
+    await waitFor(async () => !(await own.show(id)).enabled)
+    const sent = receiver.received.length
+    await waitFor(() => own.waiting().length === 3)
+    await own.pass(hour)
+    await waitFor(() => own.queued() === 0)
+    expect(receiver.received).toHaveLength(sent)
+    const kept = await waitFor(async () => {
+      const all = await own.deliveries(id)
+      return all.every(({ status }: { status: string }) => status === 'failed') && all
+    })
+    expect(kept).toHaveLength(3)
+    expect(kept[0].response).toBe('not sent: the webhook is switched off')
+  })
+
+  test('verifies with the old secret for 24 hours after it got a new one, then with the new one alone', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const { id, secret } = await own.create(receiver.url, ['message.created'])
+    const renewed = (await own.ask('POST', `${path}/${id}/secret`)).body
+    expect(renewed.secret).not.toBe(secret)
+    expect(await own.show(id)).not.toContainKey('secret')
+    const signatures = async () => {
+      receiver.received.length = 0
+      await own.ask('POST', `${path}/${id}/test`)
+      return receiver.received[0]
+    }
+    const both = await signatures()
+    for (const key of [secret, renewed.secret]) verify(key, both as never)
+    await own.pass(day)
+    const one = await signatures()
+    expect(both?.headers['webhook-signature']?.split(' ')).toHaveLength(2)
+    expect(one?.headers['webhook-signature']?.split(' ')).toHaveLength(1)
+  })
+
+  test('is tested by a request of its own, also while it is switched off', async () => {
+    await using receiver = startReceiver()
+    const { id, secret } = await host.create(receiver.url, ['report.created'])
+    await host.ask('PATCH', `${path}/${id}`, { enabled: false })
+    receiver.tell({ status: 202, body: 'fine' }, { status: 500 })
+    const test = async () => (await host.ask('POST', `${path}/${id}/test`)).body
+    expect(await test()).toEqual({ status: 'delivered', response_status: 202, response: 'fine' })
+    expect(verify(secret, receiver.received[0] as never)).toMatchObject({
+      type: 'webhook.test',
+      data: { webhook: { id } },
+    })
+    expect(await test()).toEqual({ status: 'failed', response_status: 500, response: '' })
+    await receiver[Symbol.asyncDispose]()
+    expect(await test()).toEqual({
+      status: 'failed',
+      response_status: null,
+      response: expect.stringMatching(/ECONNREFUSED|refused|connect/i),
+    })
+    await host.ask('DELETE', `${path}/${id}`)
+  })
+
+  test('keeps what came of its last 100 deliveries, in pages', async () => {
+    await using own = await startHost()
+    await using receiver = startReceiver()
+    const { id } = await own.create(receiver.url, ['message.created'])
+    const { a, conversationId } = await own.talk()
+    for (let n = 1; n < 119; n++) await own.service.say(a, conversationId, `message ${n}`)
+    await waitFor(() => receiver.received.length === 119)
+    const rows = () =>
+      own.service.sqlite.query<{ n: number }, []>('SELECT count(*) n FROM webhook_deliveries').get()
+    await waitFor(() => own.queued() === 0)
+    expect(rows()?.n).toBeWithin(100, 110)
+    const all = await own.deliveries(id)
+    expect(all).toHaveLength(100)
+    expect(all[0].id > all[99].id).toBe(true)
+    const page = (await own.ask('GET', `${path}/${id}/deliveries?limit=30`)).body
+    expect(page.data).toEqual(all.slice(0, 30))
+  })
+
+  test('is created, shown, changed and removed by admins; its secret is shown once', async () => {
+    const url = 'https://hooks.example.com/in?key=1'
+    const made = await host.create(url, ['user.created'], { description: ' CRM ' })
+    const { secret, ...shown } = made
+    expect(shown).toEqual({
+      id: expect.any(String),
+      url,
+      events: ['user.created'],
+      description: 'CRM',
+      enabled: true,
+      failing_since: null,
+      disabled_at: null,
+      created_at: new Date(host.clock.now()).toISOString(),
+    })
+    expect((await host.ask('GET', path)).body.data).toContainEqual(shown)
+    expect(await host.show(shown.id)).toEqual(shown)
+    const changed = await host.ask('PATCH', `${path}/${shown.id}`, {
+      events: ['user.deleted'],
+      description: '',
+    })
+    expect(changed.body).toEqual({ ...shown, events: ['user.deleted'], description: null })
+    expect((await host.ask('PATCH', `${path}/${shown.id}`, {})).status).toBe(400)
+    const audit = JSON.stringify(
+      host.service.sqlite.query('SELECT details FROM audit_log').values(),
+    )
+    expect([audit.includes('key=1'), audit.includes(secret)]).toEqual([false, false])
+    expect((await host.ask('DELETE', `${path}/${shown.id}`)).status).toBe(204)
+    for (const [method, at] of [
+      ['GET', ''],
+      ['PATCH', ''],
+      ['DELETE', ''],
+      ['POST', '/secret'],
+      ['POST', '/test'],
+      ['GET', '/deliveries'],
+      ['POST', `/deliveries/${shown.id}/retry`],
+    ] as const) {
+      const body = method === 'PATCH' ? { enabled: true } : undefined
+      expect((await host.ask(method, `${path}/${shown.id}${at}`, body)).status).toBe(404)
+    }
+  })
+})
+
+describe('an address', () => {
+  const publicly = startService()
+  afterAll(async () => (await publicly)[Symbol.asyncDispose]())
+
+  test.each([
+    ['http://hooks.example.com/', 'public_url'],
+    ['https://127.0.0.1/', 'public_url'],
+    ['https://2130706433/', 'public_url'],
+    ['https://0x7f.1/', 'public_url'],
+    ['https://10.1.2.3:8443/', 'public_url'],
+    ['https://100.64.0.1/', 'public_url'],
+    ['https://169.254.169.254/latest', 'public_url'],
+    ['https://[::1]/', 'public_url'],
+    ['https://[::ffff:8.8.8.8]/', 'public_url'],
+    ['https://[64:ff9b::808:808]/', 'public_url'],
+    ['https://[2002:808:808::1]/', 'public_url'],
+    ['https://[fe80::1]/', 'public_url'],
+    ['https://user:pass@hooks.example.com/', 'http_url'],
+    ['ftp://hooks.example.com/', 'http_url'],
+    ['https://hooks.example.com/#part', 'no_fragment'],
+  ])('%s is refused', async (url, problem) => {
+    const service = await publicly
+    const { token } = await service.registerAs('admin')
+    const body = { url, events: ['user.created'] }
+    const { status, body: refusal } = await service.call('POST', path, { token, body })
+    const { fields } = (await import('../src/lib/texts/en.json')).default
+    expect([status, refusal.error.details]).toEqual([400, { url: fields[problem as 'public_url'] }])
+  })
+
+  test('of a name is looked up for each request, and one private answer is enough to refuse it', async () => {
+    const asked: string[] = []
+    const answers = [['8.8.8.8', '127.0.0.1'], ['::1'], ['100.100.0.1'], []]
+    const resolveHost = async (name: string) => {
+      asked.push(name)
+      return (answers.shift() ?? []).map((address) => ({ address, family: 0 }))
+    }
+    await using own = await startHost({ environment: {}, resolveHost })
+    const { id } = await own.create('https://hooks.example.com/', ['message.created'])
+    const told: unknown[] = []
+    for (let n = 0; n < 4; n++) told.push((await own.ask('POST', `${path}/${id}/test`)).body)
+    const refusal = 'the host has an address that is not public'
+    expect(told).toEqual(
+      [refusal, refusal, refusal, 'the host has no address'].map((response) => ({
+        status: 'failed',
+        response_status: null,
+        response,
+      })),
+    )
+    expect(asked).toEqual(Array(4).fill('hooks.example.com'))
+  })
+})
+
+test('there are at most a hundred webhooks', async () => {
+  await using own = await startHost()
+  const row = own.service.sqlite.prepare(
+    "INSERT INTO webhooks (id, url, events, secret, created_at) VALUES (?, 'https://a.example', '[]', 's', 0)",
+  )
+  for (let n = 0; n < 99; n++) row.run(`01ARZ3NDEKTSV4RRFFQ69G5F${10 + n}`)
+  const body = { url: 'https://b.example', events: ['user.created'] }
+  expect((await own.ask('POST', path, body)).status).toBe(201)
+  const refused = await own.ask('POST', path, body)
+  expect([refused.status, refused.headers.get('x-error-reason')]).toEqual([409, 'quota_exceeded'])
+})
+
+test('commands make, list, test and delete webhooks, and a running server notices', async () => {
+  await using own = await startHost()
+  await using receiver = startReceiver()
+  const run = (line: string) =>
+    hostline(`webhook ${line}`.split(' '), own.service.directory, {
+      environment: { WEBHOOK_PRIVATE: 'true' },
+    })
+  const made = await run(`create --url ${receiver.url} --events message.created,user.created`)
+  const [, id = ''] = /^(\w{26})\t/.exec(made.out) ?? []
+  const [, secret = ''] = /secret: (whsec_\S+)$/.exec(made.out) ?? []
+  expect((await run(`test ${id}`)).out).toBe(`${id} was reached: it answered 204`)
+  verify(secret, receiver.received[0] as never)
+  own.clock.advance(2 * second)
+  await waitFor(async () => {
+    await own.talk()
+    return receiver.of('message.created').length > 0
+  })
+  const [listed] = JSON.parse((await run('list --json')).out)
+  expect(listed).toMatchObject({ id, url: receiver.url, events: 'message.created,user.created' })
+  expect((await run('list')).out).not.toContain(secret)
+  receiver.tell({ status: 500 })
+  expect(await run(`test ${id}`)).toMatchObject({
+    exitCode: 1,
+    err: `hostline: ${id} was not reached: it answered 500`,
+  })
+  expect((await run(`delete ${id}`)).out).toBe(`${id} is removed`)
+  expect(await run(`delete ${id}`)).toMatchObject({ exitCode: 1 })
+  for (const wrong of ['', 'create', 'create --url https://a.example --events x', 'test']) {
+    expect((await run(wrong)).exitCode).toBe(2)
+  }
+  const refused = await hostline(
+    ['webhook', 'create', '--url', 'http://a.example', '--events', 'user.created'],
+    own.service.directory,
+  )
+  expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('public internet')])
+})
