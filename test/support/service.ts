@@ -121,7 +121,6 @@ export async function startService(options: Options = {}) {
   return {
     base,
     directory: directory.path,
-    core: service.core,
     hub: service.core.hub,
     events: service.core.events,
     accounts: service.accounts,
