@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { createMetrics } from '../src/metrics.ts'
 import { createTestClock } from './support/clock.ts'
 import { startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const promtool = Bun.which('promtool')
 const listening = { listen: true }
@@ -195,6 +196,8 @@ describe('storage', () => {
     await Promise.all(
       Array.from({ length: 20 }, (_, n) => service.say(a, conversationId, `hi ${n}`)),
     )
+    const waiting = service.sqlite.query('SELECT 1 FROM outbox')
+    await waitFor(() => waiting.get() === null, 'the end of what commits by itself')
     const { _count: commits = 0, _sum: commitSeconds } = await scrape(
       service,
       'hostline_commit_duration_seconds',

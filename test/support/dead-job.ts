@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { ulid } from 'ulid'
+import { monotonicFactory } from 'ulid'
+
+const ulid = monotonicFactory()
 
 /** A job that was given up, for a ticket that there is not: it is done as soon as it runs.
  *  @returns its id */
