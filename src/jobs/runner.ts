@@ -46,6 +46,9 @@ const defaultConcurrency = 4
 /** Lanes have many short jobs: what is taken, and how they end, is gathered for so long and written together. Else each would
  *  cost a commit of its own. */
 const gatherMilliseconds = 10
+/** Whoever sends comes first: by as many times as the event loop came late, lanes wait longer, up to a bound. */
+const restFactor = 8
+const longestRestMilliseconds = 100
 const leaseMilliseconds = 120_000
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
@@ -70,6 +73,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   let isReleased = false
   let isStopped = false
   let soon: Timer | undefined
+  let rest = 0
 
   outbox.subscribe(({ lane, runAt }) => {
     if (lane !== '' && runAt <= clock.now()) return pollSoon()
@@ -115,7 +119,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
     isReleased = true
     const now = clock.now()
     const heads = [...outbox.heads()]
-    const due = heads.filter(({ runAt }) => runAt <= now).flatMap(listStartable)
+    const isTurn = ({ lane }: Lane) => lane === '' || soon === undefined
+    const due = heads.filter((head) => head.runAt <= now && isTurn(head)).flatMap(listStartable)
     if (due.length > 0) for (const job of await claimed(due)) start(job)
     // What is due already runs, or waits for a place.
     for (const { runAt } of heads) {
@@ -206,10 +211,13 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   function pollSoon() {
+    const pause = gatherMilliseconds + rest
+    const dueAt = performance.now() + pause
     soon ??= setTimeout(() => {
       soon = undefined
+      rest = Math.min(longestRestMilliseconds, restFactor * (performance.now() - dueAt))
       pollNow()
-    }, gatherMilliseconds)
+    }, pause)
   }
 
   const stopPolling = clock.every(pollMilliseconds, poll)
