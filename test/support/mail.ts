@@ -44,8 +44,12 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
     url: `smtp://127.0.0.1:${port}`,
     mails,
     connections: () => connections,
-    /** Takes the oldest mail, waiting for it when it is not there yet. */
-    next: (): Promise<ReceivedMail> => waitFor(() => mails.shift(), 'a mail'),
+    /** Takes the oldest mail, to an address where one is named, waiting for it when it is not there yet. */
+    next: (to?: string): Promise<ReceivedMail> =>
+      waitFor(() => {
+        const index = mails.findIndex((mail) => to === undefined || mail.to === to)
+        return index < 0 ? undefined : mails.splice(index, 1)[0]
+      }, 'a mail'),
     async [Symbol.asyncDispose]() {
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
