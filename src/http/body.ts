@@ -21,16 +21,18 @@ export function guardLength({ headers }: Request, maxFileBytes?: number): void {
 }
 
 /** Reads the JSON value of a request body; undefined when there is none.
- *  @returns also whether the body was long in coming
+ *  @param onSlow called when the body was long in coming: what was checked before may not hold any more
  *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON · body_too_large (413): a streamed
  *  body is measured while it comes */
-export async function readJson(request: Request) {
-  if (!request.body) return { value: undefined, isSlow: false }
+export async function readJson(request: Request, onSlow: () => void): Promise<unknown> {
+  if (!request.body) return undefined
   const startedAt = performance.now()
   const isStreamed = request.headers.has('transfer-encoding')
   const bytes = isStreamed ? await readBounded(request.body) : await request.bytes()
   const isSlow = performance.now() - startedAt > slowMilliseconds
-  return { value: parse(bytes, request.headers.get('content-type')), isSlow }
+  const value = parse(bytes, request.headers.get('content-type'))
+  if (isSlow) onSlow()
+  return value
 }
 
 function parse(bytes: Uint8Array, contentType: string | null): unknown {

@@ -70,9 +70,10 @@ export function createPipeline(options: PipelineOptions) {
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route) throw new AppError('not_found')
     authorize(route, bearer, context)
+    // The session may end while the body is still arriving.
     const reauthorize = () => authorize(route, bearer, context)
     if (route.maxFileBytes !== undefined) context.reauthorize = reauthorize
-    else if (mayHaveBody(request)) hook.body = await readBody(request, reauthorize)
+    else if (mayHaveBody(request)) hook.body = await readJson(request, reauthorize)
     route.guardQuery(request.url)
     route.guardBody?.(hook.body)
     return undefined
@@ -191,13 +192,6 @@ type Bearer = {
   shown?: RequestContext['bearer']
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined
-}
-
-async function readBody(request: Request, reauthorize: () => void) {
-  const { value, isSlow } = await readJson(request)
-  // The session may have ended while the body was still arriving.
-  if (isSlow) reauthorize()
-  return value
 }
 
 function mayHaveBody({ method }: Request) {
