@@ -64,7 +64,7 @@ export function createPipeline(options: PipelineOptions) {
       Object.assign(headers, preflightHeaders)
       return new Response(null, { status: 204 })
     }
-    guard(hook, context)
+    guard(request, path, context, headers)
     const bearer = await identify(route?.access, request)
     context.bearer = bearer.shown
     countRequest(route?.limit ?? 'default', bearer, context, headers)
@@ -92,13 +92,13 @@ export function createPipeline(options: PipelineOptions) {
     return clientIp(options.peerOf(request), forwardedFor, trustedProxies)
   }
 
-  function guard({ request, path = '', set }: Hook, context: RequestContext) {
+  function guard(request: Request, path: string, context: RequestContext, headers: Headers) {
     try {
       guardAddress(request.url, path)
       guardLength(request, context.route?.maxFileBytes)
     } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
-      tell(set.headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
+      tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
       throw error
     }
   }
