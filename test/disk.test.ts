@@ -6,7 +6,7 @@ import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { compiler, shim, size } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
-import { aWhile, waitFor } from './support/wait.ts'
+import { aWhile, measured, waitFor } from './support/wait.ts'
 
 const errors = { full: '28', 'read-only': '30' } // ENOSPC, EROFS
 
@@ -77,15 +77,19 @@ describe.skipIf(!compiler)('a disk', () => {
     expect(await disk.complaints()).toEqual([])
   })
 
-  test('that is slow holds up writes, and no reads', async () => {
-    const slow = await timesOn({ POWER_CUT_SLOW: '100' })
-    const fast = await timesOn({})
-    console.log(
-      `ms on a slow disk: ${JSON.stringify(slow)}, on a fast one: ${JSON.stringify(fast)}`,
-    )
-    expect(slow.write).toBeGreaterThan(50)
-    expect(slow.read).toBeLessThan(2 * fast.read + 25)
-  })
+  test(
+    'that is slow holds up writes, and no reads',
+    async () => {
+      const slow = await timesOn({ POWER_CUT_SLOW: '100' })
+      const fast = await timesOn({})
+      console.log(
+        `ms on a slow disk: ${JSON.stringify(slow)}, on a fast one: ${JSON.stringify(fast)}`,
+      )
+      expect(slow.write).toBeGreaterThan(50)
+      expect(slow.read).toBeLessThan(2 * fast.read + 25)
+    },
+    measured,
+  )
 })
 
 const share = size(0.99, 0.9)

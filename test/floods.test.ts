@@ -6,7 +6,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { size } from './support/faults.ts'
 import { call, meet, startServer, type Visitor } from './support/process.ts'
 import { stuckReader, TestSocket } from './support/socket.ts'
-import { waitFor } from './support/wait.ts'
+import { measured, waitFor } from './support/wait.ts'
 
 // Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
 
@@ -120,46 +120,58 @@ test.each([
   ],
   ['gibberish', () => Array(10).fill('{"type":')],
   ['large frames', () => [JSON.stringify({ type: 'message', body: 'x'.repeat(60_000) })]],
-])('a flood of %s is cut off, others talk on, and memory stays flat', async (name, framesFor) => {
-  await using flooded = await startFlooded()
-  const { server, pair, mallory, conversationId } = flooded
-  const before = residentBytes(server.pid)
-  const frames = framesFor(conversationId)
-  const flooding = Promise.all(
-    Array.from({ length: 10 }, () => flood(server.base, mallory, frames)),
-  )
-  const took = await talkMeanwhile(server.base, pair, flooding)
-  const codes = new Set((await flooding).flat())
-  expect(codes.has(4429) || codes.has(4400)).toBe(true)
-  expect(took.length).toBeGreaterThan(3)
-  const grown = residentBytes(server.pid) - before
-  report(name, took, grown)
-  expect(ninthDecile(took)).toBeLessThan(250)
-  expect(grown).toBeLessThan(96 * megabyte)
-})
+])(
+  'a flood of %s is cut off, others talk on, and memory stays flat',
+  async (name, framesFor) => {
+    await using flooded = await startFlooded()
+    const { server, pair, mallory, conversationId } = flooded
+    const before = residentBytes(server.pid)
+    const frames = framesFor(conversationId)
+    const flooding = Promise.all(
+      Array.from({ length: 10 }, () => flood(server.base, mallory, frames)),
+    )
+    const took = await talkMeanwhile(server.base, pair, flooding)
+    const codes = new Set((await flooding).flat())
+    expect(codes.has(4429) || codes.has(4400)).toBe(true)
+    expect(took.length).toBeGreaterThan(3)
+    const grown = residentBytes(server.pid) - before
+    report(name, took, grown)
+    expect(ninthDecile(took)).toBeLessThan(250)
+    expect(grown).toBeLessThan(96 * megabyte)
+  },
+  measured,
+)
 
-test('fifty readers that do not read are cut off at a MiB each, and memory stays flat', async () => {
-  await using flooded = await startFlooded()
-  const { server, pair, mallory, trent, conversationId } = flooded
-  const path = `/v1/chat/ws?token=${trent.token}`
-  const stuck = await Promise.all(Array.from({ length: 50 }, () => stuckReader(server.base, path)))
-  const before = residentBytes(server.pid)
-  const send = async () => {
-    const until = performance.now() + floodMilliseconds
-    const message = { token: mallory.token, body: { body: '\u{1F600}'.repeat(5_000) } }
-    while (performance.now() < until) {
-      const target = `/v1/chat/conversations/${conversationId}/messages`
-      await Promise.all(Array.from({ length: 8 }, () => call(server.base, 'POST', target, message)))
+test(
+  'fifty readers that do not read are cut off at a MiB each, and memory stays flat',
+  async () => {
+    await using flooded = await startFlooded()
+    const { server, pair, mallory, trent, conversationId } = flooded
+    const path = `/v1/chat/ws?token=${trent.token}`
+    const stuck = await Promise.all(
+      Array.from({ length: 50 }, () => stuckReader(server.base, path)),
+    )
+    const before = residentBytes(server.pid)
+    const send = async () => {
+      const until = performance.now() + floodMilliseconds
+      const message = { token: mallory.token, body: { body: '\u{1F600}'.repeat(5_000) } }
+      while (performance.now() < until) {
+        const target = `/v1/chat/conversations/${conversationId}/messages`
+        await Promise.all(
+          Array.from({ length: 8 }, () => call(server.base, 'POST', target, message)),
+        )
+      }
     }
-  }
-  const sending = send()
-  const took = await talkMeanwhile(server.base, pair, sending)
-  const grown = residentBytes(server.pid) - before
-  report('readers that do not read', took, grown)
-  expect(ninthDecile(took)).toBeLessThan(250)
-  expect(grown).toBeLessThan(160 * megabyte)
-  for (const socket of stuck) socket.destroy()
-})
+    const sending = send()
+    const took = await talkMeanwhile(server.base, pair, sending)
+    const grown = residentBytes(server.pid) - before
+    report('readers that do not read', took, grown)
+    expect(ninthDecile(took)).toBeLessThan(250)
+    expect(grown).toBeLessThan(160 * megabyte)
+    for (const socket of stuck) socket.destroy()
+  },
+  measured,
+)
 
 /** Fills the conversations of `count` people with messages that they have never seen. */
 function addUnseen(path: string, readers: readonly string[], messages: number) {
@@ -188,34 +200,38 @@ function addUnseen(path: string, readers: readonly string[], messages: number) {
   sqlite.close()
 }
 
-test('forty replays at once, two of each of twenty people, hold up nobody', async () => {
-  await using flooded = await startFlooded()
-  const { server, pair, trent } = flooded
-  const readers = await Promise.all(
-    Array.from({ length: 20 }, async (_, n) => {
-      const body = { email: `reader${n}@example.com`, password: 'correct horse' }
-      const answer = await call(server.base, 'POST', '/v1/auth/register', { body })
-      const { user, access_token: token } = answer.body
-      const open = { token, body: { user_id: trent.id } }
-      await call(server.base, 'POST', '/v1/chat/conversations', open)
-      return { id: user.id as string, token: token as string }
-    }),
-  )
-  const ids = readers.map(({ id }) => id)
-  addUnseen(join(flooded.dataDir, 'hostline.db'), ids, unseenMessages)
-  const replay = async ({ token }: { token: string }) => {
-    const since = '0'.repeat(26)
-    const socket = await TestSocket.open(`${wsBase(server.base)}?token=${token}&since=${since}`)
-    await waitFor(() => socket.frames.length >= unseenMessages, 'the replay', 20_000)
-    socket.close()
-  }
-  const replays = Promise.all([...readers, ...readers].map(replay))
-  const took = await talkMeanwhile(server.base, pair, replays)
-  const slowest = took.at(-1) ?? 0
-  console.log(`forty replays: the slowest of ${took.length} others took ${slowest.toFixed(0)} ms`)
-  expect(took.length).toBeGreaterThan(5)
-  expect(slowest).toBeLessThan(100)
-})
+test(
+  'forty replays at once, two of each of twenty people, hold up nobody',
+  async () => {
+    await using flooded = await startFlooded()
+    const { server, pair, trent } = flooded
+    const readers = await Promise.all(
+      Array.from({ length: 20 }, async (_, n) => {
+        const body = { email: `reader${n}@example.com`, password: 'correct horse' }
+        const answer = await call(server.base, 'POST', '/v1/auth/register', { body })
+        const { user, access_token: token } = answer.body
+        const open = { token, body: { user_id: trent.id } }
+        await call(server.base, 'POST', '/v1/chat/conversations', open)
+        return { id: user.id as string, token: token as string }
+      }),
+    )
+    const ids = readers.map(({ id }) => id)
+    addUnseen(join(flooded.dataDir, 'hostline.db'), ids, unseenMessages)
+    const replay = async ({ token }: { token: string }) => {
+      const since = '0'.repeat(26)
+      const socket = await TestSocket.open(`${wsBase(server.base)}?token=${token}&since=${since}`)
+      await waitFor(() => socket.frames.length >= unseenMessages, 'the replay', 20_000)
+      socket.close()
+    }
+    const replays = Promise.all([...readers, ...readers].map(replay))
+    const took = await talkMeanwhile(server.base, pair, replays)
+    const slowest = took.at(-1) ?? 0
+    console.log(`forty replays: the slowest of ${took.length} others took ${slowest.toFixed(0)} ms`)
+    expect(took.length).toBeGreaterThan(5)
+    expect(slowest).toBeLessThan(100)
+  },
+  measured,
+)
 
 // Opens `argv[2]` connections that read nothing and whose kernel takes little, each with the request from stdin.
 const holder = `
@@ -273,4 +289,5 @@ test.skipIf(!compiler)(
     await child.exited
     await waitFor(async () => (await page()).status === 200, 'answers as before')
   },
+  measured,
 )

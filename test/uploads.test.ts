@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { temporaryDirectory } from './support/directory.ts'
 import { filesIn } from './support/files.ts'
 import { meet, startServer } from './support/process.ts'
-import { waitFor } from './support/wait.ts'
+import { measured, waitFor } from './support/wait.ts'
 
 // Large files and bad connections. The server is a process of its own, so that its memory is its memory.
 
@@ -86,34 +86,42 @@ async function uploadForm() {
   return statusOf(socket)
 }
 
-test('large uploads side by side, as they are and in forms, take little memory', async () => {
-  await uploadForm()
-  await uploadRaw()
-  const all = Array.from({ length: parallel }, (_, n) => (n % 2 ? uploadForm() : uploadRaw()))
-  const grown = await growthDuring(Promise.all(all))
-  console.log(`${parallel} uploads of 25 MB: ${(grown / megabyte).toFixed(0)} MB more`)
-  expect(await Promise.all(all)).toEqual(Array(parallel).fill(201))
-  expect(grown).toBeLessThan(60 * megabyte)
-})
+test(
+  'large uploads side by side, as they are and in forms, take little memory',
+  async () => {
+    await uploadForm()
+    await uploadRaw()
+    const all = Array.from({ length: parallel }, (_, n) => (n % 2 ? uploadForm() : uploadRaw()))
+    const grown = await growthDuring(Promise.all(all))
+    console.log(`${parallel} uploads of 25 MB: ${(grown / megabyte).toFixed(0)} MB more`)
+    expect(await Promise.all(all)).toEqual(Array(parallel).fill(201))
+    expect(grown).toBeLessThan(60 * megabyte)
+  },
+  measured,
+)
 
-test('large files that are read slowly take little memory', async () => {
-  const answer = await fetch(`${server.base}/v1/files`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${ada.token}` },
-    body: new Uint8Array(largest),
-  })
-  const { id } = (await answer.json()) as { id: string }
-  const readers = Array.from({ length: 20 }, async () => {
-    const socket = await open([`GET /v1/files/${id}/a HTTP/1.1`])
-    await new Promise((resolve) => socket.once('data', resolve))
-    socket.pause()
-    return socket
-  })
-  const grown = await growthDuring(Promise.all(readers))
-  console.log(`20 readers of 25 MB that do not read: ${(grown / megabyte).toFixed(0)} MB more`)
-  for (const reader of await Promise.all(readers)) reader.destroy()
-  expect(grown).toBeLessThan(30 * megabyte)
-})
+test(
+  'large files that are read slowly take little memory',
+  async () => {
+    const answer = await fetch(`${server.base}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ada.token}` },
+      body: new Uint8Array(largest),
+    })
+    const { id } = (await answer.json()) as { id: string }
+    const readers = Array.from({ length: 20 }, async () => {
+      const socket = await open([`GET /v1/files/${id}/a HTTP/1.1`])
+      await new Promise((resolve) => socket.once('data', resolve))
+      socket.pause()
+      return socket
+    })
+    const grown = await growthDuring(Promise.all(readers))
+    console.log(`20 readers of 25 MB that do not read: ${(grown / megabyte).toFixed(0)} MB more`)
+    for (const reader of await Promise.all(readers)) reader.destroy()
+    expect(grown).toBeLessThan(30 * megabyte)
+  },
+  measured,
+)
 
 test('an upload that breaks off leaves nothing, whatever it had announced', async () => {
   const before = stored()

@@ -19,3 +19,6 @@ export async function waitFor<T>(
 /** Waits for a moment at random, for what must hold at any instant. */
 export const aWhile = (meanMilliseconds: number) =>
   waitFor(() => Math.random() < pauseMilliseconds / meanMilliseconds)
+
+/** For tests of times and memory, on a machine that runs others meanwhile: what is really wrong is so every time. */
+export const measured = { retry: 2, timeout: 30_000 }
