@@ -78,6 +78,7 @@ CREATE TABLE `totp_factors` (
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
+CREATE INDEX `totp_factors_unconfirmed` ON `totp_factors` (`created_at`) WHERE confirmed_at IS NULL;--> statement-breakpoint
 CREATE TABLE `webhook_deliveries` (
 	`webhook_id` text NOT NULL,
 	`id` text NOT NULL,

@@ -80,6 +80,19 @@ describe('setting up', () => {
     }
   })
 
+  test('a secret that nobody confirms is forgotten after a day; a factor stays', async () => {
+    const own = createTestClock()
+    await using other = await startService({ clock: own })
+    const [ada, bob] = [await other.register(), await other.register()]
+    await begin(ada, other)
+    const { secret } = (await begin(bob, other)).body
+    await confirm(bob, codeOf(secret, own.now()), other)
+    const left = other.sqlite.query<{ user_id: string }, []>('SELECT user_id FROM totp_factors')
+    own.advance(25 * 3_600_000)
+    await waitFor(() => left.all().length < 2)
+    expect(left.all()).toEqual([{ user_id: bob.id }])
+  })
+
   test('nothing to confirm and nothing to remove is 404', async () => {
     const cleo = await service.register('cleo')
     expect((await confirm(cleo, '123456')).status).toBe(404)

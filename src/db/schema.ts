@@ -169,18 +169,24 @@ export const oneTimeTokens = sqliteTable(
 )
 
 /** The second factor of a person: a secret that their authenticator shares. */
-export const totpFactors = sqliteTable('totp_factors', {
-  userId: text('user_id')
-    .primaryKey()
-    .references(() => users.id, { onDelete: 'cascade' }),
-  /** Base32. */
-  secret: text('secret').notNull(),
-  /** Null until the first code has shown that the authenticator works. */
-  confirmedAt: time('confirmed_at'),
-  /** The time step of the newest code that was used: it and those before it work no more. */
-  lastStep: integer('last_step').notNull().default(0),
-  createdAt: time('created_at').notNull(),
-})
+export const totpFactors = sqliteTable(
+  'totp_factors',
+  {
+    userId: text('user_id')
+      .primaryKey()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    /** Base32. */
+    secret: text('secret').notNull(),
+    /** Null until the first code has shown that the authenticator works. */
+    confirmedAt: time('confirmed_at'),
+    /** The time step of the newest code that was used: it and those before it work no more. */
+    lastStep: integer('last_step').notNull().default(0),
+    createdAt: time('created_at').notNull(),
+  },
+  (table) => [
+    index('totp_factors_unconfirmed').on(table.createdAt).where(sql.raw('confirmed_at IS NULL')),
+  ],
+)
 
 /** Codes of which each stands in for the authenticator once. WITHOUT ROWID in the migration. */
 export const recoveryCodes = sqliteTable(

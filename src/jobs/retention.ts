@@ -12,6 +12,7 @@ import {
   reports,
   sentMails,
   sessions,
+  totpFactors,
   webhookDeliveries,
 } from '../db/schema.ts'
 
@@ -59,6 +60,12 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
     days: 30,
   },
   { key: [auditLog.id], time: auditLog.at, days: config.auditDays },
+  {
+    key: [totpFactors.userId],
+    time: totpFactors.createdAt,
+    days: 1,
+    which: 'confirmed_at IS NULL',
+  },
   // What nobody uses, and uploads that have not ended.
   {
     key: [files.id],

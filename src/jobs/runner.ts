@@ -186,14 +186,16 @@ export function startRunner(core: Core, options: RunnerOptions) {
     return again === undefined ? 'done' : 'again'
   }
 
-  function fail({ id, kind, attempts }: ClaimedJob, error: unknown): JobOutcome {
+  function fail({ id, kind, lane, attempts }: ClaimedJob, error: unknown): JobOutcome {
     const reason = withoutAddresses(error instanceof Error ? error.message : String(error))
     if (error instanceof PermanentFailure || attempts >= maxAttempts) {
       log.error('a job was given up', { job: id, kind, attempts, reason })
       outbox.markDead(id, reason)
       return 'given_up'
     }
-    log.warn('a job failed and is tried again', { job: id, kind, attempts, reason })
+    // A receiver of somebody else's that is down must not fill the log.
+    const tell = lane === '' ? log.warn : log.debug
+    tell('a job failed and is tried again', { job: id, kind, attempts, reason })
     const asked = error instanceof RetryLater ? error.afterMilliseconds : 0
     outbox.postpone(id, clock.now() + Math.max(asked, delay(attempts)), reason)
     return 'failed'
