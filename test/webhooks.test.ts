@@ -577,6 +577,8 @@ test('commands make, list, test and delete webhooks, and a running server notice
     await own.talk()
     return receiver.of('message.created').length > 0
   })
+  const waiting = own.service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'webhook_delivery'")
+  await waitFor(() => waiting.get() === null, 'the last delivery')
   const [listed] = JSON.parse((await run('list --json')).out)
   expect(listed).toMatchObject({ id, url: receiver.url, events: 'message.created,user.created' })
   expect((await run('list')).out).not.toContain(secret)
