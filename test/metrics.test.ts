@@ -197,22 +197,20 @@ describe('storage', () => {
       Array.from({ length: 20 }, (_, n) => service.say(a, conversationId, `hi ${n}`)),
     )
     const waiting = service.sqlite.query('SELECT 1 FROM outbox')
-    await waitFor(() => waiting.get() === null, 'the end of what commits by itself')
-    const { _count: commits = 0, _sum: commitSeconds } = await scrape(
-      service,
+    await waitFor(() => waiting.get() === null, 'the last mail')
+    const { body } = await service.call('GET', '/metrics')
+    const { _count: commits = 0, _sum: commitSeconds } = readSeries(
+      body,
       'hostline_commit_duration_seconds',
     )
-    const { _count: batches, _sum: writes = 0 } = await scrape(service, 'hostline_commit_writes')
-    const { _count: syncs, _sum: syncSeconds } = await scrape(
-      service,
-      'hostline_sync_duration_seconds',
-    )
+    const { _count: batches, _sum: writes = 0 } = readSeries(body, 'hostline_commit_writes')
+    const { _count: syncs, _sum: syncSeconds } = readSeries(body, 'hostline_sync_duration_seconds')
     expect(batches).toBe(commits)
     expect(writes).toBeGreaterThanOrEqual(23)
     expect(syncs).toBeWithin(1, commits + 1)
     expect(commitSeconds).toBeGreaterThan(0)
     expect(syncSeconds).toBeGreaterThan(0)
-    const { _bytes: database, _wal_bytes: wal } = await scrape(service, 'hostline_database')
+    const { _bytes: database, _wal_bytes: wal } = readSeries(body, 'hostline_database')
     expect(database).toBe(Bun.file(join(service.directory, 'hostline.db')).size)
     expect(wal).toBe(Bun.file(join(service.directory, 'hostline.db-wal')).size)
   })
