@@ -208,6 +208,7 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
   const notifications = createNotifications(core, {
     mailer,
     resolveUser,
+    mayTalk: (...people) => moderation.mayTalk(...people),
     ...pushOf(core, pushes, substitutes),
     unreadMessages: {
       find: (...message) => chat.unread.find(...message),

@@ -289,3 +289,12 @@ test('each language has its own mails', async () => {
     true,
   ])
 })
+
+test('an address that waits to be confirmed is in the export', async () => {
+  const person = await service.register('waiting')
+  await ask(person, 'waiting@new.example')
+  const { body } = await service.call('GET', '/v1/users/me/export', { token: person.token })
+  expect(body.pending_addresses).toEqual([
+    { email: 'waiting@new.example', expires_at: new Date(clock.now() + day).toISOString() },
+  ])
+})

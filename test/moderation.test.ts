@@ -183,6 +183,11 @@ describe('a block', () => {
     }
     const { body } = await it.as(host)('GET', '/v1/notifications')
     expect(body.data).toMatchObject([{ type: 'follow_new', data: { follower_id: it.bob.id } }])
+    const told = await service.call('POST', '/v1/service/notifications', {
+      token,
+      body: { user_id: host.id, type: 'call_incoming', data: { guest_id: it.ada.id } },
+    })
+    expect(told.body).toEqual({ data: [], duplicates: 0, muted: 1 })
   })
 
   test('goes with the account of either side', async () => {
@@ -501,6 +506,16 @@ describe('a report', () => {
       expect((await it.asRoot('PATCH', path, change)).body).toMatchObject(change)
     }
     expect((await it.asRoot('GET', path)).body).toMatchObject({ resolved_at: null })
+  })
+
+  test('is not opened again beside a newer one of the same', async () => {
+    await using it = await open()
+    const body = { user_id: it.ada.id, reason: 'spam' }
+    const { id } = (await it.asBob('POST', '/v1/reports', body)).body
+    await it.asRoot('PATCH', `/v1/admin/reports/${id}`, { status: 'resolved' })
+    await it.asBob('POST', '/v1/reports', body)
+    const again = await it.asRoot('PATCH', `/v1/admin/reports/${id}`, { status: 'open' })
+    expect(refusedAs(again)).toEqual([409, 'conflict', 'report_open'])
   })
 
   test('is in the export of whoever made it, and stays for the desk without their name', async () => {

@@ -232,6 +232,11 @@ describe('admins over people', () => {
     const { ask, ada, root, service } = people
     const { body } = await ask('GET', '/sessions')
     expect(body.data).toEqual([expect.objectContaining({ id: expect.any(String), current: false })])
+    expect(
+      service.sqlite
+        .query("SELECT actor_id, target_id FROM audit_log WHERE action = 'sessions_viewed'")
+        .values(),
+    ).toEqual([[root.id, ada.id]])
     const exported = await ask('GET', '/export')
     expect(exported.headers.get('content-disposition')).toContain('attachment')
     expect(exported.body.user).toMatchObject({ id: ada.id, email: ada.email })

@@ -215,6 +215,22 @@ describe('sessions that the platform opens', () => {
     expect(audit.all(gina.id)).toEqual([{ actor_type: 'service_key' }])
   })
 
+  test('end when somebody becomes an admin, who logs in as one', async () => {
+    const { id } = await bring('later-admin')
+    const opened = await service.call('POST', `/v1/service/users/${id}/sessions`, logins)
+    const { access_token: token, refresh_token } = opened.body
+    const root = await service.registerAs('admin')
+    const role = { token: root.token, body: { role: 'admin' } }
+    expect((await service.call('PATCH', `/v1/admin/users/${id}`, role)).status).toBe(200)
+    expect((await service.call('GET', '/v1/admin/system', { token })).status).toBe(401)
+    const renewed = await service.call('POST', '/v1/auth/refresh', { body: { refresh_token } })
+    expect(renewed.status).toBe(401)
+    expect(refusalOf(await feed('PATCH', `/users/${id}`, { role: 'admin' }))).toEqual([
+      403,
+      'role_required',
+    ])
+  })
+
   test('take a scope that `all` does not contain', async () => {
     const { id } = await bring('hugo')
     expect(refusalOf(await open(id, key.token))).toEqual([403, 'scope_required'])

@@ -17,6 +17,7 @@ type AuditAction =
   | 'login_failed'
   | 'logged_out'
   | 'session_opened'
+  | 'sessions_viewed'
   | 'session_ended'
   | 'refresh_token_reused'
   | 'verification_mail_requested'

@@ -48,7 +48,9 @@ export async function restore(
     const aside = join(directory, options.asideName)
     if (isReplacing) keepAside(path, aside)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
-    moveInto(staged, path)
+    putDatabase(staged, path, () => {
+      if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
+    })
     giveToOwner(directory)
     return [isReplacing ? aside : undefined, filesAside].filter((it) => it !== undefined)
   } catch (cause) {
@@ -75,6 +77,16 @@ function mustBeReplaceable(file: string, directory: string, isForced: boolean) {
 function putFiles(directory: string, staged: string, aside: string) {
   const path = join(directory, filesDirectory)
   return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
+}
+
+/** @param undo what was done before it; called when the database cannot be put in place */
+function putDatabase(staged: string, path: string, undo: () => void) {
+  try {
+    moveInto(staged, path)
+  } catch (error) {
+    undo()
+    throw error
+  }
 }
 
 /** A first start on a full disk leaves an empty file. */

@@ -6,8 +6,8 @@ import type { ClaimedJob, JobKind, Lane, OutboxJobs } from './outbox.ts'
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
  *  A job may run again after a crash, with the same `id`: receivers can recognise a double by it.
  *  A job that has more to do, because it is long or because the process `isStopping`, returns when to run again; that is
- *  no failure. `attempts` counts this one; `withOutcome` adds work to the write that keeps how it ended; `signal` ends what still waits for an answer when the process cannot wait any
- *  longer. */
+ *  no failure. `attempts` counts this one; `withOutcome` adds work to the write that keeps how it ended; `signal` ends what
+ *  still waits for an answer when the process cannot wait any longer. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: {

@@ -41,6 +41,7 @@ export const errors = {
   ticket_closed: conflict('ticket_closed'),
   ticket_full: conflict('ticket_full'),
   too_many_webhooks: conflict('quota_exceeded'),
+  report_open: conflict('report_open'),
   resync: conflict('resync'),
   rate_limited: { code: 'rate_limited', status: 429 },
   login_throttled: throttle('login_throttled'),

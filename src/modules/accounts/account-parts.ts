@@ -108,7 +108,7 @@ export function createAccountParts(
       forget(id)
       core.outbox.add('erasure', { user_id: id })
       access.change(id, erased(id, core.clock.now()))
-      publish('user.deleted', id, null)
+      publish('user.deleted', id)
       core.audit.record({ action: 'user_deleted', ...by, target: { type: 'user', id } })
     },
   }

@@ -11,7 +11,13 @@ import { createExports, type SendExport } from './exports.ts'
 import { feedUserRoutes } from './feed-user-routes.ts'
 import { createFeedUsers } from './feed-users.ts'
 import { openKeyring } from './keys.ts'
-import { formerAddressView, managedUserView, ownAuditView, sessionView } from './model.ts'
+import {
+  formerAddressView,
+  managedUserView,
+  ownAuditView,
+  pendingAddressView,
+  sessionView,
+} from './model.ts'
 import { type Argon2Cost, createLoginThrottle } from './passwords.ts'
 import { createRecovery } from './recovery.ts'
 import { accountRoutes } from './routes.ts'
@@ -58,6 +64,7 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     Object.assign(
       {
         sessions: sessionStore.each(userId).map((row) => sessionView(row, '')),
+        pending_addresses: base.oneTimeTokens.list('change_email', userId).map(pendingAddressView),
         former_addresses: base.oneTimeTokens.list('undo_email', userId).map(formerAddressView),
         audit_log: core.audit.eachBy(userId).map(ownAuditView),
       },
@@ -98,7 +105,6 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     eventData: {
       'user.created': userData,
       'user.updated': userData,
-      'user.deleted': ({ user_id: id }) => ({ user: { id } }),
     },
     async onForeignCommit() {
       access.handleForeign()

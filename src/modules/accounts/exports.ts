@@ -21,7 +21,7 @@ export const Export = Type.Object(
   { title: 'Export', additionalProperties: true },
 )
 
-/** Sends an export as it is made; \`headers\` are those of the answer. */
+/** Sends an export as it is made; `headers` are those of the answer. */
 export type SendExport = (
   user: UserRow,
   by: ByUser,

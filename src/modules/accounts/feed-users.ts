@@ -55,7 +55,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
       parseExternalId(reference) === undefined ? parseId(reference) : find(reference)()?.id,
 
     /** Brings somebody along, or gives who was brought with the same external id.
-     *  @throws role_required (no admins) · email_taken · validation_error (\`role\`: verified_user without a verified address) */
+     *  @throws role_required (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
     create: (person: NewPerson, by: By): Promise<UserRow> =>
       write(() => {
         const { external_id: externalId } = person

@@ -234,6 +234,11 @@ export function managedUserView(row: UserRow, parts: ProfileParts): Static<typeo
 }
 
 /** An address that the person had, which waits for them. */
+/** An address that somebody has asked for and not confirmed yet. */
+export function pendingAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
+  return { email, expires_at: isoTime(expiresAt) }
+}
+
 export function formerAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
   return { email, reserved_until: isoTime(expiresAt) }
 }

@@ -84,7 +84,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
           .get() !== undefined
       )
     },
-    /** Makes a user's tokens useless that lead back to `email`, and those of changes that ended at \`expiresAt\` or later. */
+    /** Makes a user's tokens useless that lead back to `email`, and those of changes that ended at `expiresAt` or later. */
     revokeUndo(userId: string, change: { email: string; expiresAt?: number }): void {
       const { email, expiresAt } = oneTimeTokens
       const own = and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, 'undo_email'))

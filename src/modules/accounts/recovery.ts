@@ -29,7 +29,7 @@ export function createRecovery(core: Core, parts: Parts) {
   }
 
   /** A mail has reached the address: a user becomes a verified_user.
-   *  @param user as it was before this \`write\` */
+   *  @param user as it was before this `write` */
   function markVerified(user: UserRow, ip: string) {
     store.update(user.id, { emailBouncedAt: null, emailVerified: true })
     if (!user.emailVerified) {

@@ -129,13 +129,13 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     )
     .get(
       '/v1/admin/users/:id/sessions',
-      ({ params, query }) => {
-        const { id } = userAdmin.get(params.id)
+      async ({ params, query, context }) => {
+        const { id } = await userAdmin.viewSessions(userAdmin.byId(params.id), context.by)
         const view = (row: SessionRow) => sessionView(row, '')
         return listAnswer(listRange(query, pageSize), (range) => sessions.list(id, range), view)
       },
       admin(
-        'List the devices on which a person is logged in',
+        'List the devices on which a person is logged in; the audit log notes who looked',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
       ),

@@ -28,10 +28,12 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
 
   function changeRole(user: UserRow, wanted: Role, by: By) {
     const role = roleOf(wanted, user.emailVerified)
+    if (role === 'admin' && by.actor.type === 'service_key') throw new AppError('role_required')
     if (user.role === role) return
     if (role === 'verified_user' && !user.emailVerified) throw invalidField('role', 'not_verified')
-    if (role === 'admin' && by.actor.type === 'service_key') throw new AppError('role_required')
     if (role !== 'admin') parts.mustNotBeLastAdmin(user)
+    // Choice: an admin logs in as one. A platform may have opened the sessions of before without a password.
+    if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())
     access.change(user.id, { role })
     const details = { from: user.role, to: role }
     audit.record({ action: 'role_changed', ...by, target: { type: 'user', id: user.id }, details })
@@ -123,6 +125,16 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
         outbox.add('password_reset_mail', { user_id: id, address_hash: hashAddress(email) })
         const target = { type: 'user', id } as const
         audit.record({ action: 'password_reset_requested', ...by, target })
+      }),
+
+    /** Notes that somebody looks at the sessions of a person.
+     *  @throws not_found */
+    viewSessions: (find: () => UserRow | undefined, by: By): Promise<UserRow> =>
+      write(() => {
+        const user = existing(find())
+        const target = { type: 'user', id: user.id } as const
+        audit.record({ action: 'sessions_viewed', ...by, target })
+        return user
       }),
 
     /** Takes the second factor from somebody who has lost both authenticator and recovery codes.

@@ -82,7 +82,6 @@ export function createChat(core: Core, { pushMessage, areInCall, followers, mayT
     findExcerpt: chat.findExcerpt,
     eventData: {
       'message.created': ({ message_id = '' }) => messageData(message_id),
-      'message.deleted': ({ message_id = '' }) => ({ message: { id: message_id } }),
       'broadcast.completed'({ broadcast_id = '' }) {
         const broadcast = broadcastStore.find(broadcast_id)
         return broadcast && { broadcast: broadcastView(broadcast) }

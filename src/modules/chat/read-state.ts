@@ -14,7 +14,7 @@ type Parts = { store: ChatStore; participate: Participate; mayTalk: MayTalk }
 /** What somebody reads: up to a message, or everything. */
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
 
-type Told = { receipt: ReadReceiptFrame; read: ConversationReadFrame; from: Peer | undefined }
+type ReadFrames = { receipt: ReadReceiptFrame; read: ConversationReadFrame; from: Peer | undefined }
 
 export type ReadState = ReturnType<typeof createReadState>
 
@@ -41,7 +41,11 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     return unreadCount - count(lastReadSeq, seq)
   }
 
-  function tell(userId: string, conversation: ConversationRow, { receipt, read, from }: Told) {
+  function publishRead(
+    userId: string,
+    conversation: ConversationRow,
+    { receipt, read, from }: ReadFrames,
+  ) {
     afterCommit(() => {
       hub.send([otherOf(conversation, userId)], receipt)
       hub.send([userId], read, { except: from })
@@ -61,7 +65,7 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     if (unreadCount === undefined && !isWhole) return
     const common = { conversation_id: conversation.id }
     // Choice: a receipt for every read of everything, also when nothing was unread.
-    tell(userId, conversation, {
+    publishRead(userId, conversation, {
       receipt: {
         type: 'read_receipt',
         ...common,

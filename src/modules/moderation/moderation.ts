@@ -12,7 +12,11 @@ export function createModeration(core: Core, neighbours: ReportNeighbours) {
   const blockStore = createBlockStore(core.orm)
   const reportStore = createReportStore(core.orm)
   const blocks = createBlocks(core, blockStore)
-  const reports = createReports(core, { store: reportStore, ...neighbours })
+  const reports = createReports(core, {
+    store: reportStore,
+    isPresent: blockStore.isPresent,
+    ...neighbours,
+  })
   const avatarUrl = createAvatarUrls(core.config.publicUrl)
 
   return {

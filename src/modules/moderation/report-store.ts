@@ -27,9 +27,6 @@ export function createReportStore(orm: Orm) {
   const inStatus = (status: ReportStatus | undefined) => status && eq(reports.status, status)
 
   return {
-    isPresent: (userId: string): boolean =>
-      orm.select({ deletedAt: users.deletedAt }).from(users).where(eq(users.id, userId)).get()
-        ?.deletedAt === null,
     insert: (row: typeof reports.$inferInsert): ReportRow =>
       orm.insert(reports).values(row).returning().get(),
     /** The open report of somebody about a person or a message. */

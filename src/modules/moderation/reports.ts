@@ -33,7 +33,11 @@ type Draft = {
   body: string | undefined
 }
 
-type Parts = { store: ReportStore } & ReportNeighbours
+type Parts = {
+  store: ReportStore
+  /** Whether somebody is there, and not removed. */
+  isPresent: (userId: string) => boolean
+} & ReportNeighbours
 
 const day = 86_400_000
 const perDay = 20
@@ -42,7 +46,7 @@ export type Reports = ReturnType<typeof createReports>
 
 /** What people tell the desk about each other, and what the desk does about it. */
 export function createReports(core: Core, parts: Parts) {
-  const { store, findExcerpt, removeMessage, files } = parts
+  const { store, isPresent, findExcerpt, removeMessage, files } = parts
   const { write, afterCommit, audit, events, hub, newId, clock } = core
 
   /** Whom and what a report is about.
@@ -58,7 +62,7 @@ export function createReports(core: Core, parts: Parts) {
 
   function personOf({ userId = '' }: Draft) {
     const id = parseId(userId)
-    if (id === undefined || !store.isPresent(id)) return undefined
+    if (id === undefined || !isPresent(id)) return undefined
     return { targetId: id, reportedId: id }
   }
 
@@ -106,7 +110,10 @@ export function createReports(core: Core, parts: Parts) {
   /** A resolved report keeps no text of the conversation. */
   function changesOf({ report }: ReportItem, status: ReportStatus | undefined, by: ByUser) {
     if (status === undefined || status === report.status) return {}
-    if (status === 'open') return { status, resolvedAt: null, resolvedById: null }
+    if (status === 'open') {
+      if (store.findOpen(report.reporterId, report.targetId)) throw new AppError('report_open')
+      return { status, resolvedAt: null, resolvedById: null }
+    }
     return { status, resolvedAt: clock.now(), resolvedById: by.actor.id, excerpt: null }
   }
 
@@ -135,7 +142,7 @@ export function createReports(core: Core, parts: Parts) {
         return item
       }),
 
-    /** @throws not_found */
+    /** @throws not_found · report_open (there is a newer one of the same) */
     update(
       idText: string,
       changes: { status?: ReportStatus | undefined; note?: string | undefined },

@@ -106,9 +106,11 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
       },
       {
         body: ReportUpdate,
-        ...admin('Resolve a report or note something; what was said goes with the resolution', {
-          200: ReportDetail,
-        }),
+        ...admin(
+          'Resolve a report or note something; what was said goes with the resolution',
+          { 200: ReportDetail },
+          { errors: ['report_open'] },
+        ),
       },
     )
     .delete(

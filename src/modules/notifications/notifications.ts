@@ -18,7 +18,7 @@ import { createPreferences } from './preferences.ts'
 import { createPushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
-import { createNotificationService } from './service.ts'
+import { createNotificationService, type MayTalk } from './service.ts'
 import { createNotificationStore } from './store.ts'
 
 type Neighbours = {
@@ -28,6 +28,7 @@ type Neighbours = {
   isAllowedEndpoint: (endpoint: string) => boolean
   unreadMessages: UnreadMessages
   resolveUser: (reference: string) => string | undefined
+  mayTalk: MayTalk
 }
 
 /** Notifications in one transaction: short enough for the loop. */
@@ -52,7 +53,11 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
 
   return {
     routes: notificationRoutes({
-      notifications: createNotificationService(core, { store, notifier }),
+      notifications: createNotificationService(core, {
+        store,
+        notifier,
+        mayTalk: neighbours.mayTalk,
+      }),
       preferences,
       pushTokens: createPushTokens(core, { store: pushTokenStore, isAllowedEndpoint }),
       webPushKey,

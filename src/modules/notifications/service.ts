@@ -2,11 +2,18 @@ import type { Core } from '../../core.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationsReadFrame } from './frames.ts'
+import { personKeys } from './model.ts'
 import type { NotificationEvent, Notifier, Outcome } from './notifier.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
-type Parts = { store: NotificationStore; notifier: Notifier }
+export type MayTalk = (userId: string, otherId: string) => boolean
+
+type Parts = { store: NotificationStore; notifier: Notifier; mayTalk: MayTalk }
+
+/** What is about somebody else. */
+const typesAboutPeople: readonly NotificationType[] = ['call_incoming', 'call_missed', 'follow_new']
 
 /** Users in one commit: each may have many devices, and each device makes a row. */
 const chunk = 20
@@ -14,11 +21,16 @@ const chunk = 20
 export type NotificationService = ReturnType<typeof createNotificationService>
 
 /** A user's notifications, and those that the rest of the platform reports. */
-export function createNotificationService(core: Core, { store, notifier }: Parts) {
+export function createNotificationService(core: Core, { store, notifier, mayTalk }: Parts) {
   const { write, afterCommit, hub, clock } = core
 
   const tellRead = (userId: string, unreadCount: number) =>
     afterCommit(() => hub.send([userId], notificationsReadFrame(unreadCount)))
+
+  function isFromApart(userId: string, { type, data }: NotificationEvent): boolean {
+    if (!typesAboutPeople.includes(type)) return false
+    return personKeys.some((key) => data[key] !== undefined && !mayTalk(userId, data[key]))
+  }
 
   return {
     /** Newest first. */
@@ -50,15 +62,18 @@ export function createNotificationService(core: Core, { store, notifier }: Parts
         tellRead(userId, 0)
       }),
 
-    /** Makes a notification for each user, or gives the one that the same `dedupeKey` made.
+    /** Makes a notification for each user, or gives the one that the same `dedupeKey` made. Calls and followers of somebody
+     *  with whom a user does not talk count as muted.
      *  @throws validation_error (`field`) for an id that is nobody's */
     async report(references: readonly string[], said: NotificationEvent, field: string) {
       const ids = notifier.peopleOf(references, field)
       const event = { ...said, data: notifier.withIds(said.data) }
       const outcomes: Outcome[] = []
+      const notify = (id: string): Outcome =>
+        isFromApart(id, event) ? { kind: 'muted' } : notifier.notify(id, event)
       for (let start = 0; start < ids.length; start += chunk) {
         const some = ids.slice(start, start + chunk)
-        outcomes.push(...(await write(() => some.map((id) => notifier.notify(id, event)))))
+        outcomes.push(...(await write(() => some.map(notify))))
       }
       const count = (kind: Outcome['kind']) => outcomes.filter((it) => it.kind === kind).length
       return {

@@ -78,8 +78,8 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
       withOutcome(() => store.upsertDelivery(rowOf(delivery, switchedOff)))
       return undefined
     }
-    const told = { id, type: event.type, at: Date.parse(event.at), data }
-    const outcome = await outcomeOf(send(webhook, told, signal))
+    const message = { id, type: event.type, at: Date.parse(event.at), data }
+    const outcome = await outcomeOf(send(webhook, message, signal))
     if (outcome.status === null && signal.aborted) return { againAfterMilliseconds: 0 }
     const delay = delayAfter(outcome, attempts)
     withOutcome(() => record(delivery, outcome, delay !== undefined))
@@ -99,7 +99,8 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     const status = isTriedAgain ? 'waiting' : 'failed'
     store.upsertDelivery(rowOf(delivery, outcome, isSuccess(outcome) ? 'delivered' : status))
     if (!isSuccess(outcome)) countFailure(webhook.id, outcome)
-    else if (webhook.failingSince !== null) store.update(webhook.id, { failingSince: null })
+    // Read again: others may have failed while this one was under way.
+    else if (store.find(webhook.id)?.failingSince) store.update(webhook.id, { failingSince: null })
   }
 
   function countFailure(id: string, { status }: Outcome) {

@@ -5,10 +5,14 @@ import { isPublicAddress } from '../../lib/ip-network.ts'
 import { type Answer, createPost, type ResolveHost } from './post.ts'
 import type { WebhookRow } from './store.ts'
 
-/** What happened, as it is told: `at` in ms since the epoch. */
-export type Told = { id: string; type: string; at: number; data: object }
+/** What an endpoint is told: `at`, when it happened, in ms since the epoch. */
+export type WebhookMessage = { id: string; type: string; at: number; data: object }
 
-export type Send = (webhook: WebhookRow, told: Told, signal?: AbortSignal) => Promise<Answer>
+export type Send = (
+  webhook: WebhookRow,
+  message: WebhookMessage,
+  signal?: AbortSignal,
+) => Promise<Answer>
 
 const secretPrefix = 'whsec_'
 const secretBytes = 32

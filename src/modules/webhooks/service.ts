@@ -127,8 +127,8 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       const webhook = required(id)
       await write(() => record('webhook_tested', by, webhook))
       const data = { webhook: { id: webhook.id } }
-      const told = { id: newId(), type: 'webhook.test', at: clock.now(), data }
-      return outcomeOf(send(webhook, told))
+      const message = { id: newId(), type: 'webhook.test', at: clock.now(), data }
+      return outcomeOf(send(webhook, message))
     },
 
     /** Newest first.
