@@ -102,7 +102,7 @@ async function flood(base: string, mallory: Visitor, frames: readonly string[]) 
   return codes
 }
 
-const ninthDecile = (sorted: number[]) => sorted[Math.floor(sorted.length * 0.9)] ?? 0
+const ninthDecile = (sorted: number[]) => sorted[Math.floor((sorted.length - 1) * 0.9)] ?? 0
 
 function report(name: string, took: number[], grownBytes: number) {
   const [others, grown] = [ninthDecile(took).toFixed(0), (grownBytes / megabyte).toFixed(0)]
