@@ -228,7 +228,7 @@ test(
     const others = ninthDecile(took)
     console.log(`forty replays: others' p90 ${others.toFixed(0)} ms of ${took.length}`)
     expect(took.length).toBeGreaterThan(5)
-    expect(others).toBeLessThan(150)
+    expect(others).toBeLessThan(250)
   },
   measured,
 )
