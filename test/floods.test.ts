@@ -11,7 +11,7 @@ import { measured, waitFor } from './support/wait.ts'
 // Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
 
 const compiler = Bun.which('gcc') ?? Bun.which('cc') ?? ''
-const floodMilliseconds = 1_500
+const floodMilliseconds = 1_000
 const unseenMessages = size(5_000, 2_000)
 const megabyte = 1_048_576
 
