@@ -11,7 +11,7 @@ import { measured, waitFor } from './support/wait.ts'
 // Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
 
 const compiler = Bun.which('gcc') ?? Bun.which('cc') ?? ''
-const floodMilliseconds = 1_000
+const floodMilliseconds = 1_500
 const unseenMessages = size(5_000, 2_000)
 const megabyte = 1_048_576
 
@@ -102,7 +102,7 @@ async function flood(base: string, mallory: Visitor, frames: readonly string[]) 
   return codes
 }
 
-const ninthDecile = (sorted: number[]) => sorted[Math.floor((sorted.length - 1) * 0.9)] ?? 0
+const ninthDecile = (sorted: number[]) => sorted[Math.floor(sorted.length * 0.9)] ?? 0
 
 function report(name: string, took: number[], grownBytes: number) {
   const [others, grown] = [ninthDecile(took).toFixed(0), (grownBytes / megabyte).toFixed(0)]
@@ -225,12 +225,12 @@ test(
     }
     const replays = Promise.all([...readers, ...readers].map(replay))
     const took = await talkMeanwhile(server.base, pair, replays)
-    const others = ninthDecile(took)
-    console.log(`forty replays: others' p90 ${others.toFixed(0)} ms of ${took.length}`)
+    const slowest = took.at(-1) ?? 0
+    console.log(`forty replays: the slowest of ${took.length} others took ${slowest.toFixed(0)} ms`)
     expect(took.length).toBeGreaterThan(5)
-    expect(others).toBeLessThan(250)
+    expect(slowest).toBeLessThan(100)
   },
-  measured,
+  { ...measured, retry: 4 },
 )
 
 // Opens `argv[2]` connections that read nothing and whose kernel takes little, each with the request from stdin.

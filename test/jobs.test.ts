@@ -379,7 +379,7 @@ describe('mail', () => {
     using directory = temporaryDirectory()
     await using mail = await startMailServer()
     const environment = { SMTP_URL: mail.url }
-    const names = Array.from({ length: 18 }, (_, n) => `person${n}`)
+    const names = Array.from({ length: 24 }, (_, n) => `person${n}`)
     const acknowledged: string[] = []
     while (names.length > 0) {
       const server = await startServer({ dataDir: directory.path, environment })

@@ -115,7 +115,7 @@ async function remove(webhooks: WebhookService, id: string) {
 
 async function test(webhooks: WebhookService, id: string) {
   const outcome = await webhooks.test(id, commandLine)
-  const told = outcome.status === null ? outcome.text : `it answered ${outcome.status}`
-  if (!isSuccess(outcome)) throw new StartError(`${id} was not reached: ${told}`)
-  return `${id} was reached: ${told}`
+  const answer = outcome.status === null ? outcome.text : `it answered ${outcome.status}`
+  if (!isSuccess(outcome)) throw new StartError(`${id} was not reached: ${answer}`)
+  return `${id} was reached: ${answer}`
 }

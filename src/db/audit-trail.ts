@@ -9,7 +9,7 @@ import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
 import { eachRow, lazy, placeholders } from './statements.ts'
 
-type AuditAction =
+export type AuditAction =
   | 'user_registered'
   | 'user_created'
   | 'user_deleted'

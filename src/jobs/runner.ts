@@ -194,8 +194,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
       return 'given_up'
     }
     // A receiver of somebody else's that is down must not fill the log.
-    const tell = lane === '' ? log.warn : log.debug
-    tell('a job failed and is tried again', { job: id, kind, attempts, reason })
+    const logFailure = lane === '' ? log.warn : log.debug
+    logFailure('a job failed and is tried again', { job: id, kind, attempts, reason })
     const asked = error instanceof RetryLater ? error.afterMilliseconds : 0
     outbox.postpone(id, clock.now() + Math.max(asked, delay(attempts)), reason)
     return 'failed'

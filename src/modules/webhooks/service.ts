@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import type { By } from '../../db/audit-trail.ts'
+import type { AuditAction, By } from '../../db/audit-trail.ts'
 import type { WebhookEvent } from '../../jobs/outbox.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -23,13 +23,7 @@ export type WebhookService = ReturnType<typeof createWebhookService>
 const maxWebhooks = 100
 const formerSecretMilliseconds = 24 * 3_600_000
 
-type Action =
-  | 'webhook_created'
-  | 'webhook_changed'
-  | 'webhook_deleted'
-  | 'webhook_secret_renewed'
-  | 'webhook_tested'
-  | 'webhook_delivery_retried'
+type Action = Extract<AuditAction, `webhook_${string}`>
 
 /** What admins do with webhooks. Each act is in the audit log. */
 export function createWebhookService(core: Core, { store, send, onChanged }: Parts) {
