@@ -1,0 +1,46 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from './directory.ts'
+
+const compiler = join(import.meta.dir, '../../node_modules/.bin/tsc')
+const tools = join(import.meta.dir, '../consumers/node_modules')
+
+export type Consumer = ReturnType<typeof createConsumer>
+
+/** A project of somebody who uses Hostline: a folder outside the repository with the tools of test/consumers. */
+export function createConsumer(files: Record<string, string> = {}) {
+  if (!existsSync(tools)) throw new Error('bun install --cwd test/consumers')
+  const directory = temporaryDirectory()
+  const inside = (path: string) => join(directory.path, path)
+  mkdirSync(inside('node_modules'))
+  for (const name of readdirSync(tools)) {
+    symlinkSync(join(tools, name), inside(`node_modules/${name}`))
+  }
+  write({ 'package.json': '{"type": "module", "private": true}', ...files })
+
+  function write(more: Record<string, string>) {
+    for (const [path, text] of Object.entries(more)) writeFileSync(inside(path), text)
+  }
+
+  return {
+    path: inside,
+    write,
+    /** TypeScript's compiler, strict: exit code 0 says that the project is fine. */
+    check: (...args: string[]) => start([compiler, '--noEmit', '--strict', ...args]),
+    /** Runs a tool of test/consumers under Node. */
+    tool: (name: string, ...args: string[]) =>
+      start(['node', inside(`node_modules/.bin/${name}`), ...args]),
+    /** Runs a script under Node. */
+    node: (script: string, ...args: string[]) => start(['node', script, ...args]),
+    node22: (script: string, ...args: string[]) =>
+      start([inside('node_modules/node22/bin/node'), script, ...args]),
+    [Symbol.dispose]: directory[Symbol.dispose],
+  }
+
+  /** @returns the exit code and everything that was written */
+  async function start(command: string[]) {
+    const child = Bun.spawn(command, { cwd: directory.path, stdout: 'pipe', stderr: 'pipe' })
+    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+    return { exitCode: await child.exited, output: `${out}${err}` }
+  }
+}
