@@ -14,7 +14,7 @@ export class ApiError extends Error {
   readonly code: ErrorCode
   /** Tells apart what has one code, such as `ticket_closed`. New ones may come: fall back to the code. */
   readonly reason: string | undefined
-  /** Field name to message when the code is `validation_error`. */
+  /** When the code is `validation_error`, each wrong field by its path, such as `body` or `data.amount`, to its message. */
   readonly details: Record<string, string> | null
   readonly status: number | undefined
   readonly retryAfterSeconds: number | undefined

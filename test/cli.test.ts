@@ -381,7 +381,7 @@ describe('notify', () => {
     await service.register('ada')
     const line = 'notify --email ada@example.com --type broadcast --data {"amount":"much"}'
     const refused = await hostline(line, service.directory)
-    expect([refused.exitCode, refused.err.includes('--data is not valid at: amount')]).toEqual([
+    expect([refused.exitCode, refused.err.includes('--data.amount is not valid')]).toEqual([
       2,
       true,
     ])

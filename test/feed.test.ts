@@ -57,7 +57,7 @@ describe('service keys', () => {
     [{ name: 'x'.repeat(81), scopes: ['all'] }, 'name'],
     [{ name: 'payments' }, 'scopes'],
     [{ name: 'payments', scopes: null }, 'scopes'],
-    [{ name: 'payments', scopes: ['everything'] }, 'scopes'],
+    [{ name: 'payments', scopes: ['calls', 'everything'] }, 'scopes.1'],
     [{ name: 'payments', scopes: 'calls' }, 'scopes'],
     [{ name: 'payments', scopes: [] }, 'scopes'],
   ])('are refused as %j', async (body, field) => {
@@ -214,6 +214,8 @@ describe('follows', () => {
     expect(followers(service, host)).toBe(2)
     const tooMany = { follower_ids: Array(1_001).fill(a.id) }
     expect((await feed('PUT', `/follows/${host.id}`, tooMany)).status).toBe(400)
+    const numbers = await feed('PUT', `/follows/${host.id}`, { follower_ids: [a.id, 5] })
+    expect(numbers.body.error.details).toEqual({ 'follower_ids.1': 'must be a text' })
     expect((await feed('PUT', `/follows/${unknownId}`, { follower_ids: [] })).status).toBe(404)
   })
 

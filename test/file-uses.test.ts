@@ -222,23 +222,24 @@ describe('attachments of a ticket', () => {
     const [ada, bob] = [await service.register(), await service.register()]
     const [file, foreign] = [await put(ada), await put(bob)]
     const list = (urls: unknown[]) => urls.map((file_url) => ({ file_url }))
-    const refused = [
-      list([foreign.file_url]),
-      list(['https://elsewhere.example/a.png']),
-      list([`${file.file_url}x`]),
-      list([file.file_url.replace(file.id, 'x')]),
-      list(Array(6).fill(file.file_url)),
-      list([5]),
-      [{}],
-      'x',
+    const refused: [attachments: unknown, ...fields: string[]][] = [
+      [list([file.file_url, foreign.file_url]), 'attachments.1.file_url'],
+      [
+        list(['https://elsewhere.example/a.png', `${file.file_url}x`]),
+        'attachments.0.file_url',
+        'attachments.1.file_url',
+      ],
+      [list([file.file_url.replace(file.id, 'x')]), 'attachments.0.file_url'],
+      [list(Array(6).fill(file.file_url)), 'attachments'],
+      [list([5]), 'attachments.0.file_url'],
+      [[{}], 'attachments.0.file_url'],
+      [['x'], 'attachments.0'],
+      ['x', 'attachments'],
     ]
-    for (const attachments of refused) {
+    for (const [attachments, ...fields] of refused) {
       const body = { subject: 's', body: 'b', attachments }
       const answer = await service.call('POST', own, { token: ada.token, body })
-      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([
-        400,
-        ['attachments'],
-      ])
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, fields])
     }
     const { body } = await service.call('GET', own, { token: ada.token })
     expect(body.data).toEqual([])

@@ -182,11 +182,14 @@ describe('the feed', () => {
     const { service, ada, key } = fed
     const body = { user_ids: [ada.id, unknownId], type: 'broadcast' }
     const answer = await service.call('POST', '/v1/service/notifications', { token: key, body })
-    expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['user_ids']])
+    expect([answer.status, answer.body.error.details]).toEqual([
+      400,
+      { 'user_ids.1': 'must be an existing user' },
+    ])
     expect(await countOf(service, ada)).toBe(0)
   })
 
-  test.each([
+  test.each<[wrong: object, ...fields: string[]]>([
     [{ user_id: unknownId }, 'user_id'],
     [{ user_id: 'x' }, 'user_id'],
     [{ user_id: null }, 'user_id'],
@@ -199,20 +202,33 @@ describe('the feed', () => {
     [{ dedupe_key: '' }, 'dedupe_key'],
     [{ data: 'text' }, 'data'],
     [{ data: ['a'] }, 'data'],
-    [{ data: { amount: 12 } }, 'data'],
-    [{ data: { nested: {} } }, 'data'],
-    [{ data: { amount: '12,50' } }, 'data'],
-    [{ data: { currency: 'euro' } }, 'data'],
-    [{ data: { follower_id: 'nobody' } }, 'data'],
-    [{ data: { call_session_id: '' } }, 'data'],
-    [{ data: { 'not a key': 'x' } }, 'data'],
-    [{ data: { '': 'x' } }, 'data'],
+    [{ user_ids: ['x', unknownId, 5] }, 'user_ids.0', 'user_ids.2'],
+    [{ data: { amount: 12 } }, 'data.amount'],
+    [{ data: { nested: {} } }, 'data.nested'],
+    [{ data: { amount: '12,50', currency: 'euro' } }, 'data.amount', 'data.currency'],
+    [{ data: { follower_id: 'nobody' } }, 'data.follower_id'],
+    [{ data: { call_session_id: '' } }, 'data.call_session_id'],
+    [{ data: { text: 'a\0b', fine: 'x' } }, 'data.text'],
+    [{ data: { 'not a key': 'x' } }, 'data.not a key'],
+    [{ data: { 'a/b~': 'x', 'c/d~': 1 } }, 'data.a/b~', 'data.c/d~'],
+    [{ data: { '': 'x' } }, 'data.'],
     [{ data: { long: 'x'.repeat(2_048) } }, 'data'],
-  ])('refuses %j', async (wrong, field) => {
+  ])('refuses %j', async (wrong, ...fields) => {
     await using fed = await startFed()
     const { status, body } = await fed.notify(wrong)
-    expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
+    expect([status, Object.keys(body.error.details).sort()]).toEqual([400, fields])
     expect(await countOf(fed.service, fed.ada)).toBe(0)
+  })
+
+  test('names a thousand wrong parts of a body at most', async () => {
+    await using fed = await startFed()
+    const data = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`key${n}`, n]))
+    const { details } = (await fed.notify({ data })).body.error
+    expect(details).toMatchObject({
+      data: 'must have at most 2048 bytes',
+      'data.key0': 'must be a text',
+    })
+    expect(Object.keys(details)).toHaveLength(1_001)
   })
 
   test.each(types)('knows the type %s and tells it in the language of the user', async (type) => {
@@ -366,7 +382,10 @@ describe('preferences', () => {
       const { service, ada } = fed
       const body = { [type]: { in_app: false }, broadcast: { in_app: false } }
       const answer = await service.call('PUT', preferences, { token: ada.token, body })
-      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [type]])
+      expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([
+        400,
+        [`${type}.in_app`],
+      ])
       const { broadcast } = (await service.call('GET', preferences, ada)).body
       expect(broadcast).toEqual(all)
     },
@@ -391,13 +410,20 @@ describe('preferences', () => {
   })
 
   test.each([
-    [{ broadcast: true }, 'must be an object'],
-    [{ broadcast: { push: 'no' } }, 'must be true or false'],
-  ])('%j is refused', async (body, broadcast) => {
+    [{ broadcast: true }, { broadcast: 'must be an object' }],
+    [
+      { broadcast: { push: 'no' }, call_incoming: { push: 'no', email: 1 } },
+      {
+        'broadcast.push': 'must be true or false',
+        'call_incoming.push': 'must be true or false',
+        'call_incoming.email': 'must be true or false',
+      },
+    ],
+  ])('%j is refused', async (body, details) => {
     await using fed = await startFed()
     const { token } = fed.ada
     const answer = await fed.service.call('PUT', preferences, { token, body })
-    expect([answer.status, answer.body.error.details]).toEqual([400, { broadcast }])
+    expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
 })
 
@@ -555,11 +581,14 @@ describe('an announcement of an admin', () => {
     [{ audience: 'some' }, 'audience'],
     [{ audience: 'role' }, 'role'],
     [{ audience: 'users' }, 'user_ids'],
-    [{ audience: 'users', user_ids: [unknownId] }, 'user_ids'],
+    [{ audience: 'users', user_ids: [] }, 'user_ids'],
+    [{ audience: 'users', user_ids: [unknownId] }, 'user_ids.0'],
+    [{ audience: 'users', user_ids: [5] }, 'user_ids.0'],
     [{ title: '\u2800' }, 'title'],
     [{ body: '\ufeff\u200e' }, 'body'],
     [{ body: 'x'.repeat(2_001) }, 'body'],
-    [{ data: { a: 1 } }, 'data'],
+    [{ data: { a: 1 } }, 'data.a'],
+    [{ data: { host_id: 'ext:ada' } }, 'data.host_id'],
   ])('is refused with %j', async (wrong, field) => {
     await using started = await startAdmin()
     const { status, body } = await started.announce(wrong)

@@ -179,7 +179,7 @@ describe('`ext:` and the external id', () => {
     })
     expect(await details({ user_id: 'ext:' })).toEqual({ user_id: 'must be a valid identifier' })
     expect(await details({ user_id: erik.id, data: { guest_id: 'ext:nobody' } })).toEqual({
-      data: 'is not valid at: guest_id',
+      'data.guest_id': 'must be an existing user',
     })
   })
 

@@ -525,6 +525,15 @@ describe('an address', () => {
     expect([status, refusal.error.details]).toEqual([400, { url: fields[problem as 'public_url'] }])
   })
 
+  test('without a known event is refused, and each unknown one named', async () => {
+    const service = await publicly
+    const { token } = await service.registerAs('admin')
+    const body = { url: 'https://hooks.example.com/', events: ['user.x', 'user.created', 5] }
+    const { status, body: refusal } = await service.call('POST', path, { token, body })
+    const fields = Object.keys(refusal.error.details)
+    expect([status, fields]).toEqual([400, ['events.0', 'events.2']])
+  })
+
   test('of a name is looked up for each request, and one private answer is enough to refuse it', async () => {
     const asked: string[] = []
     const answers = [['8.8.8.8', '127.0.0.1'], ['::1'], ['100.100.0.1'], []]

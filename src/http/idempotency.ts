@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { AppError } from '../lib/errors.ts'
+import { throwProblems } from '../lib/errors.ts'
 import { ClientId, fieldProblems } from '../lib/fields.ts'
 
 const header = 'X-Idempotency-Key'
@@ -21,7 +21,6 @@ export function markReplayed(headers: Record<string, string | number>, replayed:
 export function idempotencyKey(headers: Headers): string | undefined {
   const key = headers.get(header)
   if (key === null) return undefined
-  const details = fieldProblems(IdempotencyHeaders, { [header]: key })
-  if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+  throwProblems(fieldProblems(IdempotencyHeaders, { [header]: key }))
   return key
 }

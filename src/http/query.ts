@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { AppError, type FieldProblem, problem } from '../lib/errors.ts'
+import { type FieldProblem, problem, throwProblems } from '../lib/errors.ts'
 import { fieldProblems } from '../lib/fields.ts'
 
 /** @returns a function that throws validation_error for the query of an address, naming each parameter that does not fit
@@ -19,8 +19,7 @@ export function createQueryGuard(parameters: Record<string, TSchema>) {
     }
     schema ??= Type.Partial(Type.Object(parameters))
     const problems = Object.entries(fieldProblems(schema, Object.fromEntries(values)))
-    const details = Object.fromEntries([...problems, ...repeated])
-    if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+    throwProblems(Object.fromEntries([...problems, ...repeated]))
   }
 }
 

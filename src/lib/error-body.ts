@@ -9,7 +9,8 @@ export const ErrorBody = Type.Object(
       code: Type.Union(errorCodes.map((code) => Type.Literal(code))),
       message: Type.String({ description: 'For people, in the language of Accept-Language.' }),
       details: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
-        description: 'Field name to message when the code is validation_error, else null.',
+        description:
+          'When the code is validation_error, each wrong field by its path, such as `body`, `data.amount` or `user_ids.3`, to its message; else null.',
       }),
     }),
   },

@@ -105,6 +105,11 @@ export function invalidField(field: string, key: FieldProblemKey, value?: number
   return new AppError('validation_error', { details: { [field]: problem(key, value) } })
 }
 
+/** @throws validation_error when anything is wrong */
+export function throwProblems(details: FieldProblems): void {
+  if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
+}
+
 export function problem(key: FieldProblemKey, value?: number | string): FieldProblem {
   return value === undefined ? { key } : { key, value }
 }

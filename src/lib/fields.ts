@@ -164,18 +164,19 @@ export function Refined<T extends TObject>(
   })
 }
 
-/** What to tell the client about a value that `schema` refuses: one problem for every failing field. Where no single
- *  field is to blame the field is `body`. */
+/** As many as the longest list holds. A body full of faults must not make an answer many times its size. */
+const maxProblems = 1_000
+
+/** What to tell the client about a value that `schema` refuses: one problem for everything in it that is wrong, under
+ *  its path, such as `data.amount` or `user_ids.3`. Where no single field is to blame the field is `body`. */
 export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { body: problem('not_an_object') }
   }
   const refined = refinementOf(schema)
+  const errors = leafErrors(refined ? { ...schema, [Kind]: 'Object' } : schema, value)
   const found: FieldProblems = {}
-  for (const error of Value.Errors(refined ? { ...schema, [Kind]: 'Object' } : schema, value)) {
-    const field = error.path.split('/')[1] || 'body'
-    found[field] ??= problemOf(innermost(error))
-  }
+  for (const error of errors.take(maxProblems)) found[fieldOf(error)] ??= problemOf(error)
   return refined ? { ...refined.problems(value as never), ...found } : found
 }
 
@@ -183,11 +184,20 @@ function refinementOf(schema: TSchema) {
   return (schema as TSchema & WithRefinement)[refinementKey]
 }
 
-/** The error in what may be null, of which its own error only says that it is neither. */
-function innermost(error: ValueError): ValueError {
-  const schema = withoutNull(error.schema)
-  const inner = schema === error.schema ? undefined : Value.Errors(schema, error.value).First()
-  return inner ? innermost(inner) : error
+/** The errors in a value. Of what may be null its own error only says that it is neither: those within take its place. */
+function* leafErrors(schema: TSchema, value: unknown, path = ''): Generator<ValueError> {
+  for (const error of Value.Errors(schema, value)) {
+    const place = path + error.path
+    const inner = withoutNull(error.schema)
+    if (inner === error.schema) yield { ...error, path: place }
+    else yield* leafErrors(inner, error.value, place)
+  }
+}
+
+/** The field that a JSON pointer (RFC 6901) leads to. */
+function fieldOf({ path }: ValueError): string {
+  const names = path.split('/').slice(1)
+  return names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')).join('.') || 'body'
 }
 
 function problemOf({ schema, value }: ValueError): FieldProblem {

@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { invalidField } from '../../lib/errors.ts'
+import { type FieldProblems, invalidField, problem, throwProblems } from '../../lib/errors.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import { type FileUrls, type UploadedFile, uploadedFileView } from './model.ts'
 import type { FileStore } from './store.ts'
@@ -47,15 +47,19 @@ export function createFileUses({ clock, events }: Core, { store, urls, remove }:
     release,
     /** Keeps uploads of their owner.
      *  @returns what is known of them
-     *  @throws validation_error (`attachments`): another address, somebody else's file, or one that is gone */
+     *  @throws validation_error for other addresses, somebody else's files, and those that are gone */
     attach(usedBy: string, ownerId: string, fileUrls: readonly string[]): UploadedFile[] {
-      return fileUrls.map((url) => {
+      const details: FieldProblems = {}
+      const attached: UploadedFile[] = []
+      for (const [n, url] of fileUrls.entries()) {
         const file = store.find(urls.idIn(url) ?? '')
-        const isOwn = file?.ownerId === ownerId && urls.urlOf(file) === url
-        if (!isOwn) throw invalidField('attachments', 'attachments')
-        store.addUse(usedBy, file.id)
-        return uploadedFileView(file, urls)
-      })
+        if (file?.ownerId === ownerId && urls.urlOf(file) === url) {
+          store.addUse(usedBy, file.id)
+          attached.push(uploadedFileView(file, urls))
+        } else details[`attachments.${n}.file_url`] = problem('not_your_file')
+      }
+      throwProblems(details)
+      return attached
     },
     /** The picture of somebody who is gone. */
     forget: (userId: string): void => showPicture(userId, null),

@@ -5,7 +5,7 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
-import type { Notifier } from './notifier.ts'
+import { type Notifier, namedUsers } from './notifier.ts'
 
 type AnnouncementDraft = Pick<
   AnnouncementRow,
@@ -49,7 +49,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
 
   function audienceOf({ audience, role, userIds }: AnnouncementDraft) {
     if (audience === 'users') {
-      const ids = notifier.peopleOf(userIds ?? [], 'user_ids').sort()
+      const ids = notifier.peopleOf(namedUsers(userIds)).sort()
       return { role: null, userIds: ids, recipientsCount: ids.length }
     }
     const only = audience === 'role' ? role : null

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
-import { type FieldProblems, problem } from '../../lib/errors.ts'
+import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
 import { ClientId, Id, Maybe, OneOf, PersonId, Refined, Text, Timestamp } from '../../lib/fields.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
 import {
@@ -65,7 +65,7 @@ export const NewNotification = Refined(
   ({ user_id, user_ids, title, body, data }) => ({
     ...((user_id ?? user_ids) ? {} : { user_id: problem('required') }),
     ...answerProblems(user_ids, [title, body, data]),
-    ...dataProblems(data, isPerson),
+    ...dataProblems(data, person),
   }),
 )
 
@@ -174,37 +174,48 @@ function answerProblems(userIds: unknown, texts: readonly unknown[]): FieldProbl
 
 const maxDataBytes = 2_048
 const keyPattern = /^[A-Za-z_][\w.-]{0,63}$/
-const isId = (text: string) => parseId(text) !== undefined
-const isPerson = (text: string) => isId(text) || parseExternalId(text) !== undefined
+
+type TextRule = (text: string) => FieldProblem | undefined
+const matching =
+  (pattern: RegExp): TextRule =>
+  (text) =>
+    pattern.test(text) ? undefined : problem('invalid')
+const id: TextRule = (text) => (parseId(text) ? undefined : problem('id'))
+const person: TextRule = (text) => (parseExternalId(text) ? undefined : id(text))
 
 /** The keys whose values name people. */
 export const personKeys = ['host_id', 'guest_id', 'follower_id'] as const
 
 /** What the values of well-known keys look like; nobody has to send them. */
-const dataRules: Record<string, (text: string) => boolean> = {
-  amount: (text) => /^-?\d{1,15}(\.\d{1,8})?$/.test(text),
-  currency: (text) => /^[A-Z]{3}$/.test(text),
-  call_session_id: (text) => text.length > 0 && text.length <= 128,
-  ticket_id: isId,
-  message_id: isId,
-  broadcast_id: isId,
+const dataRules: Record<string, TextRule> = {
+  amount: matching(/^-?\d{1,15}(\.\d{1,8})?$/),
+  currency: matching(/^[A-Z]{3}$/),
+  call_session_id: matching(/^.{1,128}$/s),
+  ticket_id: id,
+  message_id: id,
+  broadcast_id: id,
 }
 
-/** What is wrong with `data`, beyond what its schema says.
- *  @param isName whether a text names a person */
-function dataProblems(data: NotificationData | null | undefined, isName = isId): FieldProblems {
-  if (typeof data !== 'object' || data === null) return {}
+/** What is wrong in `data`, beyond what its schema says.
+ *  @param ofPerson what a text that names a person looks like */
+function dataProblems(data: unknown, ofPerson = id): FieldProblems {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return {}
   const bytes = Buffer.byteLength(JSON.stringify(data))
   if (bytes > maxDataBytes) return { data: problem('too_many_bytes', maxDataBytes) }
-  const names = Object.fromEntries(personKeys.map((key) => [key, isName]))
-  const rules = { ...dataRules, ...names }
-  const wrong = Object.entries(data).find(([key, value]) => !isEntry(key, value, rules))
-  return wrong ? { data: problem('notification_data', wrong[0].slice(0, 64)) } : {}
+  const people = Object.fromEntries(personKeys.map((key) => [key, ofPerson]))
+  const rules = { ...dataRules, ...people }
+  const wrong = Object.entries(data).flatMap(([key, value]) => {
+    const found = entryProblem(key, value, rules[key])
+    return found ? [[`data.${key}`, found] as const] : []
+  })
+  return Object.fromEntries(wrong)
 }
 
-function isEntry(key: string, value: unknown, rules: typeof dataRules) {
-  if (typeof value !== 'string' || !value.isWellFormed() || value.includes('\0')) return false
-  return keyPattern.test(key) && (rules[key]?.(value) ?? true)
+function entryProblem(key: string, value: unknown, rule: TextRule | undefined) {
+  if (!keyPattern.test(key)) return problem('invalid')
+  if (typeof value !== 'string') return problem('not_a_string')
+  if (!value.isWellFormed() || value.includes('\0')) return problem('malformed_text')
+  return rule?.(value)
 }
 
 export function notificationView(row: NotificationRow): Notification {

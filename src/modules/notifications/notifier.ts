@@ -1,5 +1,5 @@
 import type { Core } from '../../core.ts'
-import { invalidField } from '../../lib/errors.ts'
+import { type FieldProblems, problem, throwProblems } from '../../lib/errors.ts'
 import { type Texts, texts } from '../../lib/i18n.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationFrame } from './frames.ts'
@@ -27,6 +27,12 @@ export type NotificationEvent = {
 export type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
   | { kind: 'muted' | 'nobody' }
+
+/** Somebody in a body, by the field that names them. */
+export type NamedUser = { field: string; reference: string }
+
+export const namedUsers = (references: readonly string[] | null | undefined): NamedUser[] =>
+  (references ?? []).map((reference, n) => ({ field: `user_ids.${n}`, reference }))
 
 type Parts = {
   store: NotificationStore
@@ -112,25 +118,31 @@ export function createNotifier(core: Core, parts: Parts) {
     },
 
     /** The people whom the feed names, each once.
-     *  @throws validation_error (`field`) when one is nobody's */
-    peopleOf(references: readonly string[], field: string): string[] {
-      const ids = new Set(references.map(resolveUser))
-      const people = [...ids].filter((id) => id !== undefined && store.findPerson(id) !== undefined)
-      if (people.length < ids.size) throw invalidField(field, 'unknown_user')
-      return people as string[] // the undefined one is nobody's
+     *  @throws validation_error for those who are nobody */
+    peopleOf(named: readonly NamedUser[]): string[] {
+      const people = new Set<string>()
+      const details: FieldProblems = {}
+      for (const { field, reference } of named) {
+        const id = resolveUser(reference)
+        if (id !== undefined && store.findPerson(id)) people.add(id)
+        else details[field] = problem('unknown_user')
+      }
+      throwProblems(details)
+      return [...people]
     },
 
     /** The same data, with the ids of the people whom it names.
-     *  @throws validation_error (`data`) for an external id that is nobody's */
+     *  @throws validation_error for external ids that are nobody's */
     withIds(data: NotificationData): NotificationData {
-      const named = personKeys.flatMap((key) => {
-        const reference = data[key]
-        if (reference === undefined) return []
-        const id = resolveUser(reference)
-        if (id === undefined) throw invalidField('data', 'notification_data', key)
-        return [[key, id]]
-      })
-      return { ...data, ...Object.fromEntries(named) }
+      const ids: NotificationData = {}
+      const details: FieldProblems = {}
+      for (const key of personKeys) {
+        const id = data[key] === undefined ? undefined : resolveUser(data[key])
+        if (id !== undefined) ids[key] = id
+        else if (data[key] !== undefined) details[`data.${key}`] = problem('unknown_user')
+      }
+      throwProblems(details)
+      return { ...data, ...ids }
     },
   }
 }

@@ -34,7 +34,9 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
         ([type, { inApp }]) => inApp === false && alwaysInApp.includes(type),
       )
       if (refused.length > 0) {
-        const details = Object.fromEntries(refused.map(([type]) => [type, problem('always_on')]))
+        const details = Object.fromEntries(
+          refused.map(([type]) => [`${type}.in_app`, problem('always_on')]),
+        )
         throw new AppError('validation_error', { details })
       }
       return write(() => {

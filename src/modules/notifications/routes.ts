@@ -25,6 +25,7 @@ import {
   pushTokenView,
   WebPushKey,
 } from './model.ts'
+import { namedUsers } from './notifier.ts'
 import type { Preferences as PreferenceService } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
 import type { NotificationService } from './service.ts'
@@ -134,7 +135,7 @@ export function notificationRoutes(parts: Parts) {
       '/v1/service/notifications',
       async ({ body, request }) => {
         const { user_id, user_ids, type, title, body: text, data, dedupe_key } = body
-        const ids = [...(user_ids ?? []), ...(user_id ? [user_id] : [])]
+        const one = user_id ? [{ field: 'user_id', reference: user_id }] : []
         const event = {
           type,
           title: title?.trim(),
@@ -142,8 +143,8 @@ export function notificationRoutes(parts: Parts) {
           data: data ?? {},
           dedupeKey: dedupe_key ?? idempotencyKey(request.headers),
         }
-        const field = user_ids ? 'user_ids' : 'user_id'
-        const { rows, ...counts } = await notifications.report(ids, event, field)
+        const named = [...namedUsers(user_ids), ...one]
+        const { rows, ...counts } = await notifications.report(named, event)
         return { data: rows.map(notificationView), ...counts }
       },
       {

@@ -5,7 +5,7 @@ import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationsReadFrame } from './frames.ts'
 import { personKeys } from './model.ts'
-import type { NotificationEvent, Notifier, Outcome } from './notifier.ts'
+import type { NamedUser, NotificationEvent, Notifier, Outcome } from './notifier.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
 export type MayTalk = (userId: string, otherId: string) => boolean
@@ -64,9 +64,9 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
 
     /** Makes a notification for each user, or gives the one that the same `dedupeKey` made. Calls and followers of somebody
      *  with whom a user does not talk count as muted.
-     *  @throws validation_error (`field`) for an id that is nobody's */
-    async report(references: readonly string[], said: NotificationEvent, field: string) {
-      const ids = notifier.peopleOf(references, field)
+     *  @throws validation_error for ids that are nobody's */
+    async report(named: readonly NamedUser[], said: NotificationEvent) {
+      const ids = notifier.peopleOf(named)
       const event = { ...said, data: notifier.withIds(said.data) }
       const outcomes: Outcome[] = []
       const notify = (id: string): Outcome =>
