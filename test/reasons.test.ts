@@ -56,11 +56,23 @@ test('a host without a verified address is told so, and a guest that it takes a 
   expect(await reasonOf(guest.token)).toBe('role_required')
 })
 
-test('a key without the scope is told so', async () => {
+test.each(locales)('a key without the scope is told which one is missing in %s', async (locale) => {
   await using service = await startService()
   const { token } = await service.issueKey(['calls'])
-  const answer = await service.call('GET', '/v1/service/users/x', { token })
-  expect([answer.status, answer.headers.get('x-error-reason')]).toEqual([403, 'scope_required'])
+  const headers = { 'accept-language': locale }
+  const refusal = async (method: string, path: string) => {
+    const answer = await service.call(method, `/v1/service/${path}`, { token, headers })
+    const { message } = answer.body.error
+    return [answer.status, answer.headers.get('x-error-reason'), message]
+  }
+  const missing = (scope: string) => [
+    403,
+    'scope_required',
+    texts[locale].errors.scope_required.replace('{value}', scope),
+  ]
+  expect(await refusal('GET', 'users/x')).toEqual(missing('users'))
+  expect(await refusal('POST', 'users/x/sessions')).toEqual(missing('sessions'))
+  expect(missing('users')[2]).toContain('users')
 })
 
 test('a refused frame says why beside its error', async () => {
@@ -103,4 +115,5 @@ test('the description names the roles or the scope, and the reasons of each oper
   expect([feed['x-scope'], reasonsOf(feed, '403')]).toEqual(['users', ['scope_required']])
   expect(feed.description).toBe('Takes the scope `users`.')
   expect(paths['/v1/admin/users'].get['x-roles']).toEqual(['admin'])
+  expect(JSON.stringify(document)).not.toContain('{value}')
 })

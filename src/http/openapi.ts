@@ -209,7 +209,7 @@ function createComponents() {
     const retry = status === 429 || status === 503 ? ['Retry-After'] : []
     const reasons = kinds.flatMap((kind) => new AppError(kind).reason ?? [])
     responses[name] = {
-      description: kinds.map((kind) => texts.en.errors[kind]).join(' Or: '),
+      description: kinds.map((kind) => texts.en.errors[kind].replace('{value}', '…')).join(' Or: '),
       headers: { ...headers(isLimited, retry), ...(reasons.length > 0 && reasonHeader(reasons)) },
       content: { 'application/json': { schema: lift(ErrorBody) } },
     }

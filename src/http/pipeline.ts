@@ -161,7 +161,8 @@ export function createPipeline(options: PipelineOptions) {
   function authorizeService(text: string | undefined, scope: ServiceScope | undefined) {
     const key = text === undefined ? undefined : options.loadServiceKey(text)
     if (!key) throw new AppError('unauthorized')
-    if (!scope || !key.scopes.includes(scope)) throw new AppError('scope_required')
+    if (!scope || !key.scopes.includes(scope))
+      throw new AppError('scope_required', { value: scope })
     return key
   }
 

@@ -21,11 +21,12 @@ export type ErrorBody = Static<typeof ErrorBody>
 export function errorBody(error: AppError, locale: Locale): ErrorBody {
   const { errors, fields } = texts[locale]
   const text = ({ key, value = '' }: FieldProblem) => fields[key].replace('{value}', String(value))
+  const message = errors[error.kind].replace('{value}', error.value)
   const details =
     error.details === null
       ? null
       : Object.fromEntries(Object.entries(error.details).map(([name, it]) => [name, text(it)]))
-  return { error: { code: error.code, message: errors[error.kind], details } }
+  return { error: { code: error.code, message, details } }
 }
 
 /** What to tell a client about any failure: our own as it is, everything else as internal_error without its text. */

@@ -61,7 +61,13 @@ export type FieldProblems = Record<string, FieldProblem>
 
 export type FieldProblemKey = keyof (typeof en)['fields']
 
-type ErrorOptions = { details?: FieldProblems; retryAfterSeconds?: number; cause?: unknown }
+type ErrorOptions = {
+  details?: FieldProblems
+  /** What the sentence about it names. */
+  value?: string | undefined
+  retryAfterSeconds?: number
+  cause?: unknown
+}
 
 /** A failure that a client sees. Whoever answers the client adds the language. */
 export class AppError extends Error {
@@ -70,6 +76,7 @@ export class AppError extends Error {
   readonly status: number
   readonly reason: string | undefined
   readonly details: FieldProblems | null
+  readonly value: string
   readonly retryAfterSeconds: number | undefined
 
   constructor(kind: ErrorKind, options: ErrorOptions = {}) {
@@ -80,6 +87,7 @@ export class AppError extends Error {
     this.status = status
     this.reason = reason
     this.details = options.details ?? null
+    this.value = options.value ?? ''
     this.retryAfterSeconds = options.retryAfterSeconds
   }
 }

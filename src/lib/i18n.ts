@@ -25,7 +25,8 @@ export type Texts = typeof en &
   Exactly<'errors', ErrorKind> &
   Exactly<'notifications', NotificationType>
 
-/** Every text for people, by language. `{value}` in `fields` is the bound or the choice of a field problem. */
+/** Every text for people, by language. `{value}` in `errors` is what the failure names, in `fields` the bound or the
+ *  choice of a field problem. */
 export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }
 
 /** The locale that an `Accept-Language` value asks for (RFC 9110, 12.5.4); `en` when none of ours is wanted. */
