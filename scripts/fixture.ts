@@ -48,7 +48,7 @@ async function leaveSomething({
       '/v1/admin/notifications',
       { audience: 'users', user_ids: [carol.id], title: 'News', body: 'For you.' },
     ],
-    [token, 'PUT', `/v1/service/follows/${carol.id}/${root.id}`],
+    [token, 'PUT', `/v1/service/follows/${root.id}/${carol.id}`],
     ['', 'POST', '/v1/auth/password/forgot', { email: carol.email }],
   ]
   for (const [token, method, path, body] of requests) {

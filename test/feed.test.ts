@@ -86,7 +86,7 @@ describe('service keys', () => {
   test('do what their scopes say', async () => {
     await using started = await startWithKey(['follows'])
     const { service, feed } = started
-    const [host, fan] = [await service.register(), await service.register()]
+    const [host, fan] = [await service.registerAs('host'), await service.register()]
     expect((await feed('PUT', `/follows/${host.id}/${fan.id}`)).status).toBe(204)
     const call = { state: 'active', host_id: host.id, guest_id: fan.id }
     expect(codeOf(await feed('PUT', '/calls/c1', call))).toEqual([403, 'forbidden'])
@@ -172,7 +172,7 @@ describe('follows', () => {
   test('begin and end with 204, also when repeated', async () => {
     await using started = await startWithKey()
     const { service, feed } = started
-    const [host, fan] = [await service.register(), await service.register()]
+    const [host, fan] = [await service.registerAs('host'), await service.register()]
     const path = `/follows/${host.id}/${fan.id}`
     const statuses = []
     for (const method of ['PUT', 'PUT', 'DELETE', 'DELETE', 'PUT']) {
@@ -199,11 +199,39 @@ describe('follows', () => {
     expect([own.status, Object.keys(own.body.error.details)]).toEqual([400, ['follower_id']])
   })
 
+  test.each(['guest', 'user', 'verified_user'])('of a %s are a conflict', async (role) => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const [nobody, fan] = [await service.registerAs(role), await service.register()]
+    const one = await feed('PUT', `/follows/${nobody.id}/${fan.id}`)
+    const many = await feed('PUT', `/follows/${nobody.id}`, { follower_ids: [fan.id] })
+    for (const answer of [one, many]) {
+      expect(codeOf(answer)).toEqual([409, 'conflict'])
+      expect(answer.headers.get('x-error-reason')).toBe('not_a_host')
+    }
+    expect(followers(service, nobody)).toBe(0)
+    expect((await feed('DELETE', `/follows/${nobody.id}/${fan.id}`)).status).toBe(204)
+  })
+
+  test('of an admin are as good, and stay when somebody stops being a host', async () => {
+    await using started = await startWithKey()
+    const { service, feed } = started
+    const [admin, fan] = [await service.registerAs('admin'), await service.register()]
+    const other = await service.register()
+    const path = `/follows/${admin.id}/${fan.id}`
+    expect((await feed('PUT', path)).status).toBe(204)
+    await feed('PATCH', `/users/${admin.id}`, { role: 'user' })
+    expect([(await feed('PUT', path)).status, followers(service, admin)]).toEqual([204, 1])
+    expect((await feed('PUT', `/follows/${admin.id}/${other.id}`)).status).toBe(409)
+    expect((await feed('DELETE', path)).status).toBe(204)
+    expect((await feed('PUT', path)).status).toBe(409)
+  })
+
   test('are imported in bulk, which counts what was new, there, or nobody', async () => {
     await using started = await startWithKey()
     const { service, feed } = started
     const [host, a, b] = [
-      await service.register(),
+      await service.registerAs('host'),
       await service.register(),
       await service.register(),
     ]
@@ -222,7 +250,7 @@ describe('follows', () => {
   test('are counted once, also when another write of the same commit fails', async () => {
     await using started = await startWithKey()
     const { service, feed } = started
-    const [host, fan] = [await service.register(), await service.register()]
+    const [host, fan] = [await service.registerAs('host'), await service.register()]
     const imported = feed('PUT', `/follows/${host.id}`, { follower_ids: [fan.id, unknownId] })
     const failing = Array.from({ length: 20 }, () =>
       feed('PUT', `/follows/${host.id}/${unknownId}`),
@@ -236,7 +264,7 @@ describe('follows', () => {
   test('end with the account of the follower', async () => {
     await using started = await startWithKey()
     const { service, feed } = started
-    const [host, fan] = [await service.register(), await service.register()]
+    const [host, fan] = [await service.registerAs('host'), await service.register()]
     await feed('PUT', `/follows/${host.id}/${fan.id}`)
     const body = { password: 'correct horse' }
     await service.call('DELETE', '/v1/users/me', { token: fan.token, body })

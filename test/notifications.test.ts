@@ -282,14 +282,15 @@ describe('who creates what', () => {
 
   test('the first follow tells the host, an import does not', async () => {
     await using fed = await startFed()
-    const { service, key, ada } = fed
+    const { service, key } = fed
     const [bob, cid] = [await service.register('bob'), await service.register('cid')]
-    const path = `/v1/service/follows/${ada.id}`
+    const host = await service.registerAs('host')
+    const path = `/v1/service/follows/${host.id}`
     for (const method of ['PUT', 'PUT', 'DELETE', 'PUT']) {
       await service.call(method, `${path}/${bob.id}`, { token: key })
     }
     await service.call('PUT', path, { token: key, body: { follower_ids: [cid.id] } })
-    const { data } = await listOf(service, ada)
+    const { data } = await listOf(service, host)
     expect(data.map(({ type, data }: Notification) => [type, data])).toEqual([
       ['follow_new', { follower_id: bob.id, follower_name: 'bob' }],
     ])

@@ -149,6 +149,7 @@ describe('`ext:` and the external id', () => {
 
   test('names hosts, followers and guests', async () => {
     const [host, fan, guest] = [await bring('host'), await bring('fan'), await bring('guest')]
+    await feed('PATCH', `/users/${host.id}`, { role: 'host' })
     expect((await feed('PUT', `/follows/${ext('host')}/${ext('fan')}`)).status).toBe(204)
     const follower_ids = ['ext:fan', 'ext:guest', 'ext:nobody', fan.id]
     const imported = await feed('PUT', `/follows/${ext('host')}`, { follower_ids })

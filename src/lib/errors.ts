@@ -36,6 +36,7 @@ export const errors = {
   last_admin: conflict('last_admin'),
   totp_exists: conflict('totp_exists'),
   external_id_taken: conflict('external_id_taken'),
+  not_a_host: conflict('not_a_host'),
   idempotency_mismatch: conflict('idempotency_mismatch'),
   stale_ticket: conflict('stale_ticket'),
   ticket_closed: conflict('ticket_closed'),

@@ -26,6 +26,13 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
     return id
   }
 
+  /** @throws not_found · not_a_host: who broadcasts is followed, nobody else */
+  function presentHost(reference: string): string {
+    const id = presentUser(reference)
+    if (!store.isHost(id)) throw new AppError('not_a_host')
+    return id
+  }
+
   function importOne(hostId: string, reference: string): 'added' | 'already' | 'unknown' {
     const id = resolveUser(reference)
     if (id === undefined || id === hostId || !store.isPresent(id)) return 'unknown'
@@ -40,13 +47,15 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
   }
 
   return {
-    /** Notifies the host of a new follower; repeating it changes nothing.
-     *  @throws not_found · validation_error (oneself) */
+    /** Notifies the host of a new follower; repeating it changes nothing, also when they are no host any more.
+     *  @throws not_found · validation_error (oneself) · not_a_host */
     follow: (hostText: string, followerText: string): Promise<void> =>
       write(() => {
         const [hostId, followerId] = [presentUser(hostText), presentUser(followerText)]
         if (hostId === followerId) throw invalidField('follower_id', 'oneself')
-        if (store.insertFollow(hostId, followerId, clock.now())) notifyHost(hostId, followerId)
+        if (!store.insertFollow(hostId, followerId, clock.now())) return
+        if (!store.isHost(hostId)) throw new AppError('not_a_host')
+        notifyHost(hostId, followerId)
       }),
 
     /** Repeating it changes nothing.
@@ -58,14 +67,14 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
 
     /** Adds many followers, in small chunks.
      *  @returns how many are new, followed before, or are no users
-     *  @throws not_found (the host) */
+     *  @throws not_found (the host) · not_a_host */
     async importFollowers(hostText: string, followerIds: readonly string[]) {
-      const hostId = presentUser(hostText)
+      const hostId = presentHost(hostText)
       const outcomes: Array<ReturnType<typeof importOne>> = []
       for (let start = 0; start < followerIds.length; start += chunk) {
         const part = followerIds.slice(start, start + chunk)
         const ofPart = await write(() => {
-          presentUser(hostId)
+          presentHost(hostId)
           return part.map((id) => importOne(hostId, id))
         })
         outcomes.push(...ofPart)

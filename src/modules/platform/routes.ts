@@ -66,7 +66,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
     .put(
       '/v1/service/follows/:host_id/:follower_id',
       ({ params }) => follows.follow(params.host_id, params.follower_id),
-      followFeed('Somebody follows a host', { 204: null }),
+      followFeed('Somebody follows a host', { 204: null }, { errors: ['not_a_host'] }),
     )
     .delete(
       '/v1/service/follows/:host_id/:follower_id',
@@ -84,6 +84,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
           {
             description:
               'Adds followers and removes none. Ids of no user count as unknown. `ext:` and an external id names a person, too.',
+            errors: ['not_a_host'],
           },
         ),
       },

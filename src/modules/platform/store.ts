@@ -1,12 +1,13 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { audiences, calls, follows, serviceKeys } from '../../db/schema.ts'
+import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
 /** Rows in one transaction: short enough for the loop. */
 const deletedAtOnce = 200
 
+type UserRow = typeof users.$inferSelect
 export type FollowRow = typeof follows.$inferSelect
 export type CallRow = typeof calls.$inferSelect
 export type FeedStore = ReturnType<typeof createFeedStore>
@@ -16,8 +17,8 @@ export type ServiceKeyRow = typeof serviceKeys.$inferSelect
  *  right to be sent is prepared. */
 export function createFeedStore(orm: Orm) {
   const sqlite = orm.$client
-  const user = sqlite.prepare<{ displayName: string; deletedAt: number | null }, [string]>(
-    'SELECT display_name AS displayName, deleted_at AS deletedAt FROM users WHERE id = ?',
+  const user = sqlite.prepare<Pick<UserRow, 'displayName' | 'role' | 'deletedAt'>, [string]>(
+    'SELECT display_name AS displayName, role, deleted_at AS deletedAt FROM users WHERE id = ?',
   )
   const insertFollow = sqlite.prepare<unknown, [string, string, number]>(
     'INSERT INTO follows (host_id, follower_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
@@ -42,6 +43,11 @@ export function createFeedStore(orm: Orm) {
   return {
     /** Also a person who is gone; undefined for an id that nobody ever had. */
     findUser: (id: string) => user.get(id) ?? undefined,
+    /** Whether somebody is a host or an admin: may broadcast. */
+    isHost(id: string): boolean {
+      const role = user.get(id)?.role
+      return role === 'host' || role === 'admin'
+    },
     isPresent: (id: string): boolean => user.get(id)?.deletedAt === null,
     /** @returns whether the follow is new */
     insertFollow(hostId: string, followerId: string, now: number): boolean {
