@@ -95,7 +95,10 @@ describe('what is really sent', () => {
     expect(judge('client', read)).toBeNull()
     bob.send(read)
     seen.push(await phone.next('conversation_read'))
-    for (const type of ['ack', 'pong', 'error', 'read_receipt']) seen.push(await ada.next(type))
+    const own = ['new_message', 'ack', 'pong', 'error', 'read_receipt']
+    for (const type of own) seen.push(await ada.next(type))
+    const keysOf = (name: string) => seen.flatMap((it) => (it.type === name ? it.client_id : []))
+    expect(keysOf('new_message')).toEqual([undefined, 'm1'])
     for (const frame of seen)
       expect([frame.type, judge('server', frame)]).toEqual([frame.type, null])
   })

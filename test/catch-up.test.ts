@@ -65,6 +65,29 @@ describe('frames that were asked for', () => {
     expect(other.frames.map(({ type }) => type)).toEqual(['new_message'])
   })
 
+  test('with ack the sender’s own sockets, and no others, hear under which key a message was sent', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const sockets = [
+      await service.connect(a, '&events=ack'),
+      await service.connect(a, '&events=read,ack'),
+      await service.connect(a, '&events=read'),
+      await service.connect(a),
+      await service.connect(b, '&events=ack'),
+    ]
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const send = async (body: object) =>
+      (await service.call('POST', path, { token: a.token, body })).body
+    const message = await send({ body: 'keyed', client_id: 'm1' })
+    const bare = { type: 'new_message', message }
+    const keyed = { ...bare, client_id: 'm1' }
+    const shown = []
+    for (const socket of sockets) shown.push(await socket.next('new_message'))
+    expect(shown).toEqual([keyed, keyed, bare, bare, bare])
+    const other = { type: 'new_message', message: await send({ body: 'without a key' }) }
+    for (const socket of sockets) expect(await socket.next('new_message')).toEqual(other)
+  })
+
   test('conversation_read reaches the other devices of who read', async () => {
     await using pair = await startPair()
     const { service, a, b, conversationId } = pair
@@ -115,6 +138,26 @@ describe('catching up over the socket', () => {
     await service.say(a, conversationId, 'hi')
     const replayed = await service.connect(b, `&since=${beginning}`)
     expect(await replayed.next('new_message')).toEqual(await live.next('new_message'))
+  })
+
+  test('tells the key of an own message to who asked for ack', async () => {
+    await using pair = await startPair()
+    const { service, a, b, conversationId } = pair
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    for (const { token } of [a, b]) {
+      await service.call('POST', path, { token, body: { body: 'hi', client_id: 'm1' } })
+    }
+    const shown = []
+    for (const events of ['&events=ack', '']) {
+      const socket = await service.connect(a, `${events}&since=${beginning}`)
+      const [own, received] = [await socket.next('new_message'), await socket.next('new_message')]
+      expect([own.message.sender_id, received.message.sender_id]).toEqual([a.id, b.id])
+      shown.push([own.client_id, 'client_id' in received])
+    }
+    expect(shown).toEqual([
+      ['m1', false],
+      [undefined, false],
+    ])
   })
 
   test('holds back what happens meanwhile until the replay is through', async () => {

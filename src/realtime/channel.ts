@@ -16,7 +16,7 @@ import {
   errorFrame,
   type ServerFrames,
 } from './frames.ts'
-import { closeCodes } from './hub.ts'
+import { closeCodes, type Peer } from './hub.ts'
 
 /** What a socket that names a message missed. */
 export type Replay = {
@@ -24,7 +24,7 @@ export type Replay = {
    *  @throws validation_error (`since`) */
   start(since: string): string
   /** @throws resync when there is more than a replay brings */
-  read(userId: string, since: string): Iterable<ReplayPart>
+  read(reader: Peer, since: string): Iterable<ReplayPart>
 }
 
 type ChannelOptions = {
@@ -152,7 +152,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   async function catchUp(connection: Connection, since: string) {
     const { userId } = connection
     try {
-      await inReplay(userId, () => connection.replay(replay.read(userId, since), inTurn))
+      await inReplay(userId, () => connection.replay(replay.read(connection, since), inTurn))
     } catch (error) {
       if (error instanceof AppError && error.kind === 'resync') {
         connection.sendFrame({ type: 'resync' })

@@ -34,6 +34,8 @@ type SendOptions = {
   except?: Peer | undefined
   /** For what a replay can bring, too: its id there, which rises in commit order. */
   id?: string
+  /** Another form of the frame, for some of the sockets. */
+  variant?: { frame: Frame; isFor: (peer: Peer) => boolean } | undefined
 }
 
 export type Hub = ReturnType<typeof createHub>
@@ -72,11 +74,12 @@ export function createHub() {
 
   const peersOf = (userId: string): Iterable<Peer> => peersByUser.get(userId) ?? []
 
-  /** Serialises a frame once, for the first who wants it. */
-  function createDelivery(frame: Frame, { except, id }: SendOptions, isVolatile = false) {
-    let text: string | undefined
+  /** Serialises each form of a frame once, for the first who wants it. */
+  function createDelivery(frame: Frame, { except, id, variant }: SendOptions, isVolatile = false) {
+    const textOf = createSerializer(frame)
+    const variantTextOf = variant && createSerializer(variant.frame)
     const hand = (peer: Peer) => {
-      text ??= JSON.stringify(frame)
+      const text = variantTextOf && variant.isFor(peer) ? variantTextOf() : textOf()
       if ((isVolatile && peer.isBehind()) || !peer.send(text)) dropped++
     }
     return (peers: Iterable<Peer>) => {
@@ -118,5 +121,13 @@ export function createHub() {
       }
     },
     stats: () => ({ sockets: count, users: peersByUser.size, dropped }),
+  }
+}
+
+function createSerializer(frame: Frame): () => string {
+  let text: string | undefined
+  return () => {
+    text ??= JSON.stringify(frame)
+    return text
   }
 }

@@ -4,7 +4,13 @@ import { parseId } from '../../lib/ids.ts'
 import { type CursorRange, cutAtLimit, decodeCursor } from '../../lib/list-range.ts'
 import type { Replay } from '../../realtime/channel.ts'
 import type { InboxStore, MessageKey } from './inbox-store.ts'
-import { newMessageFrame } from './model.ts'
+import {
+  type MessageReader,
+  type NewMessageFrame,
+  newMessageFrame,
+  senderVariant,
+} from './model.ts'
+import type { MessageRow } from './store.ts'
 
 /** Past these the client lists anew, which is cheaper for both sides. */
 const maxConversations = 1_000
@@ -32,14 +38,14 @@ export function createCatchUp(store: InboxStore) {
   }
 
   // A read that finds nothing ends the replay: what is committed later comes live.
-  function* readParts(userId: string, since: string) {
+  function* readParts(reader: MessageReader, since: string) {
     let after = since
     for (;;) {
-      const missed = listMissed(userId, after)
+      const missed = listMissed(reader.userId, after)
       if (missed.length === 0) return
       for (let from = 0; from < missed.length; from += replayChunk) {
         const rows = store.listMessages(missed.slice(from, from + replayChunk))
-        yield rows.map((row) => ({ id: row.id, frame: newMessageFrame(row) }))
+        yield rows.map((row) => ({ id: row.id, frame: frameFor(row, reader) }))
       }
       after = missed.at(-1)?.id ?? after
     }
@@ -68,4 +74,10 @@ export function createCatchUp(store: InboxStore) {
       return cutAtLimit(store.listMessages(keys), limit, ({ id }) => ['missed', id])
     },
   }
+}
+
+function frameFor(row: MessageRow, reader: MessageReader): NewMessageFrame {
+  const frame = newMessageFrame(row)
+  const variant = senderVariant(row, frame)
+  return variant?.isFor(reader) ? variant.frame : frame
 }

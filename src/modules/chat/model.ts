@@ -17,6 +17,7 @@ import {
 } from '../../lib/fields.ts'
 import { isVisible } from '../../lib/text.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
+import type { Peer } from '../../realtime/hub.ts'
 import type { BroadcastRow } from './broadcast-store.ts'
 import type { InboxRow } from './inbox-store.ts'
 import type { MessageRow } from './store.ts'
@@ -170,7 +171,16 @@ export const Message = Type.Object(
 export type Message = Static<typeof Message>
 
 export const NewMessageFrame = Type.Object(
-  { type: Type.Literal('new_message'), message: Message },
+  {
+    type: Type.Literal('new_message'),
+    message: Message,
+    client_id: Type.Optional(
+      Type.String({
+        description:
+          'On sockets of its sender that asked for `ack`, when the message was sent with one: tells one’s own message.',
+      }),
+    ),
+  },
   { description: 'A message, to every socket of both users.' },
 )
 export type NewMessageFrame = Static<typeof NewMessageFrame>
@@ -193,6 +203,19 @@ export function messageView(row: MessageRow): Message {
 
 export function newMessageFrame(row: MessageRow): NewMessageFrame {
   return { type: 'new_message', message: messageView(row) }
+}
+
+/** A socket that messages are shown to. */
+export type MessageReader = Pick<Peer, 'userId' | 'wants'>
+
+/** What else a message says to those sockets of its sender that match answers to what they sent. */
+export function senderVariant(row: MessageRow, frame: NewMessageFrame) {
+  const { senderId, clientId } = row
+  if (clientId === null) return undefined
+  return {
+    frame: { ...frame, client_id: clientId },
+    isFor: (reader: MessageReader) => reader.userId === senderId && reader.wants('ack', undefined),
+  }
 }
 
 export function broadcastView(row: BroadcastRow): Broadcast {

@@ -7,7 +7,7 @@ import { type Listing, type ListRange, listByNumber, listByPosition } from '../.
 import { createLru } from '../../lib/lru.ts'
 import type { MessageDeletedFrame, TypingFrame } from './frames.ts'
 import type { InboxRow, InboxStore } from './inbox-store.ts'
-import { type Draft, messageView, newMessageFrame } from './model.ts'
+import { type Draft, messageView, newMessageFrame, senderVariant } from './model.ts'
 import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 
 /** What a message says, before it has a place, an id and a time. */
@@ -64,7 +64,10 @@ export function createChatService(core: Core, parts: Parts) {
     const { conversationId, seq, id } = message
     const recipientId = otherOf(conversation, content.senderId)
     pushMessage({ recipientId, conversationId, seq })
-    afterCommit(() => hub.send(watchers, newMessageFrame(message), { id }))
+    afterCommit(() => {
+      const frame = newMessageFrame(message)
+      hub.send(watchers, frame, { id, variant: senderVariant(message, frame) })
+    })
     // Copies of a broadcast are told of with the broadcast.
     if (content.broadcastId === null) {
       const { fileUrl } = message
