@@ -41,6 +41,16 @@ CREATE TABLE `recovery_codes` (
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `refresh_answers` (
+	`request_hash` text PRIMARY KEY NOT NULL,
+	`session_id` text NOT NULL,
+	`sealed` text NOT NULL,
+	`expires_at` integer NOT NULL,
+	FOREIGN KEY (`session_id`) REFERENCES `sessions`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE INDEX `refresh_answers_session` ON `refresh_answers` (`session_id`);--> statement-breakpoint
+CREATE INDEX `refresh_answers_expiry` ON `refresh_answers` (`expires_at`);--> statement-breakpoint
 CREATE TABLE `reports` (
 	`id` text PRIMARY KEY NOT NULL,
 	`reporter_id` text NOT NULL,

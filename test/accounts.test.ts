@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { unseal } from '../src/modules/accounts/sealed-answers.ts'
 import { createTestClock } from './support/clock.ts'
-import { type Person, startService, type TestService } from './support/service.ts'
-import { measured } from './support/wait.ts'
+import { type Answer, type Person, startService, type TestService } from './support/service.ts'
+import { measured, waitFor } from './support/wait.ts'
+
+type Body = Answer['body']
+type Count = { n: number }
 
 const credentials = { email: 'ada@example.com', password: 'correct horse' }
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
@@ -15,8 +19,11 @@ function claimsOf(token: string) {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 }
 
-function refresh(service: TestService, token: string) {
-  return service.call('POST', '/v1/auth/refresh', { body: { refresh_token: token } })
+function refresh(service: TestService, token: string, key?: string) {
+  return service.call('POST', '/v1/auth/refresh', {
+    body: { refresh_token: token },
+    headers: key === undefined ? {} : { 'x-idempotency-key': key },
+  })
 }
 
 /** Whether a person's access token still opens doors. */
@@ -378,6 +385,121 @@ describe('refresh', () => {
     const dump = JSON.stringify(service.sqlite.query('SELECT * FROM refresh_tokens').all())
     expect(dump).not.toContain(refreshToken)
     expect(dump).toContain(new Bun.CryptoHasher('sha256').update(refreshToken).digest('hex'))
+  })
+})
+
+describe('refresh with an idempotency key', () => {
+  const replayed = ({ headers }: Answer) => headers.get('idempotent-replayed')
+  const kept = (service: TestService) =>
+    service.sqlite.query<{ sealed: string }, []>('SELECT * FROM refresh_answers').all()
+
+  test('gives the same answer again for 60 s, and what it gave works', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const { refreshToken } = await service.register('ada')
+    const first = await refresh(service, refreshToken, 'k1')
+    clock.advance(60_000)
+    const again = await refresh(service, refreshToken, 'k1')
+    expect([first.status, again.status, again.body]).toEqual([200, 200, first.body])
+    expect([replayed(first), replayed(again)]).toEqual([null, 'true'])
+    expect(await isIn(service, { token: again.body.access_token })).toBe(true)
+    expect((await refresh(service, again.body.refresh_token, 'k1')).status).toBe(200)
+  })
+
+  test('is a reuse like any other once the 60 s are over, and nothing is kept of it', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const ada = await service.register('ada')
+    await refresh(service, ada.refreshToken, 'k1')
+    expect(kept(service)).toHaveLength(1)
+    clock.advance(60_001)
+    await waitFor(() => kept(service).length === 0, 'retention')
+    expect((await refresh(service, ada.refreshToken, 'k1')).body).toEqual(invalidToken)
+    expect(await isIn(service, ada)).toBe(false)
+  })
+
+  test.each([undefined, 'k2', 'K1'])('is another request with the key %p', async (other) => {
+    const clock = createTestClock()
+    await using service = await startService({ clock })
+    const ada = await service.register('ada')
+    await refresh(service, ada.refreshToken, 'k1')
+    expect((await refresh(service, ada.refreshToken, other)).body).toEqual(invalidToken)
+    expect((await refresh(service, ada.refreshToken, 'k1')).status).toBe(200)
+    clock.advance(10_001)
+    expect((await refresh(service, ada.refreshToken, other)).body).toEqual(invalidToken)
+    expect(await isIn(service, ada)).toBe(false)
+    expect((await refresh(service, ada.refreshToken, 'k1')).body).toEqual(invalidToken)
+  })
+
+  test('sent 20 times at once rotates once, and all get the same answer', async () => {
+    await using service = await startService()
+    const { refreshToken } = await service.register('ada')
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => refresh(service, refreshToken, 'k1')),
+    )
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
+    expect(answers.map(replayed).filter((it) => it === null)).toHaveLength(1)
+    const { n } = service.sqlite.query('SELECT count(*) AS n FROM refresh_tokens').get() as Count
+    expect([n, answers[0]?.status]).toEqual([2, 200])
+  })
+
+  test.each<[string, (service: TestService, ada: Person, tokens: Body) => Promise<unknown>]>([
+    [
+      'logged out',
+      (service, { token }, { refresh_token }) =>
+        service.call('POST', '/v1/auth/logout', { token, body: { refresh_token } }),
+    ],
+    [
+      'logged out everywhere',
+      async (service, { id }) => {
+        const { token } = await service.registerAs('admin')
+        await service.call('DELETE', `/v1/admin/users/${id}/sessions`, { token })
+      },
+    ],
+    [
+      'disabled',
+      async (service, { id }) => {
+        const { token } = await service.registerAs('admin')
+        const body = { disabled: true }
+        await service.call('PATCH', `/v1/admin/users/${id}`, { token, body })
+      },
+    ],
+    [
+      'removed',
+      (service, { token }) =>
+        service.call('DELETE', '/v1/users/me', { token, body: { password: 'correct horse' } }),
+    ],
+  ])('answers 401 to who was %s meanwhile, and keeps nothing', async (_, end) => {
+    await using service = await startService()
+    const ada = await service.register('ada')
+    const { body } = await refresh(service, ada.refreshToken, 'k1')
+    await end(service, ada, body)
+    expect(kept(service)).toEqual([])
+    expect((await refresh(service, ada.refreshToken, 'k1')).body).toEqual(invalidToken)
+  })
+
+  test('keeps what the database alone cannot read', async () => {
+    await using service = await startService()
+    const { refreshToken } = await service.register('ada')
+    const { body } = await refresh(service, refreshToken, 'k1')
+    const [{ sealed = '' } = {}] = kept(service)
+    expect(JSON.parse(unseal(sealed, refreshToken))).toEqual(body)
+    const row = Buffer.from(sealed, 'base64')
+    for (const hidden of [body.access_token, body.refresh_token, refreshToken, 'expires_in']) {
+      expect(JSON.stringify(kept(service)) + row.toString('latin1')).not.toContain(hidden)
+    }
+    expect(() => unseal(sealed, body.refresh_token)).toThrow()
+    row[row.length - 1] = (row.at(-1) ?? 0) ^ 1
+    expect(() => unseal(row.toString('base64'), refreshToken)).toThrow()
+  })
+
+  test.each(['', 'x'.repeat(65)])('refuses the key %j and uses nothing up', async (key) => {
+    await using service = await startService()
+    const { refreshToken } = await service.register('ada')
+    const answer = await refresh(service, refreshToken, key)
+    const fields = Object.keys(answer.body.error.details)
+    expect([answer.status, fields]).toEqual([400, ['X-Idempotency-Key']])
+    expect((await refresh(service, refreshToken, 'x'.repeat(64))).status).toBe(200)
   })
 })
 

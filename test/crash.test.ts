@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -70,6 +71,27 @@ test('a retry after the crash with the same client_id does not double', async ()
   await using second = await startServer({ dataDir })
   expect((await call(second.base, 'POST', path, message)).body.id).toBe(sent.body.id)
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(1)
+})
+
+test('a refresh whose answer a crash has swallowed is answered after the restart', async () => {
+  using directory = temporaryDirectory()
+  const dataDir = directory.path
+  const first = await startServer({ dataDir })
+  const { a } = await meet(first.base)
+  const using = { body: { refresh_token: a.refreshToken }, headers: { 'x-idempotency-key': 'k1' } }
+  const ask = (base: string) => call(base, 'POST', '/v1/auth/refresh', using)
+  const lost = ask(first.base).catch(() => 'lost')
+  const database = new Database(join(dataDir, 'hostline.db'), { readonly: true })
+  const kept = database.query('SELECT 1 FROM refresh_answers')
+  await waitFor(() => kept.get() !== null, 'the commit')
+  database.close()
+  await first.kill('SIGKILL')
+  await lost
+  await using second = await startServer({ dataDir })
+  const answer = await ask(second.base)
+  expect([answer.status, answer.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
+  const next = { body: { refresh_token: answer.body.refresh_token } }
+  expect((await call(second.base, 'POST', '/v1/auth/refresh', next)).status).toBe(200)
 })
 
 // The shim is built when it is first needed: without a C compiler these are skipped.

@@ -345,7 +345,13 @@ describe('removing an account', () => {
       return /change-email\?lang=en#token=([\w-]{43})/.exec(service.log())?.[1]
     })
     await as('POST', '/v1/auth/email/confirm', { token })
-    return [secret, code?.hash ?? '', 'crm-of-ada', 'lovelace@example.com']
+    await service.call('POST', '/v1/auth/refresh', {
+      body: { refresh_token: ada.refreshToken },
+      headers: { 'x-idempotency-key': 'k1' },
+    })
+    const answers = service.sqlite.query<{ sealed: string }, []>('SELECT * FROM refresh_answers')
+    const sealed = answers.get()?.sealed ?? 'no answer'
+    return [secret, code?.hash ?? '', 'crm-of-ada', 'lovelace@example.com', sealed]
   }
 
   test('leaves nothing in the bytes of the database: freed pages are overwritten', async () => {

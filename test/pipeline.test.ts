@@ -392,6 +392,7 @@ describe('browsers of other origins', () => {
     const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' }
     const preflight = await service.call('OPTIONS', '/v1/auth/login', { headers })
     expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('X-Idempotency-Key')
     expect(preflight.headers.get('access-control-allow-origin')).toBe('https://app.example.com')
     expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization')
     const { origin } = headers

@@ -128,6 +128,25 @@ export const refreshTokens = sqliteTable(
   ],
 )
 
+/** What refreshes with an idempotency key were answered, for as long as the same request gets the same answer. */
+export const refreshAnswers = sqliteTable(
+  'refresh_answers',
+  {
+    /** SHA-256 in hex of the presented token and the key. */
+    requestHash: text('request_hash').primaryKey(),
+    sessionId: text('session_id')
+      .notNull()
+      .references(() => sessions.id, { onDelete: 'cascade' }),
+    /** Encrypted: only who has the presented token can read it. */
+    sealed: text('sealed').notNull(),
+    expiresAt: time('expires_at').notNull(),
+  },
+  (table) => [
+    index('refresh_answers_session').on(table.sessionId),
+    index('refresh_answers_expiry').on(table.expiresAt),
+  ],
+)
+
 export const signingKeys = sqliteTable(
   'signing_keys',
   {

@@ -71,16 +71,22 @@ export type Visitor = { id: string; email: string; token: string; refreshToken: 
 
 const json = { 'content-type': 'application/json' }
 
+type Call = { token?: string; body?: unknown; headers?: Record<string, string> }
+
 /** Calls a server and reads its JSON answer. */
 export async function call(
   base: string,
   method: string,
   path: string,
-  { token, body }: { token?: string; body?: unknown } = {},
+  { token, body, headers = {} }: Call = {},
 ) {
   const answer = await fetch(base + path, {
     method,
-    headers: { ...json, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    headers: {
+      ...json,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const text = await answer.text()

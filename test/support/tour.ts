@@ -126,9 +126,11 @@ async function visitAccounts(guide: Guide, { ada }: People) {
   await ask(other, 'POST /v1/auth/logout', { refresh_token: other.refreshToken })
   const change = { current_password: password, new_password: password }
   await ask(ada, 'POST /v1/auth/password/change', change)
-  await ask(undefined, 'POST /v1/auth/refresh', { refresh_token: refreshToken })
-  // The second time it is a stolen one.
-  await service.call('POST', '/v1/auth/refresh', { body: { refresh_token: refreshToken } })
+  const refresh = (headers = {}) =>
+    service.call('POST', '/v1/auth/refresh', { body: { refresh_token: refreshToken }, headers })
+  for (const _ of ['first', 'again']) await refresh({ 'x-idempotency-key': 'k1' })
+  // Without the key it is a stolen one.
+  await refresh()
   await visitCredentials(guide, ada)
   await ask(ada, 'GET /v1/users/me')
   await ask(ada, 'PATCH /v1/users/me', { display_name: 'Ada L.' })

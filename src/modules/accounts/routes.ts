@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
@@ -75,14 +76,24 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
     )
     .post(
       '/v1/auth/refresh',
-      ({ body, context, request }) =>
-        sessions.refresh(body.refresh_token, clientOf(request, context.ip)),
+      async ({ body, context, request, set }) => {
+        const key = idempotencyKey(request.headers)
+        const client = clientOf(request, context.ip)
+        const { tokens, replayed } = await sessions.refresh(body.refresh_token, key, client)
+        markReplayed(set.headers, replayed)
+        return tokens
+      },
       {
         body: RefreshTokenBody,
         ...visitor(
           'Trade a refresh token for a new token set',
           { 200: TokenSet },
-          { errors: ['invalid_token'] },
+          {
+            description:
+              'A token works once. With an idempotency key the same token gets the same answer for 60 seconds: a client whose answer was lost asks again with the same key.',
+            errors: ['invalid_token'],
+            ...idempotent,
+          },
         ),
       },
     )

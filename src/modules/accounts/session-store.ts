@@ -1,6 +1,6 @@
-import { and, asc, count, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm'
+import { and, asc, count, desc, eq, gt, isNull, lt, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { refreshTokens, sessions } from '../../db/schema.ts'
+import { refreshAnswers, refreshTokens, sessions } from '../../db/schema.ts'
 import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
@@ -60,6 +60,28 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
      FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id WHERE t.hash = ?`,
   )
 
+  const answer = sqlite.prepare<{ sealed: string }, [string, number]>(
+    `SELECT sealed FROM refresh_answers a
+     JOIN sessions s ON s.id = a.session_id AND s.revoked_at IS NULL
+     JOIN users u ON u.id = s.user_id AND u.disabled_at IS NULL
+     WHERE a.request_hash = ? AND a.expires_at >= ?`,
+  )
+
+  const deleteAnswers = sqlite.prepare<unknown, [string]>(
+    'DELETE FROM refresh_answers WHERE session_id = ?',
+  )
+
+  /** Ends sessions.
+   *  @returns the ids of those that were still open */
+  function revokeWhere(which: SQL | undefined, now: number): string[] {
+    const open = and(which, isNull(sessions.revokedAt))
+    const { id } = sessions
+    const ended = orm.update(sessions).set({ revokedAt: now }).where(open).returning({ id }).all()
+    const ids = ended.map((session) => session.id)
+    for (const id of ids) deleteAnswers.run(id)
+    return ids
+  }
+
   return {
     /** The person behind verified claims, unless they are gone or disabled or the session has ended. */
     findPrincipal(claims: AccessClaims): UserPrincipal | undefined {
@@ -76,6 +98,9 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     /** Uses a token up, once: when it is live and its session and user are too.
      *  @returns the id of its session */
     consumeToken: (hash: string, now: number) => consume.get(hash, now)?.sessionId,
+    insertAnswer: prepareInsert(sqlite, refreshAnswers),
+    /** The answer to a refresh, sealed, while its session is open. */
+    findAnswer: (requestHash: string, now: number) => answer.get(requestHash, now)?.sealed,
     find: (id: string): SessionRow | undefined => session.get(id) ?? undefined,
     updateUsed(
       id: string,
@@ -109,17 +134,13 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     /** Ends one session of a user.
      *  @returns false when it is not theirs or had ended before */
     revoke(id: string, userId: string, now: number): boolean {
-      const own = and(eq(sessions.id, id), eq(sessions.userId, userId), isNull(sessions.revokedAt))
-      return orm.update(sessions).set({ revokedAt: now }).where(own).returning().all().length > 0
+      return revokeWhere(and(eq(sessions.id, id), eq(sessions.userId, userId)), now).length > 0
     },
     /** Ends every session of a user, but for `keptId`.
      *  @returns the ids of those that ended */
     revokeAll(userId: string, now: number, keptId?: string): string[] {
       const others = keptId === undefined ? undefined : ne(sessions.id, keptId)
-      const open = and(eq(sessions.userId, userId), isNull(sessions.revokedAt), others)
-      const { id } = sessions
-      const ended = orm.update(sessions).set({ revokedAt: now }).where(open).returning({ id }).all()
-      return ended.map((session) => session.id)
+      return revokeWhere(and(eq(sessions.userId, userId), others), now)
     },
     deleteOfUser(userId: string) {
       orm.delete(sessions).where(eq(sessions.userId, userId)).run()

@@ -7,6 +7,7 @@ import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { type Authenticated, type TokenSet, userView } from './model.ts'
+import { seal, unseal } from './sealed-answers.ts'
 import {
   longestSessionMilliseconds,
   refreshTokenMilliseconds,
@@ -18,6 +19,8 @@ import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
 /** Two tabs may race for one refresh: the loser's token is this fresh. */
 const raceMilliseconds = 10_000
+/** How long a refresh with the same idempotency key gets the same answer again. */
+const answerMilliseconds = 60_000
 const tokenPattern = /^rt_[\w-]{43}$/
 
 /** Where a session is used from. */
@@ -25,6 +28,11 @@ export type Client = { ip: string; userAgent: string | undefined }
 
 /** A session that has just begun or been renewed; only the hash of its refresh token is kept. */
 type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
+
+/** A refresh token as it was presented; with an idempotency key the two together name the request. */
+type Presented = { token: string; hash: string; requestHash: string | undefined }
+/** What a refresh token is traded for; `sealed` is the same for whoever presents that token again. */
+type Renewal = { tokens: TokenSet; sealed: string | undefined }
 
 export type Sessions = ReturnType<typeof createSessions>
 
@@ -36,29 +44,62 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
 
   type Family = Pick<SessionRow, 'id' | 'createdAt'>
 
-  function issueRefreshToken({ id: sessionId, createdAt }: Family, parentHash: string | null) {
-    const token = `rt_${randomBytes(32).toString('base64url')}`
+  function keepRefreshToken(
+    token: string,
+    { id: sessionId, createdAt }: Family,
+    parentHash: string | null,
+  ) {
     const expiresAt = Math.min(
       clock.now() + refreshTokenMilliseconds,
       createdAt + longestSessionMilliseconds,
     )
     const hash = sha256(token)
     sessionStore.insertToken({ hash, sessionId, parentHash, expiresAt, consumedAt: null })
-    return token
   }
 
-  function rotate(token: string, client: Client): OpenSession | undefined {
-    const hash = sha256(token)
-    const sessionId = sessionStore.consumeToken(hash, clock.now())
-    if (sessionId === undefined) {
-      endIfReused(hash, client)
-      return undefined
-    }
-    const session = sessionStore.find(sessionId)
-    const user = session && store.find(session.userId)
-    if (!user) return undefined
+  // Made before the token is used up, so that the answer can be kept in the same transaction. Whether the token may be
+  // used is decided there.
+  async function prepare({ token, hash, requestHash }: Presented): Promise<Renewal | undefined> {
+    const found = sessionStore.findToken(hash)
+    const isUsable = found?.consumedAt === null && found.revokedAt === null
+    const user = isUsable ? store.find(found.userId) : undefined
+    if (!found || !user) return undefined
+    const { sessionId } = found
+    const tokens = await tokenSet({ user, sessionId, refreshToken: newRefreshToken() })
+    const sealed = requestHash === undefined ? undefined : seal(JSON.stringify(tokens), token)
+    return { tokens, sealed }
+  }
+
+  /** @returns undefined when the token is not usable (any more) */
+  function rotate(
+    { hash, requestHash }: Presented,
+    { tokens, sealed }: Renewal,
+    client: Client,
+  ): TokenSet | undefined {
+    const now = clock.now()
+    const sessionId = sessionStore.consumeToken(hash, now)
+    const session = sessionId === undefined ? undefined : sessionStore.find(sessionId)
+    if (!session) return undefined
     noteUse(session, client)
-    return { user, sessionId, refreshToken: issueRefreshToken(session, hash) }
+    keepRefreshToken(tokens.refresh_token, session, hash)
+    if (requestHash !== undefined && sealed !== undefined) {
+      const expiresAt = now + answerMilliseconds
+      sessionStore.insertAnswer({ requestHash, sessionId: session.id, sealed, expiresAt })
+    }
+    return tokens
+  }
+
+  /** Inside a `write`: trades the token, or finds what it was traded for before. Of two requests with the same token and key
+   *  the later one finds the answer to the other. */
+  function trade(presented: Presented, renewal: Renewal | undefined, client: Client) {
+    const { hash, requestHash } = presented
+    const tokens = renewal && rotate(presented, renewal, client)
+    if (tokens) return { tokens }
+    const sealed =
+      requestHash === undefined ? undefined : sessionStore.findAnswer(requestHash, clock.now())
+    if (sealed !== undefined) return { sealed }
+    endIfReused(hash, client)
+    return undefined
   }
 
   // The list of devices shows where a session was used last. Another address is usual, and so is another agent after an
@@ -114,16 +155,22 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       const { ip } = client
       const session = { id, userId: user.id, ip, userAgent: agentOf(client), createdAt }
       sessionStore.insert({ ...session, lastUsedAt: createdAt })
-      return { user, sessionId: id, refreshToken: issueRefreshToken(session, null) }
+      const refreshToken = newRefreshToken()
+      keepRefreshToken(refreshToken, session, null)
+      return { user, sessionId: id, refreshToken }
     },
 
-    /** Trades a refresh token for a new token set, once.
+    /** Trades a refresh token for a new token set, once; with the same `key` again within a minute, for the same set.
      *  @throws invalid_token (unknown, expired, used, session ended, user disabled) */
-    async refresh(token: string, client: Client): Promise<TokenSet> {
-      const isToken = tokenPattern.test(token)
-      const session = isToken ? await write(() => rotate(token, client)) : undefined
-      if (!session) throw new AppError('invalid_token')
-      return tokenSet(session)
+    async refresh(token: string, key: string | undefined, client: Client) {
+      if (!tokenPattern.test(token)) throw new AppError('invalid_token')
+      const presented = presentedOf(token, key)
+      const renewal = await prepare(presented)
+      const outcome = await write(() => trade(presented, renewal, client))
+      if (!outcome) throw new AppError('invalid_token')
+      if ('tokens' in outcome) return { tokens: outcome.tokens, replayed: false }
+      const tokens: TokenSet = JSON.parse(unseal(outcome.sealed, token)) // what `prepare` sealed
+      return { tokens, replayed: true }
     },
 
     /** Ends the session that a refresh token of the user's belongs to; a token that is not theirs does nothing. */
@@ -169,6 +216,13 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       return claims && sessionStore.findPrincipal(claims)
     },
   }
+}
+
+const newRefreshToken = () => `rt_${randomBytes(32).toString('base64url')}`
+
+function presentedOf(token: string, key: string | undefined): Presented {
+  const requestHash = key === undefined ? undefined : sha256(`${token} ${key}`)
+  return { token, hash: sha256(token), requestHash }
 }
 
 export function clientOf(request: Request, ip: string): Client {
