@@ -14,17 +14,18 @@ import {
 import { join } from 'node:path'
 import { hostline as run } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { executable as built } from './support/executable.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 
 const workshop = temporaryDirectory()
 const at = (...names: string[]) => join(workshop.path, ...names)
 afterAll(() => workshop[Symbol.dispose]())
-const main = join(import.meta.dir, '../src/main.ts')
+const { path: executable } = await built()
 
 /** A command in a process of its own, as beside a server. */
 function hostline(dataDir: string, ...args: string[]) {
   const env = { ...process.env, DATA_DIR: dataDir }
-  return Bun.spawn(['bun', main, ...args], { env, stdout: 'pipe', stderr: 'pipe' })
+  return Bun.spawn([executable, ...args], { env, stdout: 'pipe', stderr: 'pipe' })
 }
 
 async function finished(command: ReturnType<typeof hostline>) {

@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { dependencies } from '../package.json' with { type: 'json' }
-import { build } from '../scripts/build.ts'
 import { createSbom } from '../scripts/sbom.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { executable as built } from './support/executable.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { measured } from './support/wait.ts'
 
 const workshop = temporaryDirectory()
-const executable = join(workshop.path, 'hostline')
-let inputs: string[]
-
-beforeAll(async () => {
-  inputs = await build(executable)
-})
+const { path: executable, inputs } = await built()
 afterAll(() => workshop[Symbol.dispose]())
 
 function emptyFolder(name: string) {
@@ -119,6 +114,15 @@ test('a port that is taken is told in one line, and nothing hangs on', async () 
     environment,
   }).catch(({ message }: Error) => message)
   expect(second).toMatch(/ended with 1: hostline: cannot listen on 127\.0\.0\.1:\d+: .*in use/)
+})
+
+test('the sources start on an empty folder as it does', async () => {
+  const command = ['bun', join(import.meta.dir, '../src/main.ts')]
+  const dataDir = emptyFolder('from sources')
+  await using server = await startServer({ command, dataDir })
+  expect((await call(server.base, 'GET', '/healthz')).status).toBe(200)
+  expect(await server.kill('SIGTERM')).toBe(0)
+  expect(readdirSync(dataDir).sort()).toEqual(['hostline.db', 'hostline.lock'])
 })
 
 const openssl = Bun.which('openssl')

@@ -1,10 +1,11 @@
+import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
-
-const project = join(import.meta.dir, '../..')
+import { executable } from './executable.ts'
 
 type Options = {
-  /** What to run; the sources unless told otherwise. */
+  /** What to run; the executable of the sources unless told otherwise. */
   command?: string[]
+  /** Without a database it gets one that the executable has made before: making keys takes most of a first start. */
   dataDir?: string
   cwd?: string
   environment?: Record<string, string>
@@ -14,7 +15,8 @@ export type ServerProcess = Awaited<ReturnType<typeof startServer>>
 
 /** A server in a process of its own, on a free port, without request limits. */
 export async function startServer(options: Options = {}) {
-  const { command = ['bun', join(project, 'src/main.ts')], dataDir, cwd, environment } = options
+  const { dataDir, cwd, environment } = options
+  const command = options.command ?? [await readyToStart(dataDir)]
   const child = Bun.spawn(command, {
     ...(cwd !== undefined && { cwd }),
     env: {
@@ -60,6 +62,14 @@ export async function startServer(options: Options = {}) {
       await child.exited
     },
   }
+}
+
+async function readyToStart(dataDir: string | undefined): Promise<string> {
+  const { path, emptyData } = await executable()
+  if (dataDir !== undefined && !existsSync(join(dataDir, 'hostline.db'))) {
+    cpSync(emptyData, dataDir, { recursive: true })
+  }
+  return path
 }
 
 async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void) {

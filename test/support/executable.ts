@@ -1,0 +1,85 @@
+import { Database } from 'bun:sqlite'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { build } from '../../scripts/build.ts'
+
+const project = join(import.meta.dir, '../..')
+const cache = join(project, 'node_modules/.cache/hostline')
+const prefix = 'built-'
+// What goes into it; the lockfile stands for the packages.
+const sources = [
+  'src/**',
+  'drizzle/*',
+  'scripts/build.ts',
+  'package.json',
+  'bun.lock',
+  'tsconfig.json',
+]
+
+export type Executable = { path: string; inputs: string[]; emptyData: string }
+let made: Promise<Executable> | undefined
+
+/** The executable of the sources as they are, built once for all processes of the tests and again when one changes.
+ *  @returns its path, what went in, and the data directory that it made at its first start */
+export function executable(): Promise<Executable> {
+  made ??= findOrBuild()
+  return made
+}
+
+async function findOrBuild(): Promise<Executable> {
+  const files = sources.flatMap((some) => [...new Bun.Glob(some).scanSync(project)]).sort()
+  const folder = join(cache, prefix + digestOf(files))
+  mkdirSync(cache, { recursive: true })
+  // Whoever comes second waits, and finds it built; the lock goes with its process.
+  using lock = new Database(join(cache, 'build.lock'))
+  lock.run('PRAGMA busy_timeout = 60000')
+  lock.run('BEGIN EXCLUSIVE')
+  if (!existsSync(folder)) await buildIn(folder, files)
+  return {
+    path: join(folder, 'hostline'),
+    inputs: JSON.parse(readFileSync(join(folder, 'inputs.json'), 'utf8')),
+    emptyData: join(folder, 'data'),
+  }
+}
+
+function digestOf(files: readonly string[]) {
+  const hasher = new Bun.CryptoHasher('sha256').update(Bun.revision)
+  for (const file of files) hasher.update(`\0${file}\0`).update(readFileSync(join(project, file)))
+  return hasher.digest('hex').slice(0, 16)
+}
+
+async function buildIn(folder: string, files: readonly string[]) {
+  for (const name of readdirSync(cache)) {
+    if (name.startsWith(prefix)) rmSync(join(cache, name), { recursive: true })
+  }
+  const draft = join(cache, 'draft')
+  rmSync(draft, { recursive: true, force: true })
+  mkdirSync(draft)
+  const path = join(draft, 'hostline')
+  const inputs = await build(path)
+  const unseen = inputs.filter((input) => !/^node_modules\//.test(input) && !files.includes(input))
+  if (unseen.length > 0) throw new Error(`would not be built again for changes of ${unseen}`)
+  writeFileSync(join(draft, 'inputs.json'), JSON.stringify(inputs))
+  await startOnce(path, join(draft, 'data'))
+  renameSync(draft, folder)
+}
+
+async function startOnce(path: string, dataDir: string) {
+  const env = { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0' }
+  const server = Bun.spawn([path], { env, stdout: 'pipe' })
+  const decoder = new TextDecoder()
+  for await (const chunk of server.stdout) {
+    const [, address] = /listens on ([^\s"]+)/.exec(decoder.decode(chunk)) ?? []
+    // Whoever answers has begun to heed signals.
+    if (address) void fetch(`http://${address}/healthz`).then(() => server.kill('SIGTERM'))
+  }
+  if ((await server.exited) !== 0) throw new Error('the executable does not start')
+}
