@@ -2,10 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { unseal } from '../src/modules/accounts/sealed-answers.ts'
 import { createTestClock } from './support/clock.ts'
 import { type Answer, type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { measured, waitFor } from './support/wait.ts'
 
 type Body = Answer['body']
 type Count = { n: number }
+
+const anyService = shared(() => startService())
 
 const credentials = { email: 'ada@example.com', password: 'correct horse' }
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
@@ -137,7 +140,7 @@ describe('register', () => {
     [{ ...credentials, password: { toString: 1 } }, ['password']],
     [{ email: 'x', password: 'y', display_name: 7 }, ['display_name', 'email', 'password']],
   ])('refuses %j and names each bad field', async (body, fields) => {
-    await using service = await startService()
+    const service = await anyService()
     const answer = await service.call('POST', '/v1/auth/register', { body })
     expect(answer.status).toBe(400)
     expect(answer.body.error.code).toBe('validation_error')
@@ -186,6 +189,13 @@ describe('login', () => {
     expect(await isIn(service, { token: answer.body.access_token })).toBe(true)
   })
 
+  const withAdaAndKate = shared(async () => {
+    const service = await startService()
+    await service.register('ada')
+    await service.register('kate')
+    return service
+  })
+
   test.each([
     ['a wrong password', { ...credentials, password: 'wrong horse' }],
     ['an empty password', { ...credentials, password: '' }],
@@ -193,9 +203,7 @@ describe('login', () => {
     ['no address at all', { ...credentials, email: '' }],
     ['a Kelvin sign for a k', { ...credentials, email: '\u212Aate@example.com' }],
   ])('answers %s with the same 401', async (_, body) => {
-    await using service = await startService()
-    await service.register('ada')
-    await service.register('kate')
+    const service = await withAdaAndKate()
     const answer = await service.call('POST', '/v1/auth/login', { body })
     expect(answer.status).toBe(401)
     expect(answer.body).toEqual({
@@ -217,7 +225,7 @@ describe('login', () => {
     ['text', { body: 'must be an object' }],
     [null, { body: 'must be an object' }],
   ])('refuses %j', async (body, details) => {
-    await using service = await startService()
+    const service = await anyService()
     const answer = await service.call('POST', '/v1/auth/login', { body })
     expect(answer.status).toBe(400)
     expect(answer.body.error.details).toEqual(details)
@@ -360,7 +368,7 @@ describe('refresh', () => {
   test.each([[''], ['rt_unknown'], [`rt_${'A'.repeat(43)}`], ["rt_' OR 1=1 --"]])(
     'answers %j with 401 invalid_token',
     async (token) => {
-      await using service = await startService()
+      const service = await anyService()
       expect((await refresh(service, token)).body).toEqual(invalidToken)
     },
   )

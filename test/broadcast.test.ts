@@ -6,7 +6,10 @@ import { temporaryDirectory } from './support/directory.ts'
 import { size } from './support/faults.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { aWhile, waitFor } from './support/wait.ts'
+
+const anyHost = shared(() => startHost())
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 
@@ -189,7 +192,7 @@ describe('a broadcast', () => {
   test.each([{}, { body: '' }, { body: ' \u2060\n' }, { body: 'x'.repeat(5_001) }, { body: 5 }])(
     'with %j is refused',
     async (body) => {
-      await using started = await startHost()
+      const started = await anyHost()
       const answer = await started.broadcast(body)
       expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, ['body']])
     },

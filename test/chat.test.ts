@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
+
+const anyService = shared(() => startService())
 
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -77,7 +80,7 @@ describe('opening a conversation', () => {
     ['a number', 5, 400, { user_id: 'must be a text' }],
     ['nothing', undefined, 400, { user_id: 'is required' }],
   ])('with %s is refused', async (_, user_id, status, details) => {
-    await using service = await startService()
+    const service = await anyService()
     const { token } = await service.register()
     const answer = await service.call('POST', '/v1/chat/conversations', {
       token,
@@ -269,7 +272,7 @@ describe('sending', () => {
     [{ body: 'a', client_id: 'c'.repeat(65) }, { client_id: 'must have at most 64 characters' }],
     [[], { body: 'must be an object' }],
   ])('refuses %j', async (body, details) => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
     const answer = await service.call('POST', path, { token: a.token, body })
@@ -406,7 +409,7 @@ describe('reading messages', () => {
       { cursor: 'is not a cursor of this list' },
     ],
   ])('?%s is refused', async (query, details) => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages?${query}`
     const answer = await service.call('GET', path, { token: a.token })

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
+
+const withAllScopes = shared(() => startWithKey())
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const unauthorized = [401, 'unauthorized']
@@ -61,7 +64,7 @@ describe('service keys', () => {
     [{ name: 'payments', scopes: 'calls' }, 'scopes'],
     [{ name: 'payments', scopes: [] }, 'scopes'],
   ])('are refused as %j', async (body, field) => {
-    await using service = await startService()
+    const { service } = await withAllScopes()
     const { token } = await service.registerAs('admin')
     const answer = await service.call('POST', '/v1/admin/service-keys', { token, body })
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])
@@ -464,7 +467,7 @@ describe('accounts', () => {
     [{ role: 'user', email_verified: true }, 'verified_user', true],
     [{ email_verified: false, role: 'host' }, 'host', false],
   ])('%j makes a %s', async (changes, role, email_verified) => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { id } = await started.service.register()
     const { body } = await started.feed('PATCH', `/users/${id}`, changes)
     expect(body).toMatchObject({ role, email_verified })
@@ -499,7 +502,7 @@ describe('accounts', () => {
     [{ avatar_url: 'ftp://example.com' }, 'avatar_url'],
     [{ disabled: 1 }, 'disabled'],
   ])('refuse %j', async (changes, field) => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { id } = await started.service.register()
     const { status, body } = await started.feed('PATCH', `/users/${id}`, changes)
     expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])

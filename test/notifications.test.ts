@@ -5,7 +5,10 @@ import { textOf } from '../src/modules/notifications/notifier.ts'
 import { createTestClock } from './support/clock.ts'
 import { createRandom } from './support/random.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
+
+const anyFed = shared(() => startFed())
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const day = 24 * 3_600_000
@@ -214,7 +217,7 @@ describe('the feed', () => {
     [{ data: { '': 'x' } }, 'data.'],
     [{ data: { long: 'x'.repeat(2_048) } }, 'data'],
   ])('refuses %j', async (wrong, ...fields) => {
-    await using fed = await startFed()
+    const fed = await anyFed()
     const { status, body } = await fed.notify(wrong)
     expect([status, Object.keys(body.error.details).sort()]).toEqual([400, fields])
     expect(await countOf(fed.service, fed.ada)).toBe(0)
@@ -231,11 +234,16 @@ describe('the feed', () => {
     expect(Object.keys(details)).toHaveLength(1_001)
   })
 
-  test.each(types)('knows the type %s and tells it in the language of the user', async (type) => {
-    await using fed = await startFed()
-    const { service, ada, notify } = fed
+  const germanFed = shared(async () => {
+    const fed = await startFed()
     const body = { locale: 'de' }
-    await service.call('PATCH', '/v1/users/me', { token: ada.token, body })
+    await fed.service.call('PATCH', '/v1/users/me', { token: fed.ada.token, body })
+    return fed
+  })
+
+  test.each(types)('knows the type %s and tells it in the language of the user', async (type) => {
+    const fed = await germanFed()
+    const { service, ada, notify } = fed
     const data = { amount: '12.50', currency: 'EUR', follower_name: 'Bob' }
     await notify({ type, data })
     const [shown] = (await listOf(service, ada)).data
@@ -379,7 +387,7 @@ describe('preferences', () => {
   test.each(['call_incoming', 'payout_failed', 'support_reply'])(
     '%s cannot be switched off in the app',
     async (type) => {
-      await using fed = await startFed()
+      const fed = await anyFed()
       const { service, ada } = fed
       const body = { [type]: { in_app: false }, broadcast: { in_app: false } }
       const answer = await service.call('PUT', preferences, { token: ada.token, body })
@@ -421,7 +429,7 @@ describe('preferences', () => {
       },
     ],
   ])('%j is refused', async (body, details) => {
-    await using fed = await startFed()
+    const fed = await anyFed()
     const { token } = fed.ada
     const answer = await fed.service.call('PUT', preferences, { token, body })
     expect([answer.status, answer.body.error.details]).toEqual([400, details])

@@ -3,8 +3,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { temporaryDirectory } from './support/directory.ts'
 import { readAnswer, startService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { openUpgrade } from './support/socket.ts'
 import { waitFor } from './support/wait.ts'
+
+const anyService = shared(() => startService())
+const listening = shared(() => startService({ listen: true }))
 
 const credentials = { email: 'ada@example.com', password: 'correct horse' }
 const json = { 'content-type': 'application/json' }
@@ -86,7 +90,7 @@ describe('the address', () => {
   test.each([['a'], [''], ['a b'], ['[::'], ['x:y:z']])(
     'with the Host %j is refused',
     async (host) => {
-      await using service = await startService({ listen: true })
+      const service = await listening()
       const { status, body } = await raw(
         service.base,
         `GET /zzz/v1/chat/conversations HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
@@ -104,7 +108,7 @@ describe('the address', () => {
     '/v1/chat/conversations;x=1',
     '/v1%2Fchat%2Fconversations',
   ])('%s is not another way to a route', async (path) => {
-    await using service = await startService({ listen: true })
+    const service = await listening()
     const { token } = await service.register()
     const { status, body } = await raw(
       service.base,
@@ -120,7 +124,7 @@ describe('the address', () => {
 test.each(['/v1/chat/../chat/conversations', '/x/%2e%2e/v1/chat/conversations'])(
   '%s is resolved before anything looks at it: no way around the token',
   async (path) => {
-    await using service = await startService({ listen: true })
+    const service = await listening()
     const { token } = await service.register()
     const get = (authorization: string) =>
       raw(
@@ -251,7 +255,7 @@ describe('wrong parameters of a query are all named', () => {
       },
     ],
   ])('%s', async (path, details) => {
-    await using service = await startService()
+    const service = await anyService()
     const { token } = await service.registerAs('admin')
     const { status, body } = await service.call('GET', path, { token })
     expect([status, body.error.details]).toEqual([400, details])
@@ -259,6 +263,12 @@ describe('wrong parameters of a query are all named', () => {
 })
 
 describe('bodies', () => {
+  const withAda = shared(async () => {
+    const service = await startService()
+    await service.register('ada')
+    return service
+  })
+
   test.each([
     ['application/json; charset=utf-8', 200],
     ['APPLICATION/JSON', 200],
@@ -267,8 +277,7 @@ describe('bodies', () => {
     ['text/plain', 400],
     ['application/json-patch+json', 400],
   ])('of the type %s are answered with %d', async (type, status) => {
-    await using service = await startService()
-    await service.register('ada')
+    const service = await withAda()
     const body = JSON.stringify(credentials)
     const headers = { 'content-type': type }
     const answer = await service.request('/v1/auth/login', { method: 'POST', headers, body })
@@ -283,7 +292,7 @@ describe('bodies', () => {
     ['not UTF-8', new Uint8Array([0x22, 0xff, 0xfe, 0x22])],
     ['empty', ''],
   ])('that are %s are refused', async (_, body) => {
-    await using service = await startService()
+    const service = await anyService()
     const answer = await readAnswer(
       await service.request('/v1/auth/login', { method: 'POST', headers: json, body }),
     )
@@ -295,7 +304,7 @@ describe('bodies', () => {
     ['escaped quotes in texts', '"\\"['.repeat(100)],
     ['a very long text', 'x'.repeat(64_000)],
   ])('with %s are read as what they are', async (_, email) => {
-    await using service = await startService()
+    const service = await anyService()
     const body = { email, password: 'x' }
     expect((await service.call('POST', '/v1/auth/login', { body })).status).toBe(401)
   })
@@ -352,7 +361,7 @@ describe('languages', () => {
     ['*', 'The request is not valid.', 'is required'],
     [';;;,q=,', 'The request is not valid.', 'is required'],
   ])('%j is answered in its language, fields too', async (language, message, required) => {
-    await using service = await startService()
+    const service = await anyService()
     const headers = { 'accept-language': language }
     const { body } = await service.call('POST', '/v1/auth/login', { headers, body: { email: 'x' } })
     expect(body.error).toEqual({
@@ -386,6 +395,7 @@ describe('failures of our own', () => {
 
 describe('browsers of other origins', () => {
   const environment = { CORS_ORIGINS: 'https://app.example.com' }
+  const withOrigins = shared(() => startService({ environment }))
 
   test('on the list may ask and read', async () => {
     await using service = await startService({ environment })
@@ -409,7 +419,7 @@ describe('browsers of other origins', () => {
     'https://APP.example.com',
     'null',
   ])('such as %s get nothing', async (origin) => {
-    await using service = await startService({ environment })
+    const service = await withOrigins()
     const headers = { origin, 'access-control-request-method': 'POST' }
     const preflight = await service.call('OPTIONS', '/v1/auth/login', { headers })
     expect(preflight.headers.get('access-control-allow-origin')).toBeNull()

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
+
+const anyService = shared(() => startService())
 
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
@@ -72,7 +75,7 @@ describe('the own profile', () => {
     ),
     [[], { body: 'must be an object' }],
   ])('refuses %j', async (body, details) => {
-    await using service = await startService()
+    const service = await anyService()
     const answer = await patch(service, await service.register(), body)
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
@@ -88,7 +91,7 @@ describe('the own profile', () => {
     'Zoë O’Hara-李',
     'e\u0301',
   ])('takes %j as a name', async (display_name) => {
-    await using service = await startService()
+    const service = await anyService()
     const { status, body } = await patch(service, await service.register(), { display_name })
     expect([status, body.display_name]).toEqual([200, display_name])
   })
@@ -102,7 +105,7 @@ describe('the own profile', () => {
     ['a soft hyphen', 'ad\u00admin'],
     ['tags that hide a text', '\u{1f3f4}\u{e0061}\u{e0062}\u{e007f}'],
   ])('refuses a name with %s', async (_, display_name) => {
-    await using service = await startService()
+    const service = await anyService()
     const answer = await patch(service, await service.register(), { display_name })
     const details = { display_name: 'must not contain control or format characters' }
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
@@ -111,7 +114,7 @@ describe('the own profile', () => {
   test.each(['\u3164', '\u2800\u2800', '\u0301', '\u200d'])(
     'refuses the name %j, which shows nothing',
     async (display_name) => {
-      await using service = await startService()
+      const service = await anyService()
       const answer = await patch(service, await service.register(), { display_name })
       const details = { display_name: 'must not be empty' }
       expect([answer.status, answer.body.error.details]).toEqual([400, details])

@@ -8,7 +8,10 @@ import { startMailServer } from './support/mail.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
 import { startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
+
+const anyService = shared(() => startService())
 
 const tokens = '/v1/notifications/push-tokens'
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
@@ -119,7 +122,7 @@ describe('push tokens', () => {
     [{ token: '{"endpoint":"https://fcm.googleapis.com/x"}', platform: 'web' }, 'token'],
     [{ token: '{', platform: 'web' }, 'token'],
   ])('are refused as %j', async (body, field) => {
-    await using service = await startService()
+    const service = await anyService()
     const { token } = await service.register()
     const answer = await service.call('POST', tokens, { token, body })
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { day, desk, openDesk, own } from './support/desk.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
+
+const anyDesk = shared(() => openDesk())
 
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/)
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -58,7 +61,7 @@ describe('opening a ticket', () => {
     ],
     [[], { body: 'must be an object' }],
   ])('refuses %j', async (body, details) => {
-    await using d = await openDesk()
+    const d = await anyDesk()
     const answer = await d.service.call('POST', own, { token: d.ada.token, body })
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
@@ -191,7 +194,7 @@ describe('the own tickets', () => {
   ])(
     '%s /v1/support/tickets/:id%s: unknown 404, foreign 403, for admins too',
     async (method, rest) => {
-      await using d = await openDesk()
+      const d = await anyDesk()
       const { id } = await d.open()
       const body = rest === '/messages' ? { body: 'b' } : undefined
       const status = async (path: string, token: string) =>
@@ -225,7 +228,7 @@ describe('closing and opening again', () => {
     ['resolved', 'open', 2],
     ['closed', 'open', 2],
   ] as const)('a message on a ticket that is %s leaves it %s', async (before, after, changes) => {
-    await using d = await openDesk()
+    const d = await anyDesk()
     const { id } = await d.open()
     await d.update(id, { status: before })
     expect((await d.write(id, 'Still broken')).status).toBe(201)
@@ -427,7 +430,7 @@ describe('the desk', () => {
     ['page=0', { page: 'must be at least 1' }],
     ['cursor=x', { cursor: 'is not a cursor of this list' }],
   ])('refuses ?%s', async (query, details) => {
-    await using d = await openDesk()
+    const d = await anyDesk()
     const answer = await d.service.call('GET', `${desk}?${query}`, { token: d.root.token })
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
@@ -471,7 +474,7 @@ describe('changing a ticket', () => {
     ['open', 'closed'],
     ['closed', 'resolved'],
   ])('from %s to %s answers 200 with the full ticket', async (from, to) => {
-    await using d = await openDesk()
+    const d = await anyDesk()
     const { id } = await d.open()
     await d.update(id, { status: from })
     const changed = await d.update(id, { status: to })
@@ -512,7 +515,7 @@ describe('changing a ticket', () => {
   test.each([[{}], [{ subject: 'x' }], [{ status: null, priority: null }]])(
     'to nothing, %j, is refused',
     async (body) => {
-      await using d = await openDesk()
+      const d = await anyDesk()
       const answer = await d.update((await d.open()).id, body)
       expect([answer.status, answer.body.error.details]).toEqual([
         400,
@@ -687,7 +690,7 @@ describe('answering', () => {
     [{ client_id: 'c'.repeat(65) }, { client_id: 'must have at most 64 characters' }],
     [{ last_message_id: 5 }, { last_message_id: 'must be a text' }],
   ])('with %j is refused', async (fields, details) => {
-    await using d = await openDesk()
+    const d = await anyDesk()
     const answer = await d.answer((await d.open()).id, fields)
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
@@ -741,7 +744,7 @@ describe('canned replies', () => {
     ['PATCH', `/${unknownId}`, {}, { body: 'must name something to change' }],
     ['PATCH', `/${unknownId}`, { title: null }, { body: 'must name something to change' }],
   ])('%s …/canned-replies%s with %j is refused', async (method, at, body, details) => {
-    await using d = await openDesk()
+    const d = await anyDesk()
     const answer = await d.service.call(method, path + at, { token: d.root.token, body })
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
@@ -788,7 +791,7 @@ test.each([
   ['a message nowhere', "UPDATE ticket_messages SET ticket_id = 'nowhere'"],
   ['a change of something else', "UPDATE ticket_history SET field = 'subject'"],
 ])('the database keeps out %s', async (_, sql) => {
-  await using d = await openDesk()
+  const d = await anyDesk()
   await d.answer((await d.open()).id)
   expect(() => d.service.sqlite.run(sql)).toThrow(/constraint failed/)
 })

@@ -7,9 +7,20 @@ import { createDeskStore } from '../src/modules/support/desk-store.ts'
 import { createSearchStore, matchOf } from '../src/modules/support/search-store.ts'
 import { createTicketStore } from '../src/modules/support/store.ts'
 import { openDesk } from './support/desk.ts'
+import { shared } from './support/shared.ts'
 import { waitFor } from './support/wait.ts'
 
 describe('a search', () => {
+  const withTicket = shared(async () => {
+    const d = await openDesk()
+    await d.open({ subject: 'Something', body: 'else' })
+    const { id } = await d.open({ subject: 'Refund', body: 'Zurueck zum Café' })
+    await d.answer(id, { body: 'naïve tracking number हिन्दी x\u0305y' })
+    const path = `/v1/admin/support/tickets/${id}/notes`
+    await d.service.call('POST', path, { token: d.root.token, body: { body: 'secret' } })
+    return { ...d, id }
+  })
+
   test.each([
     ['refund', 'a word of the subject', 1],
     ['zurueck', 'a word of the first message', 1],
@@ -31,23 +42,17 @@ describe('a search', () => {
     ['secret', 'a word of a note', 0],
     ['01', 'the beginning of an id', 0],
   ])('for %p (%s) finds %d', async (q, _, matches) => {
-    await using d = await openDesk()
-    await d.open({ subject: 'Something', body: 'else' })
-    const { id } = await d.open({ subject: 'Refund', body: 'Zurueck zum Café' })
-    await d.answer(id, { body: 'naïve tracking number हिन्दी x\u0305y' })
-    const path = `/v1/admin/support/tickets/${id}/notes`
-    await d.service.call('POST', path, { token: d.root.token, body: { body: 'secret' } })
-    const { data } = await d.list(`?q=${encodeURIComponent(q)}`)
+    const { id, list } = await withTicket()
+    const { data } = await list(`?q=${encodeURIComponent(q)}`)
     expect(data.map((ticket: { id: string }) => ticket.id)).toEqual(matches === 1 ? [id] : [])
   })
 
   test.each(['!!!', '"', '*', '"" ""', '%', '😀', '-', "'; DROP TABLE tickets", '\u0301'])(
     'for %p is no error and finds nothing',
     async (q) => {
-      await using d = await openDesk()
-      await d.open()
+      const { list } = await withTicket()
       for (const form of ['', '&limit=5']) {
-        const { data } = await d.list(`?q=${encodeURIComponent(q)}${form}`)
+        const { data } = await list(`?q=${encodeURIComponent(q)}${form}`)
         expect(data).toEqual([])
       }
     },

@@ -9,6 +9,9 @@ import {
 } from 'node:crypto'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
+
+const anyService = shared(() => startService())
 
 type Json = Record<string, unknown>
 
@@ -194,7 +197,7 @@ const forgeries: [string, Attack][] = [
 ]
 
 test.each(forgeries)('a token with %s is refused', async (_, forge) => {
-  await using service = await startService()
+  const service = await anyService()
   const person = await service.register()
   const [header, payload] = read(person.token)
   expect(await statusOf(service, signed(header, payload, ownKey(service)))).toBe(200)
@@ -269,7 +272,7 @@ test('the role in a token opens nothing: the database decides', async () => {
 test.each(['Basic YTpi', 'Bearer', 'Bearer ', 'Bearer a b', 'bearer\tx', 'Token x'])(
   'the header "%s" is no token',
   async (authorization) => {
-    await using service = await startService()
+    const service = await anyService()
     const answer = await service.call('GET', '/v1/chat/conversations', {
       headers: { authorization },
     })
