@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { openService, type Substitutes, serve } from '../../src/serve.ts'
-import { temporaryDirectory } from './directory.ts'
+import { memoryFolder, temporaryDirectory } from './directory.ts'
 import { TestSocket } from './socket.ts'
 
 type Options = Substitutes & {
@@ -32,7 +32,7 @@ export type TestService = Awaited<ReturnType<typeof startService>>
 /** A service over a database of its own, with cheap password hashes and without request limits unless asked for. */
 export async function startService(options: Options = {}) {
   const { environment = {}, listen = false, fill, ...substitutes } = options
-  const directory = temporaryDirectory()
+  const directory = temporaryDirectory(memoryFolder())
   await copyKeys(directory.path)
   await fill?.(directory.path)
   const logged: string[] = []
