@@ -34,7 +34,7 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     .use(webRoutes({ ...options, metricsToken: config.metricsToken }))
     .use(socketRoute(channel, config))
     .use(
-      descriptionRoute('/v1/openapi.json', 'This description (OpenAPI 3.1)', () =>
+      descriptionRoute('/v1/openapi.json', 'getOpenApi', 'This description (OpenAPI 3.1)', () =>
         describeApi(routes, {
           version,
           publicUrl,
@@ -43,8 +43,11 @@ export function createApp({ config, log }: Core, options: AppOptions) {
       ),
     )
     .use(
-      descriptionRoute('/v1/asyncapi.json', 'The WebSocket channel (AsyncAPI 3.0)', () =>
-        describeChannel(channelDoc(channel), version, publicUrl),
+      descriptionRoute(
+        '/v1/asyncapi.json',
+        'getAsyncApi',
+        'The WebSocket channel (AsyncAPI 3.0)',
+        () => describeChannel(channelDoc(channel), version, publicUrl),
       ),
     )
   for (const module of modules) routes.use(module.routes)

@@ -117,7 +117,6 @@ function complete(operation: Operation, route: DescribedRoute, components: Compo
   return {
     ...rest,
     ...requirementsOf(route, rest['description']),
-    operationId: operationId(route),
     security: securityOf(route.access),
     ...(takesFile && { requestBody }),
     ...(body && {
@@ -177,11 +176,6 @@ function securityOf(access: Access): Json[] {
   if (access === 'public') return []
   if (access === 'service') return [{ serviceKey: [] }]
   return access === 'socket' ? [{ accessTokenInQuery: [] }, { bearer: [] }] : [{ bearer: [] }]
-}
-
-function operationId({ method, path }: DescribedRoute) {
-  const words = path.split(/[^A-Za-z0-9]+/).filter(Boolean)
-  return [method.toLowerCase(), ...words.map(capital)].join('')
 }
 
 function capital(word: string) {

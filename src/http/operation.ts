@@ -34,24 +34,36 @@ type More = {
   maxFileBytes?: number
 }
 
-/** Makes the options of routes that share an audience. Each route then names its summary, the schema of its success
- *  answer by status (null for none; the pipeline sets the status), and what is its own. Answers are described, not checked
- *  at run time: a test holds them against the description. */
+/** Makes the options of routes that share an audience. Each route then names its id, which generated clients call it by,
+ *  its summary, the schema of its success answer by status (null for none; the pipeline sets the status), and what is its
+ *  own. Answers are described, not checked at run time: a test holds them against the description. */
 export function operations(tag: Tag, { access, limit = 'default', scope }: Preset) {
-  return (summary: string, success: Record<number, TSchema | null>, more: More = {}) => ({
+  return (
+    id: string,
+    summary: string,
+    success: Record<number, TSchema | null>,
+    more: More = {},
+  ) => ({
     access,
     limit,
     ...(scope !== undefined && { scope }),
     ...(more.maxFileBytes !== undefined && { maxFileBytes: more.maxFileBytes }),
     // The pipeline has read the body.
     parse: 'none' as const,
-    detail: detailOf(tag, summary, success, more),
+    detail: { operationId: id, tags: [tag], ...detailOf(summary, success, more) },
   })
+}
+
+/** The options of a route that browsers load and programs do not call: the description leaves it out. */
+export const hidden = {
+  access: 'public' as const,
+  limit: 'none' as const,
+  parse: 'none' as const,
+  detail: { hide: true },
 }
 
 // The form that the swagger plugin passes through; `openapi.ts` makes it complete.
 function detailOf(
-  tag: Tag,
   summary: string,
   success: Record<number, TSchema | null>,
   { description, errors = [], query, headers, successHeaders = {}, maxFileBytes }: More,
@@ -73,7 +85,6 @@ function detailOf(
   )
   const parameters = [...parametersIn('query', query), ...parametersIn('header', headers)]
   return {
-    tags: [tag],
     summary,
     ...(description !== undefined && { description }),
     ...(parameters.length > 0 && { parameters }),

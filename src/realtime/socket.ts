@@ -44,6 +44,7 @@ export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config
       if (!server?.upgrade(request, { headers, data })) throw invalidField('body', 'websocket_only')
     },
     socket(
+      'openChatSocket',
       'Open the chat channel (WebSocket)',
       { 101: null },
       { query: socketQuery(channel), errors: ['origin_not_allowed'] },

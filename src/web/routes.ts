@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { isLoopback } from '../http/client-ip.ts'
-import { operations } from '../http/operation.ts'
+import { hidden, operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { sha256 } from '../lib/hash.ts'
@@ -32,30 +32,18 @@ type WebRoutesOptions = {
 export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutesOptions) {
   return new Elysia({ name: 'web' })
     .use(routeBase)
-    .get(
-      '/',
-      ({ set }) => page(set, startPage(version)),
-      uncounted('Start page (HTML)', { 200: null }),
-    )
+    .get('/', ({ set }) => page(set, startPage(version)), hidden)
     .use(accountPageRoute('verify-email'))
     .use(accountPageRoute('reset-password'))
     .use(accountPageRoute('change-email'))
     .use(accountPageRoute('undo-email'))
     .use(accountPageRoute('set-up'))
-    .get(
-      '/assets/account.css',
-      ({ set }) => asset(set, 'text/css', pageStyle),
-      uncounted('Style of the pages', { 200: null }),
-    )
-    .get(
-      '/assets/account.js',
-      ({ set }) => asset(set, 'text/javascript', accountScript),
-      uncounted('Script of the account pages', { 200: null }),
-    )
+    .get('/assets/account.css', ({ set }) => asset(set, 'text/css', pageStyle), hidden)
+    .get('/assets/account.js', ({ set }) => asset(set, 'text/javascript', accountScript), hidden)
     .get(
       '/healthz',
       () => ({ status: 'ok', version }),
-      uncounted('Whether the process is up', { 200: Health }),
+      uncounted('getHealth', 'Whether the process is up', { 200: Health }),
     )
     .get(
       '/readyz',
@@ -63,7 +51,9 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
         if (!(await isReady())) throw new AppError('unavailable', { retryAfterSeconds })
         return { status: 'ready' }
       },
-      uncounted('Whether requests are welcome: the database can be written', { 200: Readiness }),
+      uncounted('getReadiness', 'Whether requests are welcome: the database can be written', {
+        200: Readiness,
+      }),
     )
     .get(
       '/metrics',
@@ -77,6 +67,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
         return metrics.text()
       },
       uncounted(
+        'getMetrics',
         'Metrics (Prometheus text): for the bearer of `METRICS_TOKEN` or this machine',
         { 200: null },
         { errors: ['unauthorized'] },
@@ -102,11 +93,7 @@ function accountPageRoute(name: AccountPage) {
       const { lang }: Record<string, unknown> = query
       return page(set, accountPage(name, locales.find((known) => known === lang) ?? context.locale))
     },
-    uncounted(
-      'Page behind a mailed link (HTML): its button does the work',
-      { 200: null },
-      { query: { lang: Type.String({ description: `One of ${locales.join(', ')}.` }) } },
-    ),
+    hidden,
   )
 }
 
@@ -127,6 +114,7 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
 /** A description of the interface, made at the first call: it describes itself, too. */
 export function descriptionRoute(
   path: `/v1/${string}`,
+  id: string,
   summary: string,
   describe: () => Promise<object> | object,
 ) {
@@ -137,7 +125,7 @@ export function descriptionRoute(
       description ??= describe()
       return description
     },
-    counted(summary, { 200: Type.Object({}, { additionalProperties: true }) }),
+    counted(id, summary, { 200: Type.Object({}, { additionalProperties: true }) }),
   )
 }
 

@@ -33,22 +33,30 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       }),
       {
         body: OneTimeTokenBody,
-        ...visitor('Verify an e-mail address with the token of the mailed link', { 200: UserBody }),
+        ...visitor('verifyEmail', 'Verify an e-mail address with the token of the mailed link', {
+          200: UserBody,
+        }),
       },
     )
     .post(
       '/v1/auth/verify-email/resend',
       ({ context }) => recovery.resendVerification(context.user.userId, context.ip),
-      user('Send the verification mail again: at most once a minute and 5 times a day', {
-        204: null,
-      }),
+      user(
+        'resendVerificationEmail',
+        'Send the verification mail again: at most once a minute and 5 times a day',
+        {
+          204: null,
+        },
+      ),
     )
     .post(
       '/v1/auth/password/forgot',
       ({ body, context }) => recovery.forgotPassword(body.email, context.ip),
       {
         body: EmailBody,
-        ...visitor('Mail a reset link, if the address is known', { 204: null }),
+        ...visitor('requestPasswordReset', 'Mail a reset link, if the address is known', {
+          204: null,
+        }),
       },
     )
     .post(
@@ -56,9 +64,13 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ({ body, context }) => recovery.resetPassword(body, context.ip),
       {
         body: PasswordReset,
-        ...visitor('Set a new password with the token of the mailed link; ends every session', {
-          204: null,
-        }),
+        ...visitor(
+          'resetPassword',
+          'Set a new password with the token of the mailed link; ends every session',
+          {
+            204: null,
+          },
+        ),
       },
     )
     .post(
@@ -67,6 +79,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       {
         body: PasswordChange,
         ...user(
+          'changePassword',
           'Change the password; ends the other sessions',
           { 204: null },
           { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded'] },
@@ -79,6 +92,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       {
         body: EmailChangeBody,
         ...user(
+          'requestEmailChange',
           'Mail a link to a new address: at most once a minute and 5 times an hour',
           { 204: null },
           {
@@ -95,6 +109,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       {
         body: OneTimeTokenBody,
         ...visitor(
+          'confirmEmailChange',
           'Change to the address that the link was mailed to; the former one stays reserved for 7 days',
           { 200: UserBody },
           { errors: ['email_taken'] },
@@ -103,14 +118,19 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
     )
     .post('/v1/auth/email/undo', ({ body, context }) => emailChange.undo(body.token, context.ip), {
       body: OneTimeTokenBody,
-      ...visitor('Change back to the address that the link was mailed to; ends every session', {
-        204: null,
-      }),
+      ...visitor(
+        'undoEmailChange',
+        'Change back to the address that the link was mailed to; ends every session',
+        {
+          204: null,
+        },
+      ),
     })
     .post(
       '/v1/auth/totp',
       ({ context }) => totp.begin(context.user.userId),
       user(
+        'createTotpSecret',
         'Make a secret for an authenticator, which a code then confirms',
         { 200: TotpSecret },
         { errors: ['totp_exists'] },
@@ -124,6 +144,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       {
         body: CodeBody,
         ...user(
+          'confirmTotp',
           'Switch the second factor on with a first code',
           { 200: RecoveryCodes },
           { errors: ['totp_exists', 'totp_invalid', 'login_throttled', 'not_found'] },
@@ -133,6 +154,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
     .delete('/v1/auth/totp', ({ body, context }) => totp.remove(context.user, body, context.ip), {
       body: FactorRemoval,
       ...user(
+        'deleteTotp',
         'Switch the second factor off',
         { 204: null },
         { errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'not_found'] },

@@ -42,6 +42,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         return listAnswer(range, find, view)
       },
       service(
+        'serviceListUsers',
         'Look somebody up by e-mail address, external id, or both',
         { 200: ListOf(ManagedUser) },
         { query: { page, per_page, ...lookup } },
@@ -53,6 +54,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       {
         body: NewPerson,
         ...service(
+          'serviceCreateUser',
           'Bring somebody along; the same external id again gives the first',
           { 201: ManagedUser },
           {
@@ -66,7 +68,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
     .get(
       '/v1/service/users/:id',
       ({ params }) => view(feedUsers.get(params.id)),
-      service('Show a person', { 200: ManagedUser }),
+      service('serviceGetUser', 'Show a person', { 200: ManagedUser }),
     )
     .patch(
       '/v1/service/users/:id',
@@ -84,6 +86,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       {
         body: PersonUpdate,
         ...service(
+          'serviceUpdateUser',
           'Change what the platform decides about a person; admins are made by admins alone',
           { 200: ManagedUser },
           { errors: ['last_admin', 'role_required', 'external_id_taken'] },
@@ -95,6 +98,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       ({ params, context, request }) =>
         feedUsers.openSession(params.id, clientOf(request, context.ip), context.by),
       sessionFeed(
+        'serviceCreateSession',
         'Log somebody in whom the platform has logged in itself; not an admin',
         { 201: Authenticated },
         {

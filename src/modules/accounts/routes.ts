@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { operations } from '../../http/operation.ts'
+import { hidden, operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -23,9 +23,8 @@ const yearSeconds = 31_536_000
 const visitor = operations('Accounts', { access: 'public' })
 const newcomer = operations('Accounts', { access: 'public', limit: 'register' })
 const returning = operations('Accounts', { access: 'public', limit: 'login' })
-const unlimited = operations('Accounts', { access: 'public', limit: 'none' })
 const user = operations('Accounts', { access: 'user' })
-const jwks = visitor('Public keys of the access tokens (JWKS)', { 200: Jwks })
+const keys = (id: string) => visitor(id, 'Public keys of the access tokens (JWKS)', { 200: Jwks })
 
 type Parts = { accounts: AccountService; sessions: Sessions; keyring: Keyring }
 
@@ -44,7 +43,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         accounts.register(body, context.locale, clientOf(request, context.ip)),
       {
         body: Registration,
-        ...newcomer('Register', { 201: Authenticated }, { errors: ['email_taken'] }),
+        ...newcomer('register', 'Register', { 201: Authenticated }, { errors: ['email_taken'] }),
       },
     )
     .post(
@@ -54,6 +53,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
       {
         body: SetUp,
         ...newcomer(
+          'createFirstAdmin',
           'Make the first admin with the token that the first start printed',
           { 201: Authenticated },
           { errors: ['email_taken'] },
@@ -66,6 +66,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
       {
         body: Credentials,
         ...returning(
+          'login',
           'Log in',
           { 200: Authenticated },
           {
@@ -86,6 +87,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
       {
         body: RefreshTokenBody,
         ...visitor(
+          'refreshTokens',
           'Trade a refresh token for a new token set',
           { 200: TokenSet },
           {
@@ -100,7 +102,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
     .post(
       '/v1/auth/logout',
       ({ body, context }) => sessions.logout(context.user.userId, body.refresh_token, context.ip),
-      { body: RefreshTokenBody, ...user('Log out', { 204: null }) },
+      { body: RefreshTokenBody, ...user('logout', 'Log out', { 204: null }) },
     )
     .get(
       '/v1/avatars/:hue/:file',
@@ -111,10 +113,8 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         set.headers['cache-control'] = `public, max-age=${yearSeconds}, immutable`
         return svg
       },
-      unlimited('A generated picture for people who have none: initials on a colour (SVG)', {
-        200: null,
-      }),
+      hidden,
     )
-    .get('/.well-known/jwks.json', showKeys, jwks)
-    .get('/v1/.well-known/jwks.json', showKeys, jwks)
+    .get('/.well-known/jwks.json', showKeys, keys('getWellKnownJwks'))
+    .get('/v1/.well-known/jwks.json', showKeys, keys('getJwks'))
 }

@@ -70,6 +70,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         return listAnswer(range, (part) => userAdmin.search(filter, part), managedView)
       },
       admin(
+        'adminListUsers',
         'Find people, the oldest account first',
         { 200: ListOf(ManagedUser) },
         { query: { ...listQuery(pageSize), ...userFilters } },
@@ -78,7 +79,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     .get(
       '/v1/admin/users/:id',
       ({ params }) => managedView(userAdmin.get(params.id)),
-      admin('Show a person', { 200: ManagedUser }),
+      admin('adminGetUser', 'Show a person', { 200: ManagedUser }),
     )
     .patch(
       '/v1/admin/users/:id',
@@ -93,6 +94,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       {
         body: AccessUpdate,
         ...admin(
+          'adminUpdateUser',
           'Change the role of a person, disable or enable them, verify the address; the last admin stays one',
           { 200: ManagedUser },
           { errors: ['last_admin'] },
@@ -103,6 +105,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       '/v1/admin/users/:id',
       ({ params, context }) => userAdmin.remove(userAdmin.byId(params.id), context.by),
       admin(
+        'adminDeleteUser',
         'Remove a person; messages stay, shown as from a deleted user',
         { 204: null },
         { errors: ['last_admin'] },
@@ -113,6 +116,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       ({ params, context, set }) =>
         sendExport(userAdmin.get(params.id), context.byUser, set.headers),
       admin(
+        'adminExportUser',
         'Export everything that is kept about a person: one at a time, and five an hour',
         { 200: Export },
         { errors: ['quota_exceeded'] },
@@ -122,6 +126,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       '/v1/admin/users/:id/password-reset',
       ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
       admin(
+        'adminSendPasswordReset',
         'Mail a person the link to a new password; nobody who is disabled gets one',
         { 204: null },
         { errors: ['mail_throttled'] },
@@ -135,6 +140,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         return listAnswer(listRange(query, pageSize), (range) => sessions.list(id, range), view)
       },
       admin(
+        'adminListUserSessions',
         'List the devices on which a person is logged in; the audit log notes who looked',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
@@ -143,6 +149,6 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     .delete(
       '/v1/admin/users/:id/sessions',
       ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
-      admin('Log a person out on every device', { 204: null }),
+      admin('adminDeleteUserSessions', 'Log a person out on every device', { 204: null }),
     )
 }

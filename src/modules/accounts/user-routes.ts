@@ -36,7 +36,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
     .get(
       '/v1/users/me',
       ({ context }) => ownView(accounts.get(context.user.userId)),
-      user('Show your own profile', { 200: Profile }),
+      user('getProfile', 'Show your own profile', { 200: Profile }),
     )
     .patch(
       '/v1/users/me',
@@ -48,7 +48,10 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         }
         return ownView(await accounts.update(context.user.userId, changes))
       },
-      { body: ProfileUpdate, ...user('Change your own profile', { 200: Profile }) },
+      {
+        body: ProfileUpdate,
+        ...user('updateProfile', 'Change your own profile', { 200: Profile }),
+      },
     )
     .delete(
       '/v1/users/me',
@@ -56,6 +59,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       {
         body: PasswordBody,
         ...user(
+          'deleteAccount',
           'Remove your own account; messages stay, shown as from a deleted user',
           { 204: null },
           { errors: ['invalid_credentials', 'login_throttled', 'last_admin'] },
@@ -67,6 +71,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       ({ context, set }) =>
         sendExport(accounts.get(context.user.userId), context.byUser, set.headers),
       user(
+        'exportAccount',
         'Export everything that is kept about you: one at a time, and five an hour',
         {
           200: Export,
@@ -86,6 +91,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         )
       },
       user(
+        'listSessions',
         'List the devices that are logged in',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
@@ -94,6 +100,6 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
     .delete(
       '/v1/auth/sessions/:id',
       ({ params, context }) => sessions.end(context.user.userId, params.id, context.by),
-      user('Log a device out', { 204: null }),
+      user('deleteSession', 'Log a device out', { 204: null }),
     )
 }

@@ -62,6 +62,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         return listAnswer(range, (part) => chat.listConversations(userId, part), itemView)
       },
       user(
+        'listConversations',
         'List conversations, most recent activity first',
         { 200: ListOf(ConversationListItem) },
         { query: listQuery(conversationPageSize) },
@@ -82,6 +83,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       {
         body: NewConversation,
         ...user(
+          'createConversation',
           'Open the conversation with another user',
           { 201: Conversation },
           { errors: ['not_found', 'blocked'] },
@@ -96,6 +98,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         return listAnswer(range, (part) => catchUp.list(userId, query['since'], part), messageView)
       },
       user(
+        'listMessagesSince',
         'Catch up: own and received messages after another, oldest first',
         { 200: CursorListOf(Message) },
         {
@@ -117,6 +120,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         return listAnswer(range, (part) => chat.listMessages(userId, params.id, part), messageView)
       },
       user(
+        'listMessages',
         'List messages, newest first',
         { 200: ListOf(Message) },
         { query: listQuery(messagePageSize), errors: inConversation },
@@ -134,6 +138,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       {
         body: NewMessage,
         ...user(
+          'sendMessage',
           'Send a message',
           { 201: Message },
           {
@@ -155,7 +160,12 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         readState.markRead(context.user.userId, params.id, { messageId: body?.message_id }),
       {
         body: Type.Optional(ReadUpTo),
-        ...user('Mark a conversation as read', { 204: null }, { errors: inConversation }),
+        ...user(
+          'markConversationRead',
+          'Mark a conversation as read',
+          { 204: null },
+          { errors: inConversation },
+        ),
       },
     )
     .put(
@@ -167,6 +177,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       {
         body: Type.Optional(Mute),
         ...user(
+          'muteConversation',
           'Mute a conversation: nothing of it is pushed, the badge still counts it',
           { 204: null },
           { errors: inConversation },
@@ -176,12 +187,18 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
     .delete(
       '/v1/chat/conversations/:id/mute',
       ({ params, context }) => readState.unmute(context.user.userId, params.id),
-      user('Let a conversation be pushed again', { 204: null }, { errors: inConversation }),
+      user(
+        'unmuteConversation',
+        'Let a conversation be pushed again',
+        { 204: null },
+        { errors: inConversation },
+      ),
     )
     .delete(
       '/v1/chat/conversations/:id/messages/:message_id',
       ({ params, context }) => chat.remove(context.user.userId, params.id, params.message_id),
       user(
+        'deleteMessage',
         'Remove a message of your own: it stays in its place, empty',
         { 204: null },
         { errors: [...inConversation, 'not_owner'] },
@@ -190,7 +207,9 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
     .get(
       '/v1/chat/unread-count',
       ({ context }) => ({ count: readState.unread.count(context.user.userId) }),
-      user('Count the unread messages of all conversations', { 200: UnreadCount }),
+      user('getUnreadMessageCount', 'Count the unread messages of all conversations', {
+        200: UnreadCount,
+      }),
     )
     .post(
       '/v1/chat/broadcast',
@@ -203,6 +222,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       {
         body: NewBroadcast,
         ...host(
+          'sendBroadcast',
           'Send a message to every follower',
           { 201: Broadcast },
           { errors: ['idempotency_mismatch'], ...idempotent },
@@ -213,6 +233,11 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       '/v1/chat/broadcasts/:id',
       ({ params, context }) =>
         broadcastProgressView(broadcasts.get(context.user.userId, params.id)),
-      user('Progress of a broadcast', { 200: BroadcastProgress }, { errors: ['not_owner'] }),
+      user(
+        'getBroadcast',
+        'Progress of a broadcast',
+        { 200: BroadcastProgress },
+        { errors: ['not_owner'] },
+      ),
     )
 }

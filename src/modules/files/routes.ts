@@ -43,6 +43,7 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
         return uploadedFileView(file, urls)
       },
       user(
+        'uploadFile',
         'Upload a file',
         { 201: UploadedFile },
         {
@@ -63,6 +64,7 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
 }
 
 const readable = anybody(
+  'downloadFile',
   'The bytes of a file',
   { 200: null, 206: null, 304: null },
   {

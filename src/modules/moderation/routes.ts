@@ -41,6 +41,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         )
       },
       user(
+        'listBlocks',
         'List whom you block, the newest block first',
         { 200: ListOf(Block) },
         { query: listQuery(pageSize) },
@@ -49,12 +50,12 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
     .put(
       '/v1/users/blocks/:user_id',
       ({ params, context }) => blocks.block(context.user.userId, params.user_id),
-      user('Block somebody: neither hears of the other any more', { 204: null }),
+      user('blockUser', 'Block somebody: neither hears of the other any more', { 204: null }),
     )
     .delete(
       '/v1/users/blocks/:user_id',
       ({ params, context }) => blocks.unblock(context.user.userId, params.user_id),
-      user('Take a block back', { 204: null }),
+      user('unblockUser', 'Take a block back', { 204: null }),
     )
     .post(
       '/v1/reports',
@@ -71,6 +72,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
       {
         body: NewReport,
         ...user(
+          'createReport',
           'Report a person or a message to the desk; again while it is open gives the first report',
           { 201: OwnReport },
           { errors: ['not_found', 'quota_exceeded'] },
@@ -85,6 +87,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         return listAnswer(range, (part) => reports.list(status, part), reportView)
       },
       admin(
+        'adminListReports',
         'List reports, newest first',
         { 200: ListOf(Report) },
         { query: { ...listQuery(pageSize), status: ReportStatusField } },
@@ -94,9 +97,13 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
       '/v1/admin/reports/:id',
       async ({ params, context }) =>
         reportDetailView(await reports.view(params.id, context.byUser)),
-      admin('Show a report with what was said around it; the audit log notes who read it', {
-        200: ReportDetail,
-      }),
+      admin(
+        'adminGetReport',
+        'Show a report with what was said around it; the audit log notes who read it',
+        {
+          200: ReportDetail,
+        },
+      ),
     )
     .patch(
       '/v1/admin/reports/:id',
@@ -107,6 +114,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
       {
         body: ReportUpdate,
         ...admin(
+          'adminUpdateReport',
           'Resolve a report or note something; what was said goes with the resolution',
           { 200: ReportDetail },
           { errors: ['report_open'] },
@@ -116,6 +124,6 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
     .delete(
       '/v1/admin/messages/:id',
       ({ params, context }) => reports.removeMessage(params.id, context.byUser),
-      admin('Remove a message: it stays in its place, empty', { 204: null }),
+      admin('adminDeleteMessage', 'Remove a message: it stays in its place, empty', { 204: null }),
     )
 }

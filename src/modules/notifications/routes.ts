@@ -62,6 +62,7 @@ export function notificationRoutes(parts: Parts) {
         )
       },
       user(
+        'listNotifications',
         'List notifications, newest first',
         { 200: ListOf(Notification) },
         {
@@ -75,22 +76,22 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/notifications/unread-count',
       ({ context }) => ({ count: notifications.unreadCount(context.user.userId) }),
-      user('Count unread notifications', { 200: UnreadCount }),
+      user('getUnreadNotificationCount', 'Count unread notifications', { 200: UnreadCount }),
     )
     .put(
       '/v1/notifications/:id/read',
       ({ params, context }) => notifications.markRead(context.user.userId, params.id),
-      user('Mark a notification as read', { 204: null }),
+      user('markNotificationRead', 'Mark a notification as read', { 204: null }),
     )
     .put(
       '/v1/notifications/read-all',
       ({ context }) => notifications.markAllRead(context.user.userId),
-      user('Mark every notification as read', { 204: null }),
+      user('markAllNotificationsRead', 'Mark every notification as read', { 204: null }),
     )
     .get(
       '/v1/notifications/preferences',
       ({ context }) => preferencesView(preferences.list(context.user.userId)),
-      user('Preferences by type and channel', { 200: Preferences }),
+      user('getNotificationPreferences', 'Preferences by type and channel', { 200: Preferences }),
     )
     .put(
       '/v1/notifications/preferences',
@@ -98,13 +99,15 @@ export function notificationRoutes(parts: Parts) {
         preferencesView(await preferences.update(context.user.userId, changesOf(body))),
       {
         body: PreferencesUpdate,
-        ...user('Change preferences; what is not named stays', { 200: Preferences }),
+        ...user('updateNotificationPreferences', 'Change preferences; what is not named stays', {
+          200: Preferences,
+        }),
       },
     )
     .get(
       '/v1/notifications/web-push-key',
       () => ({ public_key: webPushKey }),
-      anybody('The key that a browser subscribes with', { 200: WebPushKey }),
+      anybody('getWebPushKey', 'The key that a browser subscribes with', { 200: WebPushKey }),
     )
     .post(
       '/v1/notifications/push-tokens',
@@ -114,7 +117,7 @@ export function notificationRoutes(parts: Parts) {
       },
       {
         body: NewPushToken,
-        ...user('Register a device until this session ends', { 201: PushToken }),
+        ...user('createPushToken', 'Register a device until this session ends', { 201: PushToken }),
       },
     )
     .get(
@@ -124,12 +127,17 @@ export function notificationRoutes(parts: Parts) {
         const { userId } = context.user
         return listAnswer(range, (part) => pushTokens.list(userId, part), pushTokenView)
       },
-      user('List devices', { 200: ListOf(PushToken) }, { query: listQuery(pageSize) }),
+      user(
+        'listPushTokens',
+        'List devices',
+        { 200: ListOf(PushToken) },
+        { query: listQuery(pageSize) },
+      ),
     )
     .delete(
       '/v1/notifications/push-tokens/:id',
       ({ params, context }) => pushTokens.remove(context.user.userId, params.id),
-      user('Remove a device', { 204: null }),
+      user('deletePushToken', 'Remove a device', { 204: null }),
     )
     .post(
       '/v1/service/notifications',
@@ -150,6 +158,7 @@ export function notificationRoutes(parts: Parts) {
       {
         body: NewNotification,
         ...platform(
+          'serviceSendNotifications',
           'Notify one user or up to a hundred',
           { 201: NotifyResult },
           {
@@ -179,6 +188,7 @@ export function notificationRoutes(parts: Parts) {
       {
         body: NewAnnouncement,
         ...admin(
+          'adminSendAnnouncement',
           'Notify everybody, everybody with a role, or single users',
           { 201: Announcement },
           { errors: ['idempotency_mismatch'], ...idempotent },
@@ -188,6 +198,8 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/admin/notifications/:id',
       ({ params }) => announcementProgressView(announcements.get(params.id)),
-      admin('Progress of a broadcast notification', { 200: AnnouncementProgress }),
+      admin('adminGetAnnouncement', 'Progress of a broadcast notification', {
+        200: AnnouncementProgress,
+      }),
     )
 }

@@ -34,7 +34,9 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
     .get(
       '/v1/admin/system',
       () => systemView(system()),
-      admin('Show how the service is: sizes, traffic, deliveries, warnings', { 200: SystemState }),
+      admin('adminGetSystem', 'Show how the service is: sizes, traffic, deliveries, warnings', {
+        200: SystemState,
+      }),
     )
     .get(
       '/v1/admin/audit-log',
@@ -49,6 +51,7 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
         return listAnswer(range, (part) => listById(part, reader), auditEntryView)
       },
       admin(
+        'adminListAuditLog',
         'Who did what, newest first',
         { 200: ListOf(AuditEntry) },
         {
@@ -74,6 +77,7 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
         )
       },
       admin(
+        'adminListJobs',
         'List mails, pushes and other work that is still to be done or was given up, newest first',
         { 200: ListOf(JobItem) },
         { query: { ...listQuery(jobPageSize), state: JobState } },
@@ -82,12 +86,12 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
     .post(
       '/v1/admin/jobs/:id/retry',
       async ({ params, context }) => jobView(await jobs.retry(params.id, context.by)),
-      admin('Try a job again now, with all its attempts', { 200: JobItem }),
+      admin('adminRetryJob', 'Try a job again now, with all its attempts', { 200: JobItem }),
     )
     .delete(
       '/v1/admin/jobs/:id',
       ({ params, context }) => jobs.discard(params.id, context.by),
-      admin('Discard a job, which is then not done', { 204: null }),
+      admin('adminDiscardJob', 'Discard a job, which is then not done', { 204: null }),
     )
 }
 

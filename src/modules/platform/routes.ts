@@ -36,6 +36,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         return listAnswer(range, serviceKeys.list, serviceKeyView)
       },
       admin(
+        'adminListServiceKeys',
         'List service keys, revoked ones too, newest first',
         { 200: ListOf(ServiceKey) },
         { query: listQuery(keyPageSize) },
@@ -55,23 +56,30 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       },
       {
         body: NewServiceKey,
-        ...admin('Make a service key, which is shown this once', { 201: CreatedServiceKey }),
+        ...admin('adminCreateServiceKey', 'Make a service key, which is shown this once', {
+          201: CreatedServiceKey,
+        }),
       },
     )
     .delete(
       '/v1/admin/service-keys/:id',
       ({ params, context }) => serviceKeys.revoke(params.id, context.by),
-      admin('Revoke a service key', { 204: null }),
+      admin('adminRevokeServiceKey', 'Revoke a service key', { 204: null }),
     )
     .put(
       '/v1/service/follows/:host_id/:follower_id',
       ({ params }) => follows.follow(params.host_id, params.follower_id),
-      followFeed('Somebody follows a host', { 204: null }, { errors: ['not_a_host'] }),
+      followFeed(
+        'serviceCreateFollow',
+        'Somebody follows a host',
+        { 204: null },
+        { errors: ['not_a_host'] },
+      ),
     )
     .delete(
       '/v1/service/follows/:host_id/:follower_id',
       ({ params }) => follows.unfollow(params.host_id, params.follower_id),
-      followFeed('Somebody unfollows a host', { 204: null }),
+      followFeed('serviceDeleteFollow', 'Somebody unfollows a host', { 204: null }),
     )
     .put(
       '/v1/service/follows/:host_id',
@@ -79,6 +87,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       {
         body: FollowerImport,
         ...followFeed(
+          'serviceImportFollowers',
           'Import followers of a host, up to 1,000 at once',
           { 200: ImportCounts },
           {
@@ -98,6 +107,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       {
         body: CallUpdate,
         ...callFeed(
+          'serviceUpdateCall',
           'Report the state of a call',
           { 200: Call },
           {

@@ -69,6 +69,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
         )
       },
       admin(
+        'adminListCannedReplies',
         'List canned replies, oldest first',
         { 200: ListOf(CannedReply) },
         { query: listQuery(pageSize) },
@@ -83,7 +84,10 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
           return recorded(made, 'canned_reply_created', by)
         })
       },
-      { body: NewCannedReply, ...admin('Keep a reply ready', { 201: CannedReply }) },
+      {
+        body: NewCannedReply,
+        ...admin('adminCreateCannedReply', 'Keep a reply ready', { 201: CannedReply }),
+      },
     )
     .patch(
       '/v1/admin/support/canned-replies/:id',
@@ -97,7 +101,10 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
             .get()
           return recorded(changed, 'canned_reply_changed', by)
         }),
-      { body: CannedReplyUpdate, ...admin('Change a canned reply', { 200: CannedReply }) },
+      {
+        body: CannedReplyUpdate,
+        ...admin('adminUpdateCannedReply', 'Change a canned reply', { 200: CannedReply }),
+      },
     )
     .delete(
       '/v1/admin/support/canned-replies/:id',
@@ -108,7 +115,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
           recorded(deleted, 'canned_reply_deleted', by)
         })
       },
-      admin('Remove a canned reply', { 204: null }),
+      admin('adminDeleteCannedReply', 'Remove a canned reply', { 204: null }),
     )
 }
 

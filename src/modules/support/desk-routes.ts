@@ -67,6 +67,7 @@ export function deskRoutes(desk: DeskService) {
         return listAnswer(range, (part) => desk.list(filter, q, part), deskTicketListItemView)
       },
       admin(
+        'adminListTickets',
         'List all tickets: who waits longest for an answer, then what changed last',
         { 200: ListOf(DeskTicketListItem) },
         { query: { ...listQuery(pageSize), ...DeskQuery.properties } },
@@ -75,7 +76,9 @@ export function deskRoutes(desk: DeskService) {
     .get(
       '/v1/admin/support/tickets/:id',
       ({ params }) => deskTicketView(desk.get(params.id)),
-      admin('Show a ticket with its messages, internal notes and history', { 200: DeskTicket }),
+      admin('adminGetTicket', 'Show a ticket with its messages, internal notes and history', {
+        200: DeskTicket,
+      }),
     )
     .patch(
       '/v1/admin/support/tickets/:id',
@@ -83,7 +86,9 @@ export function deskRoutes(desk: DeskService) {
         deskTicketView(await desk.update(context.byUser, params.id, updateIn(body))),
       {
         body: TicketUpdate,
-        ...admin('Change status, priority or who works on it', { 200: DeskTicket }),
+        ...admin('adminUpdateTicket', 'Change status, priority or who works on it', {
+          200: DeskTicket,
+        }),
       },
     )
     .get(
@@ -97,6 +102,7 @@ export function deskRoutes(desk: DeskService) {
         )
       },
       admin(
+        'adminListTicketMessages',
         'List the messages of a ticket, newest first',
         { 200: ListOf(DeskTicketMessage) },
         { query: listQuery(pageSize) },
@@ -118,6 +124,7 @@ export function deskRoutes(desk: DeskService) {
       {
         body: NewTicketReply,
         ...admin(
+          'adminSendTicketMessage',
           'Answer a ticket; its owner is notified',
           { 201: DeskTicketMessage },
           { errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'], ...idempotent },
@@ -128,7 +135,10 @@ export function deskRoutes(desk: DeskService) {
       '/v1/admin/support/tickets/:id/notes',
       async ({ params, body, context }) =>
         ticketNoteView(await desk.addNote(context.byUser, params.id, body.body.trim())),
-      { body: NewTicketNote, ...admin('Leave a note that only admins see', { 201: TicketNote }) },
+      {
+        body: NewTicketNote,
+        ...admin('adminCreateTicketNote', 'Leave a note that only admins see', { 201: TicketNote }),
+      },
     )
 }
 

@@ -40,6 +40,7 @@ export function supportRoutes(tickets: TicketService) {
       {
         body: NewTicket,
         ...user(
+          'createTicket',
           'Open a ticket',
           { 201: Ticket },
           { errors: ['quota_exceeded', 'idempotency_mismatch'], ...idempotent },
@@ -54,6 +55,7 @@ export function supportRoutes(tickets: TicketService) {
         return listAnswer(range, (part) => tickets.list(userId, part), ticketListItemView)
       },
       user(
+        'listTickets',
         'List the own tickets, newest first',
         { 200: ListOf(TicketListItem) },
         { query: listQuery(pageSize) },
@@ -63,6 +65,7 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets/:id',
       ({ params, context }) => ticketView(tickets.get(context.user.userId, params.id)),
       user(
+        'getTicket',
         'Show an own ticket with its newest messages',
         { 200: Ticket },
         { errors: ['not_found', 'not_owner'] },
@@ -80,6 +83,7 @@ export function supportRoutes(tickets: TicketService) {
         )
       },
       user(
+        'listTicketMessages',
         'List the messages of an own ticket, newest first',
         { 200: ListOf(TicketMessage) },
         { query: listQuery(pageSize), errors: ['not_found', 'not_owner'] },
@@ -99,6 +103,7 @@ export function supportRoutes(tickets: TicketService) {
       {
         body: NewTicketMessage,
         ...user(
+          'sendTicketMessage',
           'Write into an own ticket, which opens it again when it was settled',
           { 201: TicketMessage },
           {
@@ -118,6 +123,11 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets/:id/close',
       async ({ params, context }) =>
         ticketView(await tickets.close(context.user.userId, params.id)),
-      user('Close an own ticket', { 200: Ticket }, { errors: ['not_found', 'not_owner'] }),
+      user(
+        'closeTicket',
+        'Close an own ticket',
+        { 200: Ticket },
+        { errors: ['not_found', 'not_owner'] },
+      ),
     )
 }

@@ -28,6 +28,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       '/v1/admin/webhooks',
       ({ query }) => listAnswer(listRange(query, pageSize), webhooks.list, webhookView),
       admin(
+        'adminListWebhooks',
         'List webhooks, newest first',
         { 200: ListOf(Webhook) },
         { query: listQuery(pageSize) },
@@ -39,6 +40,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       {
         body: NewWebhook,
         ...admin(
+          'adminCreateWebhook',
           'Tell an endpoint what happens; its secret is shown this once',
           { 201: WebhookWithSecret },
           { errors: ['too_many_webhooks'] },
@@ -48,7 +50,7 @@ export function webhookRoutes(webhooks: WebhookService) {
     .get(
       '/v1/admin/webhooks/:id',
       ({ params }) => webhookView(webhooks.get(params.id)),
-      admin('Show a webhook', { 200: Webhook }),
+      admin('adminGetWebhook', 'Show a webhook', { 200: Webhook }),
     )
     .patch(
       '/v1/admin/webhooks/:id',
@@ -56,19 +58,22 @@ export function webhookRoutes(webhooks: WebhookService) {
         webhookView(await webhooks.update(params.id, body, context.by)),
       {
         body: WebhookUpdate,
-        ...admin('Change a webhook, or switch it off or on', { 200: Webhook }),
+        ...admin('adminUpdateWebhook', 'Change a webhook, or switch it off or on', {
+          200: Webhook,
+        }),
       },
     )
     .delete(
       '/v1/admin/webhooks/:id',
       ({ params, context }) => webhooks.delete(params.id, context.by),
-      admin('Remove a webhook; what waits for it is not sent', { 204: null }),
+      admin('adminDeleteWebhook', 'Remove a webhook; what waits for it is not sent', { 204: null }),
     )
     .post(
       '/v1/admin/webhooks/:id/secret',
       async ({ params, context }) =>
         webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
       admin(
+        'adminRenewWebhookSecret',
         'Make a new secret, which is shown this once; the old one signs beside it for 24 hours',
         { 200: WebhookWithSecret },
       ),
@@ -76,9 +81,13 @@ export function webhookRoutes(webhooks: WebhookService) {
     .post(
       '/v1/admin/webhooks/:id/test',
       async ({ params, context }) => testView(await webhooks.test(params.id, context.by)),
-      admin('Send a signed request of type `webhook.test` now and show what comes of it', {
-        200: WebhookTest,
-      }),
+      admin(
+        'adminTestWebhook',
+        'Send a signed request of type `webhook.test` now and show what comes of it',
+        {
+          200: WebhookTest,
+        },
+      ),
     )
     .get(
       '/v1/admin/webhooks/:id/deliveries',
@@ -89,6 +98,7 @@ export function webhookRoutes(webhooks: WebhookService) {
           deliveryView,
         ),
       admin(
+        'adminListWebhookDeliveries',
         'List what came of the last deliveries that were tried, at least 100, newest first',
         { 200: ListOf(WebhookDelivery) },
         { query: listQuery(deliveryPageSize) },
@@ -98,6 +108,10 @@ export function webhookRoutes(webhooks: WebhookService) {
       '/v1/admin/webhooks/:id/deliveries/:delivery_id/retry',
       async ({ params, context }) =>
         deliveryView(await webhooks.retry(params.id, params.delivery_id, context.by)),
-      admin('Deliver again now, under the same id and with all attempts', { 200: WebhookDelivery }),
+      admin(
+        'adminRetryWebhookDelivery',
+        'Deliver again now, under the same id and with all attempts',
+        { 200: WebhookDelivery },
+      ),
     )
 }
