@@ -34,19 +34,23 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     .use(webRoutes({ ...options, metricsToken: config.metricsToken }))
     .use(socketRoute(channel, config))
     .use(
-      descriptionRoute('/v1/openapi.json', 'getOpenApi', 'This description (OpenAPI 3.1)', () =>
-        describeApi(routes, {
-          version,
-          publicUrl,
-          webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
-        }),
+      descriptionRoute(
+        '/v1/openapi.json',
+        'getOpenApi',
+        'Describes this interface (OpenAPI 3.1).',
+        () =>
+          describeApi(routes, {
+            version,
+            publicUrl,
+            webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
+          }),
       ),
     )
     .use(
       descriptionRoute(
         '/v1/asyncapi.json',
         'getAsyncApi',
-        'The WebSocket channel (AsyncAPI 3.0)',
+        'Describes the WebSocket channel (AsyncAPI 3.0).',
         () => describeChannel(channelDoc(channel), version, publicUrl),
       ),
     )

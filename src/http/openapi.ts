@@ -55,7 +55,7 @@ export async function describeApi(routes: AnyElysia, { version, publicUrl, webho
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl }],
-    tags: tags.map((name) => ({ name })),
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     webhooks: describeWebhooks(webhooks, components),
     components: components.all(),

@@ -1,27 +1,29 @@
+import { STATUS_CODES } from 'node:http'
 import type { TSchema } from '@sinclair/typebox'
 import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
 /** The chapters of the API description, in their order. */
-export const tags = [
-  'Accounts',
-  'Chat',
-  'Files',
-  'Moderation',
-  'Support',
-  'Notifications',
-  'Feed',
-  'Administration',
-  'Service',
-] as const
-type Tag = (typeof tags)[number]
+export const tags = {
+  Accounts: 'Registering, logging in and out, sessions, addresses, passwords, and the own profile.',
+  Chat: 'Conversations of two people, their messages, and broadcasts of hosts to their followers.',
+  Files: 'Files that messages and tickets show.',
+  Moderation: 'Blocking and reporting, and what the desk does about it.',
+  Support: 'Tickets as their owners see them, and the desk at which admins answer them.',
+  Notifications:
+    'What happened while somebody was away, their devices, and what they want to hear of.',
+  Feed: 'What the rest of the platform tells this service, with a service key.',
+  Administration:
+    'People, service keys, webhooks, announcements, jobs and the audit log, for admins.',
+  Service: 'Health, metrics and the descriptions of this interface.',
+} as const
+type Tag = keyof typeof tags
 
 /** What the routes of one audience share. */
 type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope }
 
 type More = {
-  description?: string
   /** Failures beyond those that follow from the route itself (access, limit, body). */
   errors?: ErrorKind[]
   /** Query parameters, none of them required. */
@@ -35,22 +37,17 @@ type More = {
 }
 
 /** Makes the options of routes that share an audience. Each route then names its id, which generated clients call it by,
- *  its summary, the schema of its success answer by status (null for none; the pipeline sets the status), and what is its
- *  own. Answers are described, not checked at run time: a test holds them against the description. */
+ *  what it does (the first sentence is the summary), the schema of its success answer by status (null for none; the
+ *  pipeline sets the status), and what is its own. Answers are described, not checked at run time: a test holds them against the description. */
 export function operations(tag: Tag, { access, limit = 'default', scope }: Preset) {
-  return (
-    id: string,
-    summary: string,
-    success: Record<number, TSchema | null>,
-    more: More = {},
-  ) => ({
+  return (id: string, text: string, success: Record<number, TSchema | null>, more: More = {}) => ({
     access,
     limit,
     ...(scope !== undefined && { scope }),
     ...(more.maxFileBytes !== undefined && { maxFileBytes: more.maxFileBytes }),
     // The pipeline has read the body.
     parse: 'none' as const,
-    detail: { operationId: id, tags: [tag], ...detailOf(summary, success, more) },
+    detail: { operationId: id, tags: [tag], ...detailOf(text, success, more) },
   })
 }
 
@@ -64,15 +61,15 @@ export const hidden = {
 
 // The form that the swagger plugin passes through; `openapi.ts` makes it complete.
 function detailOf(
-  summary: string,
+  text: string,
   success: Record<number, TSchema | null>,
-  { description, errors = [], query, headers, successHeaders = {}, maxFileBytes }: More,
+  { errors = [], query, headers, successHeaders = {}, maxFileBytes }: More,
 ) {
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
       status,
       {
-        description: summary,
+        description: STATUS_CODES[status] ?? status,
         headers: Object.fromEntries(
           Object.entries(successHeaders).map(([name, text]) => [
             name,
@@ -84,9 +81,10 @@ function detailOf(
     ]),
   )
   const parameters = [...parametersIn('query', query), ...parametersIn('header', headers)]
+  const [summary = '', ...rest] = text.split(/(?<=\.) /)
   return {
     summary,
-    ...(description !== undefined && { description }),
+    ...(rest.length > 0 && { description: rest.join(' ') }),
     ...(parameters.length > 0 && { parameters }),
     ...(maxFileBytes !== undefined && { requestBody: fileBody }),
     responses,

@@ -45,7 +45,7 @@ export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config
     },
     socket(
       'openChatSocket',
-      'Open the chat channel (WebSocket)',
+      'Opens the chat channel (WebSocket). `/v1/asyncapi.json` describes its frames. Besides the query and the header, the subprotocol `bearer.<token>` beside `hostline.v1` takes the access token.',
       { 101: null },
       { query: socketQuery(channel), errors: ['origin_not_allowed'] },
     ),

@@ -43,7 +43,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
     .get(
       '/healthz',
       () => ({ status: 'ok', version }),
-      uncounted('getHealth', 'Whether the process is up', { 200: Health }),
+      uncounted('getHealth', 'Tells that the process is up.', { 200: Health }),
     )
     .get(
       '/readyz',
@@ -51,9 +51,13 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
         if (!(await isReady())) throw new AppError('unavailable', { retryAfterSeconds })
         return { status: 'ready' }
       },
-      uncounted('getReadiness', 'Whether requests are welcome: the database can be written', {
-        200: Readiness,
-      }),
+      uncounted(
+        'getReadiness',
+        'Tells whether requests are welcome. They are while the database can be written and nobody shuts the server down.',
+        {
+          200: Readiness,
+        },
+      ),
     )
     .get(
       '/metrics',
@@ -68,7 +72,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
       },
       uncounted(
         'getMetrics',
-        'Metrics (Prometheus text): for the bearer of `METRICS_TOKEN` or this machine',
+        'Shows metrics as Prometheus text. Takes `METRICS_TOKEN` as bearer; where that is not configured, only the server’s own machine may read.',
         { 200: null },
         { errors: ['unauthorized'] },
       ),

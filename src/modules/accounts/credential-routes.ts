@@ -33,9 +33,13 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       }),
       {
         body: OneTimeTokenBody,
-        ...visitor('verifyEmail', 'Verify an e-mail address with the token of the mailed link', {
-          200: UserBody,
-        }),
+        ...visitor(
+          'verifyEmail',
+          'Verifies an e-mail address with the token of the mailed link. The role `user` becomes `verified_user`.',
+          {
+            200: UserBody,
+          },
+        ),
       },
     )
     .post(
@@ -43,7 +47,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ({ context }) => recovery.resendVerification(context.user.userId, context.ip),
       user(
         'resendVerificationEmail',
-        'Send the verification mail again: at most once a minute and 5 times a day',
+        'Sends the verification mail again. At most once a minute and 5 times a day.',
         {
           204: null,
         },
@@ -54,9 +58,13 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ({ body, context }) => recovery.forgotPassword(body.email, context.ip),
       {
         body: EmailBody,
-        ...visitor('requestPasswordReset', 'Mail a reset link, if the address is known', {
-          204: null,
-        }),
+        ...visitor(
+          'requestPasswordReset',
+          'Mails a link to a new password. The answer does not tell whether the address is known.',
+          {
+            204: null,
+          },
+        ),
       },
     )
     .post(
@@ -66,7 +74,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: PasswordReset,
         ...visitor(
           'resetPassword',
-          'Set a new password with the token of the mailed link; ends every session',
+          'Sets a new password with the token of the mailed link. Ends every session and verifies the address.',
           {
             204: null,
           },
@@ -80,7 +88,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: PasswordChange,
         ...user(
           'changePassword',
-          'Change the password; ends the other sessions',
+          'Changes the password. Ends the other sessions. At most 5 times an hour.',
           { 204: null },
           { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded'] },
         ),
@@ -93,7 +101,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: EmailChangeBody,
         ...user(
           'requestEmailChange',
-          'Mail a link to a new address: at most once a minute and 5 times an hour',
+          'Mails a link to a new address. The address changes when the link is followed, within 24 hours. At most once a minute and 5 times an hour.',
           { 204: null },
           {
             errors: ['invalid_credentials', 'login_throttled', 'mail_throttled', 'quota_exceeded'],
@@ -110,7 +118,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: OneTimeTokenBody,
         ...visitor(
           'confirmEmailChange',
-          'Change to the address that the link was mailed to; the former one stays reserved for 7 days',
+          'Changes to the address that the link was mailed to. The former address stays reserved for 7 days, in which a link that is mailed to it takes the change back.',
           { 200: UserBody },
           { errors: ['email_taken'] },
         ),
@@ -120,7 +128,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       body: OneTimeTokenBody,
       ...visitor(
         'undoEmailChange',
-        'Change back to the address that the link was mailed to; ends every session',
+        'Changes back to the former address. Takes the token of the link that was mailed there and ends every session.',
         {
           204: null,
         },
@@ -131,7 +139,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ({ context }) => totp.begin(context.user.userId),
       user(
         'createTotpSecret',
-        'Make a secret for an authenticator, which a code then confirms',
+        'Creates a secret for an authenticator. A first code then switches the second factor on.',
         { 200: TotpSecret },
         { errors: ['totp_exists'] },
       ),
@@ -145,7 +153,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: CodeBody,
         ...user(
           'confirmTotp',
-          'Switch the second factor on with a first code',
+          'Switches the second factor on with a first code. The recovery codes are shown this once.',
           { 200: RecoveryCodes },
           { errors: ['totp_exists', 'totp_invalid', 'login_throttled', 'not_found'] },
         ),
@@ -155,7 +163,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       body: FactorRemoval,
       ...user(
         'deleteTotp',
-        'Switch the second factor off',
+        'Switches the second factor off.',
         { 204: null },
         { errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'not_found'] },
       ),

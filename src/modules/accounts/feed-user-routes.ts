@@ -43,7 +43,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       },
       service(
         'serviceListUsers',
-        'Look somebody up by e-mail address, external id, or both',
+        'Looks a person up by e-mail address, external id, or both.',
         { 200: ListOf(ManagedUser) },
         { query: { page, per_page, ...lookup } },
       ),
@@ -55,11 +55,9 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: NewPerson,
         ...service(
           'serviceCreateUser',
-          'Bring somebody along; the same external id again gives the first',
+          'Creates a person. The same `external_id` again gives the first one. The account has no password until its owner sets one by a reset link. Admins are made by admins alone.',
           { 201: ManagedUser },
           {
-            description:
-              'The account has no password until its owner sets one by a reset link. Admins are made by admins alone.',
             errors: ['email_taken', 'role_required'],
           },
         ),
@@ -68,7 +66,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
     .get(
       '/v1/service/users/:id',
       ({ params }) => view(feedUsers.get(params.id)),
-      service('serviceGetUser', 'Show a person', { 200: ManagedUser }),
+      service('serviceGetUser', 'Shows a person.', { 200: ManagedUser }),
     )
     .patch(
       '/v1/service/users/:id',
@@ -87,7 +85,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: PersonUpdate,
         ...service(
           'serviceUpdateUser',
-          'Change what the platform decides about a person; admins are made by admins alone',
+          'Changes what the platform decides about a person. Fields that are left out stay. Admins are made by admins alone.',
           { 200: ManagedUser },
           { errors: ['last_admin', 'role_required', 'external_id_taken'] },
         ),
@@ -99,11 +97,9 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         feedUsers.openSession(params.id, clientOf(request, context.ip), context.by),
       sessionFeed(
         'serviceCreateSession',
-        'Log somebody in whom the platform has logged in itself; not an admin',
+        'Logs in a person whom the platform has logged in itself. Takes anybody but admins, and asks for no second factor: that is up to whoever knows who it is. The scope `all` does not contain this one.',
         { 201: Authenticated },
         {
-          description:
-            'Asks for no second factor: that is up to whoever knows who it is. `all` does not contain this scope.',
           errors: ['role_required', 'recipient_gone'],
         },
       ),

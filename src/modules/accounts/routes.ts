@@ -24,7 +24,8 @@ const visitor = operations('Accounts', { access: 'public' })
 const newcomer = operations('Accounts', { access: 'public', limit: 'register' })
 const returning = operations('Accounts', { access: 'public', limit: 'login' })
 const user = operations('Accounts', { access: 'user' })
-const keys = (id: string) => visitor(id, 'Public keys of the access tokens (JWKS)', { 200: Jwks })
+const keys = (id: string) =>
+  visitor(id, 'Shows the public keys of the access tokens (JWKS).', { 200: Jwks })
 
 type Parts = { accounts: AccountService; sessions: Sessions; keyring: Keyring }
 
@@ -43,7 +44,12 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         accounts.register(body, context.locale, clientOf(request, context.ip)),
       {
         body: Registration,
-        ...newcomer('register', 'Register', { 201: Authenticated }, { errors: ['email_taken'] }),
+        ...newcomer(
+          'register',
+          'Registers a new account and logs it in. A verification mail goes to the address.',
+          { 201: Authenticated },
+          { errors: ['email_taken'] },
+        ),
       },
     )
     .post(
@@ -54,7 +60,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: SetUp,
         ...newcomer(
           'createFirstAdmin',
-          'Make the first admin with the token that the first start printed',
+          'Creates the first admin. Takes the token of the link that the first start prints, within 30 minutes.',
           { 201: Authenticated },
           { errors: ['email_taken'] },
         ),
@@ -67,7 +73,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: Credentials,
         ...returning(
           'login',
-          'Log in',
+          'Logs in. An unknown address, a wrong password and a disabled account get the same answer. Where a second factor is set up, a request without `code` is refused with the reason `totp_required`.',
           { 200: Authenticated },
           {
             errors: ['invalid_credentials', 'totp_required', 'totp_invalid', 'login_throttled'],
@@ -88,11 +94,9 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: RefreshTokenBody,
         ...visitor(
           'refreshTokens',
-          'Trade a refresh token for a new token set',
+          'Trades a refresh token for a new token set. Each refresh token works once: using an old one again ends its session, unless it was traded within the last 10 seconds and its successor is unused. A client whose answer was lost asks again with the same `X-Idempotency-Key` and token: for 60 seconds it gets the same answer.',
           { 200: TokenSet },
           {
-            description:
-              'A token works once. With an idempotency key the same token gets the same answer for 60 seconds: a client whose answer was lost asks again with the same key.',
             errors: ['invalid_token'],
             ...idempotent,
           },
@@ -102,7 +106,14 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
     .post(
       '/v1/auth/logout',
       ({ body, context }) => sessions.logout(context.user.userId, body.refresh_token, context.ip),
-      { body: RefreshTokenBody, ...user('logout', 'Log out', { 204: null }) },
+      {
+        body: RefreshTokenBody,
+        ...user(
+          'logout',
+          'Logs out. The session of the refresh token ends, with its access tokens and sockets. Other devices stay logged in, and the token of somebody else changes nothing.',
+          { 204: null },
+        ),
+      },
     )
     .get(
       '/v1/avatars/:hue/:file',

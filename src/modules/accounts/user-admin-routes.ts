@@ -71,7 +71,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       },
       admin(
         'adminListUsers',
-        'Find people, the oldest account first',
+        'Finds people, the oldest account first.',
         { 200: ListOf(ManagedUser) },
         { query: { ...listQuery(pageSize), ...userFilters } },
       ),
@@ -79,7 +79,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     .get(
       '/v1/admin/users/:id',
       ({ params }) => managedView(userAdmin.get(params.id)),
-      admin('adminGetUser', 'Show a person', { 200: ManagedUser }),
+      admin('adminGetUser', 'Shows a person.', { 200: ManagedUser }),
     )
     .patch(
       '/v1/admin/users/:id',
@@ -95,7 +95,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         body: AccessUpdate,
         ...admin(
           'adminUpdateUser',
-          'Change the role of a person, disable or enable them, verify the address; the last admin stays one',
+          'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out stay, and the last admin stays one.',
           { 200: ManagedUser },
           { errors: ['last_admin'] },
         ),
@@ -106,7 +106,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       ({ params, context }) => userAdmin.remove(userAdmin.byId(params.id), context.by),
       admin(
         'adminDeleteUser',
-        'Remove a person; messages stay, shown as from a deleted user',
+        'Removes a person. Messages stay, shown as from a deleted user.',
         { 204: null },
         { errors: ['last_admin'] },
       ),
@@ -117,7 +117,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         sendExport(userAdmin.get(params.id), context.byUser, set.headers),
       admin(
         'adminExportUser',
-        'Export everything that is kept about a person: one at a time, and five an hour',
+        'Exports everything that is kept about a person. One export at a time and 5 an hour.',
         { 200: Export },
         { errors: ['quota_exceeded'] },
       ),
@@ -127,7 +127,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
       admin(
         'adminSendPasswordReset',
-        'Mail a person the link to a new password; nobody who is disabled gets one',
+        'Mails a person the link to a new password. Nobody who is disabled gets one.',
         { 204: null },
         { errors: ['mail_throttled'] },
       ),
@@ -141,7 +141,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       },
       admin(
         'adminListUserSessions',
-        'List the devices on which a person is logged in; the audit log notes who looked',
+        'Lists the devices on which a person is logged in. The audit log notes who looked.',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
       ),
@@ -149,6 +149,6 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     .delete(
       '/v1/admin/users/:id/sessions',
       ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
-      admin('adminDeleteUserSessions', 'Log a person out on every device', { 204: null }),
+      admin('adminDeleteUserSessions', 'Logs a person out on every device.', { 204: null }),
     )
 }

@@ -36,7 +36,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
     .get(
       '/v1/users/me',
       ({ context }) => ownView(accounts.get(context.user.userId)),
-      user('getProfile', 'Show your own profile', { 200: Profile }),
+      user('getProfile', 'Shows your own profile.', { 200: Profile }),
     )
     .patch(
       '/v1/users/me',
@@ -50,7 +50,11 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       },
       {
         body: ProfileUpdate,
-        ...user('updateProfile', 'Change your own profile', { 200: Profile }),
+        ...user(
+          'updateProfile',
+          'Changes your own profile. Fields that are left out stay; `avatar_url: null` brings the generated picture back.',
+          { 200: Profile },
+        ),
       },
     )
     .delete(
@@ -60,7 +64,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         body: PasswordBody,
         ...user(
           'deleteAccount',
-          'Remove your own account; messages stay, shown as from a deleted user',
+          'Removes your own account. Messages stay, shown as from a deleted user.',
           { 204: null },
           { errors: ['invalid_credentials', 'login_throttled', 'last_admin'] },
         ),
@@ -72,7 +76,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         sendExport(accounts.get(context.user.userId), context.byUser, set.headers),
       user(
         'exportAccount',
-        'Export everything that is kept about you: one at a time, and five an hour',
+        'Exports everything that is kept about you. One export at a time and 5 an hour.',
         {
           200: Export,
         },
@@ -92,7 +96,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       },
       user(
         'listSessions',
-        'List the devices that are logged in',
+        'Lists the devices that are logged in.',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
       ),
@@ -100,6 +104,8 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
     .delete(
       '/v1/auth/sessions/:id',
       ({ params, context }) => sessions.end(context.user.userId, params.id, context.by),
-      user('deleteSession', 'Log a device out', { 204: null }),
+      user('deleteSession', 'Logs a device out. Its access tokens and sockets end with it.', {
+        204: null,
+      }),
     )
 }

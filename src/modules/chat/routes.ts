@@ -63,7 +63,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       },
       user(
         'listConversations',
-        'List conversations, most recent activity first',
+        'Lists conversations, most recent activity first.',
         { 200: ListOf(ConversationListItem) },
         { query: listQuery(conversationPageSize) },
       ),
@@ -84,7 +84,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewConversation,
         ...user(
           'createConversation',
-          'Open the conversation with another user',
+          'Opens the conversation with another user. The one that the two have already comes back as it is.',
           { 201: Conversation },
           { errors: ['not_found', 'blocked'] },
         ),
@@ -99,11 +99,9 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       },
       user(
         'listMessagesSince',
-        'Catch up: own and received messages after another, oldest first',
+        'Lists own and received messages after another one, oldest first. This is how a client catches up. Past 1,000 conversations or 10,000 messages the answer is 409: list conversations and messages anew.',
         { 200: CursorListOf(Message) },
         {
-          description:
-            'Past 1,000 conversations or 10,000 messages the answer is 409: list conversations and messages anew.',
           query: {
             ...cursorQuery,
             since: Id({ description: 'Id of a message; without it from the first on.' }),
@@ -121,7 +119,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       },
       user(
         'listMessages',
-        'List messages, newest first',
+        'Lists the messages of a conversation, newest first.',
         { 200: ListOf(Message) },
         { query: listQuery(messagePageSize), errors: inConversation },
       ),
@@ -139,7 +137,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewMessage,
         ...user(
           'sendMessage',
-          'Send a message',
+          'Sends a message. The sockets of both users get it, and the receiver’s devices a push. The same `client_id` again, or the same `X-Idempotency-Key`, sends nothing and gives the first answer.',
           { 201: Message },
           {
             errors: [
@@ -162,7 +160,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: Type.Optional(ReadUpTo),
         ...user(
           'markConversationRead',
-          'Mark a conversation as read',
+          'Marks a conversation as read. The other user gets a read receipt. Reading goes up to `message_id`, or to the end without one, and never back.',
           { 204: null },
           { errors: inConversation },
         ),
@@ -178,7 +176,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: Type.Optional(Mute),
         ...user(
           'muteConversation',
-          'Mute a conversation: nothing of it is pushed, the badge still counts it',
+          'Mutes a conversation. None of its messages is pushed; they still count as unread.',
           { 204: null },
           { errors: inConversation },
         ),
@@ -189,7 +187,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       ({ params, context }) => readState.unmute(context.user.userId, params.id),
       user(
         'unmuteConversation',
-        'Let a conversation be pushed again',
+        'Lets the messages of a conversation be pushed again.',
         { 204: null },
         { errors: inConversation },
       ),
@@ -199,7 +197,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       ({ params, context }) => chat.remove(context.user.userId, params.id, params.message_id),
       user(
         'deleteMessage',
-        'Remove a message of your own: it stays in its place, empty',
+        'Removes a message of your own. It stays in its place, empty. A repeated call changes nothing.',
         { 204: null },
         { errors: [...inConversation, 'not_owner'] },
       ),
@@ -207,7 +205,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
     .get(
       '/v1/chat/unread-count',
       ({ context }) => ({ count: readState.unread.count(context.user.userId) }),
-      user('getUnreadMessageCount', 'Count the unread messages of all conversations', {
+      user('getUnreadMessageCount', 'Counts the unread messages of all conversations.', {
         200: UnreadCount,
       }),
     )
@@ -223,7 +221,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewBroadcast,
         ...host(
           'sendBroadcast',
-          'Send a message to every follower',
+          'Sends a message to every follower. Each follower gets it once, in the conversation with you. To many it takes a while: `GET /v1/chat/broadcasts/{id}` shows the progress.',
           { 201: Broadcast },
           { errors: ['idempotency_mismatch'], ...idempotent },
         ),
@@ -235,7 +233,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         broadcastProgressView(broadcasts.get(context.user.userId, params.id)),
       user(
         'getBroadcast',
-        'Progress of a broadcast',
+        'Shows the progress of a broadcast of your own.',
         { 200: BroadcastProgress },
         { errors: ['not_owner'] },
       ),

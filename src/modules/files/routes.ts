@@ -44,11 +44,9 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
       },
       user(
         'uploadFile',
-        'Upload a file',
+        'Uploads a file. The bytes are the body, with their type as Content-Type, or the field `file` of a form. The last four fields of the answer are those of a file message. What nothing uses for a day is removed.',
         { 201: UploadedFile },
         {
-          description:
-            'The bytes are the body, with their type as Content-Type, or the field `file` of a form. The last four fields of the answer are those of a file message. What nothing uses for a day is removed.',
           headers: {
             'X-File-Name': Text(
               { max: 9_216 },
@@ -65,11 +63,9 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
 
 const readable = anybody(
   'downloadFile',
-  'The bytes of a file',
+  'Sends the bytes of a file. Whoever has the address may read it. Pictures, sound, films and PDF are shown, everything else is a download.',
   { 200: null, 206: null, 304: null },
   {
-    description:
-      'Whoever has the address may read it. Pictures, sound, films and PDF are shown, everything else is a download.',
     headers: { Range: Text({ max: 64 }, { description: 'One range of bytes.' }) },
     errors: ['range_not_satisfiable'],
   },

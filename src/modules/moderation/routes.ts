@@ -42,7 +42,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
       },
       user(
         'listBlocks',
-        'List whom you block, the newest block first',
+        'Lists whom you block, the newest block first.',
         { 200: ListOf(Block) },
         { query: listQuery(pageSize) },
       ),
@@ -50,12 +50,16 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
     .put(
       '/v1/users/blocks/:user_id',
       ({ params, context }) => blocks.block(context.user.userId, params.user_id),
-      user('blockUser', 'Block somebody: neither hears of the other any more', { 204: null }),
+      user(
+        'blockUser',
+        'Blocks a person. Neither can write to the other any more. A repeated call changes nothing.',
+        { 204: null },
+      ),
     )
     .delete(
       '/v1/users/blocks/:user_id',
       ({ params, context }) => blocks.unblock(context.user.userId, params.user_id),
-      user('unblockUser', 'Take a block back', { 204: null }),
+      user('unblockUser', 'Takes a block back. A repeated call changes nothing.', { 204: null }),
     )
     .post(
       '/v1/reports',
@@ -73,7 +77,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         body: NewReport,
         ...user(
           'createReport',
-          'Report a person or a message to the desk; again while it is open gives the first report',
+          'Reports a person or a message to the desk. The same report again gives the first one while it is open.',
           { 201: OwnReport },
           { errors: ['not_found', 'quota_exceeded'] },
         ),
@@ -88,7 +92,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
       },
       admin(
         'adminListReports',
-        'List reports, newest first',
+        'Lists reports, newest first.',
         { 200: ListOf(Report) },
         { query: { ...listQuery(pageSize), status: ReportStatusField } },
       ),
@@ -99,7 +103,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         reportDetailView(await reports.view(params.id, context.byUser)),
       admin(
         'adminGetReport',
-        'Show a report with what was said around it; the audit log notes who read it',
+        'Shows a report with what was said around it. The audit log notes who read it.',
         {
           200: ReportDetail,
         },
@@ -115,7 +119,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         body: ReportUpdate,
         ...admin(
           'adminUpdateReport',
-          'Resolve a report or note something; what was said goes with the resolution',
+          'Resolves a report or adds a note to it. The messages that it keeps go with the resolution.',
           { 200: ReportDetail },
           { errors: ['report_open'] },
         ),
@@ -124,6 +128,8 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
     .delete(
       '/v1/admin/messages/:id',
       ({ params, context }) => reports.removeMessage(params.id, context.byUser),
-      admin('adminDeleteMessage', 'Remove a message: it stays in its place, empty', { 204: null }),
+      admin('adminDeleteMessage', 'Removes a message. It stays in its place, empty.', {
+        204: null,
+      }),
     )
 }

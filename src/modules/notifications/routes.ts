@@ -63,7 +63,7 @@ export function notificationRoutes(parts: Parts) {
       },
       user(
         'listNotifications',
-        'List notifications, newest first',
+        'Lists notifications, newest first.',
         { 200: ListOf(Notification) },
         {
           query: {
@@ -76,22 +76,28 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/notifications/unread-count',
       ({ context }) => ({ count: notifications.unreadCount(context.user.userId) }),
-      user('getUnreadNotificationCount', 'Count unread notifications', { 200: UnreadCount }),
+      user('getUnreadNotificationCount', 'Counts unread notifications.', { 200: UnreadCount }),
     )
     .put(
       '/v1/notifications/:id/read',
       ({ params, context }) => notifications.markRead(context.user.userId, params.id),
-      user('markNotificationRead', 'Mark a notification as read', { 204: null }),
+      user(
+        'markNotificationRead',
+        'Marks a notification as read. A repeated call changes nothing.',
+        { 204: null },
+      ),
     )
     .put(
       '/v1/notifications/read-all',
       ({ context }) => notifications.markAllRead(context.user.userId),
-      user('markAllNotificationsRead', 'Mark every notification as read', { 204: null }),
+      user('markAllNotificationsRead', 'Marks every notification as read.', { 204: null }),
     )
     .get(
       '/v1/notifications/preferences',
       ({ context }) => preferencesView(preferences.list(context.user.userId)),
-      user('getNotificationPreferences', 'Preferences by type and channel', { 200: Preferences }),
+      user('getNotificationPreferences', 'Shows by which channels you hear of each type.', {
+        200: Preferences,
+      }),
     )
     .put(
       '/v1/notifications/preferences',
@@ -99,15 +105,21 @@ export function notificationRoutes(parts: Parts) {
         preferencesView(await preferences.update(context.user.userId, changesOf(body))),
       {
         body: PreferencesUpdate,
-        ...user('updateNotificationPreferences', 'Change preferences; what is not named stays', {
-          200: Preferences,
-        }),
+        ...user(
+          'updateNotificationPreferences',
+          'Changes by which channels you hear of each type. What is left out stays. Some types cannot be switched off in the app.',
+          {
+            200: Preferences,
+          },
+        ),
       },
     )
     .get(
       '/v1/notifications/web-push-key',
       () => ({ public_key: webPushKey }),
-      anybody('getWebPushKey', 'The key that a browser subscribes with', { 200: WebPushKey }),
+      anybody('getWebPushKey', 'Shows the key with which browsers subscribe to Web Push.', {
+        200: WebPushKey,
+      }),
     )
     .post(
       '/v1/notifications/push-tokens',
@@ -117,7 +129,11 @@ export function notificationRoutes(parts: Parts) {
       },
       {
         body: NewPushToken,
-        ...user('createPushToken', 'Register a device until this session ends', { 201: PushToken }),
+        ...user(
+          'createPushToken',
+          'Registers a device for pushes until this session ends. The same token again gives the same id; a token that somebody else had moves to you.',
+          { 201: PushToken },
+        ),
       },
     )
     .get(
@@ -129,7 +145,7 @@ export function notificationRoutes(parts: Parts) {
       },
       user(
         'listPushTokens',
-        'List devices',
+        'Lists your devices.',
         { 200: ListOf(PushToken) },
         { query: listQuery(pageSize) },
       ),
@@ -137,7 +153,7 @@ export function notificationRoutes(parts: Parts) {
     .delete(
       '/v1/notifications/push-tokens/:id',
       ({ params, context }) => pushTokens.remove(context.user.userId, params.id),
-      user('deletePushToken', 'Remove a device', { 204: null }),
+      user('deletePushToken', 'Removes a device.', { 204: null }),
     )
     .post(
       '/v1/service/notifications',
@@ -159,11 +175,9 @@ export function notificationRoutes(parts: Parts) {
         body: NewNotification,
         ...platform(
           'serviceSendNotifications',
-          'Notify one user or up to a hundred',
+          'Notifies one person or up to a hundred. Texts that are left out are in the language of each person. Of those who were not notified, `duplicates` had a notification with the same `dedupe_key` and `muted` have switched the type off. `X-Idempotency-Key` is the `dedupe_key` of a body that has none.',
           { 201: NotifyResult },
           {
-            description:
-              'Texts that are absent are in the language of each user. `duplicates` had been made with the same `dedupe_key`; `muted` users have switched the type off. The header is the `dedupe_key` of a body that has none.',
             headers: idempotent.headers,
           },
         ),
@@ -189,7 +203,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewAnnouncement,
         ...admin(
           'adminSendAnnouncement',
-          'Notify everybody, everybody with a role, or single users',
+          'Notifies everybody, everybody with a role, or single people. To many it takes a while: `GET /v1/admin/notifications/{id}` shows the progress.',
           { 201: Announcement },
           { errors: ['idempotency_mismatch'], ...idempotent },
         ),
@@ -198,7 +212,7 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/admin/notifications/:id',
       ({ params }) => announcementProgressView(announcements.get(params.id)),
-      admin('adminGetAnnouncement', 'Progress of a broadcast notification', {
+      admin('adminGetAnnouncement', 'Shows the progress of an announcement.', {
         200: AnnouncementProgress,
       }),
     )

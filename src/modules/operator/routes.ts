@@ -34,7 +34,7 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
     .get(
       '/v1/admin/system',
       () => systemView(system()),
-      admin('adminGetSystem', 'Show how the service is: sizes, traffic, deliveries, warnings', {
+      admin('adminGetSystem', 'Shows how the service is: sizes, traffic, deliveries, warnings.', {
         200: SystemState,
       }),
     )
@@ -52,7 +52,7 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
       },
       admin(
         'adminListAuditLog',
-        'Who did what, newest first',
+        'Lists who did what, newest first.',
         { 200: ListOf(AuditEntry) },
         {
           query: {
@@ -78,7 +78,7 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
       },
       admin(
         'adminListJobs',
-        'List mails, pushes and other work that is still to be done or was given up, newest first',
+        'Lists mails, pushes and other work that waits or was given up, newest first.',
         { 200: ListOf(JobItem) },
         { query: { ...listQuery(jobPageSize), state: JobState } },
       ),
@@ -86,12 +86,12 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
     .post(
       '/v1/admin/jobs/:id/retry',
       async ({ params, context }) => jobView(await jobs.retry(params.id, context.by)),
-      admin('adminRetryJob', 'Try a job again now, with all its attempts', { 200: JobItem }),
+      admin('adminRetryJob', 'Tries a job again now, with all its attempts.', { 200: JobItem }),
     )
     .delete(
       '/v1/admin/jobs/:id',
       ({ params, context }) => jobs.discard(params.id, context.by),
-      admin('adminDiscardJob', 'Discard a job, which is then not done', { 204: null }),
+      admin('adminDiscardJob', 'Discards a job, which is then not done.', { 204: null }),
     )
 }
 

@@ -37,7 +37,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       },
       admin(
         'adminListServiceKeys',
-        'List service keys, revoked ones too, newest first',
+        'Lists service keys, newest first. Revoked ones stay in the list.',
         { 200: ListOf(ServiceKey) },
         { query: listQuery(keyPageSize) },
       ),
@@ -56,22 +56,28 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       },
       {
         body: NewServiceKey,
-        ...admin('adminCreateServiceKey', 'Make a service key, which is shown this once', {
-          201: CreatedServiceKey,
-        }),
+        ...admin(
+          'adminCreateServiceKey',
+          'Creates a service key. The key itself is shown this once.',
+          {
+            201: CreatedServiceKey,
+          },
+        ),
       },
     )
     .delete(
       '/v1/admin/service-keys/:id',
       ({ params, context }) => serviceKeys.revoke(params.id, context.by),
-      admin('adminRevokeServiceKey', 'Revoke a service key', { 204: null }),
+      admin('adminRevokeServiceKey', 'Revokes a service key. It stops working at once.', {
+        204: null,
+      }),
     )
     .put(
       '/v1/service/follows/:host_id/:follower_id',
       ({ params }) => follows.follow(params.host_id, params.follower_id),
       followFeed(
         'serviceCreateFollow',
-        'Somebody follows a host',
+        'Makes a person follow a host. The first time, the host is notified; a repeated call changes nothing.',
         { 204: null },
         { errors: ['not_a_host'] },
       ),
@@ -79,7 +85,11 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
     .delete(
       '/v1/service/follows/:host_id/:follower_id',
       ({ params }) => follows.unfollow(params.host_id, params.follower_id),
-      followFeed('serviceDeleteFollow', 'Somebody unfollows a host', { 204: null }),
+      followFeed(
+        'serviceDeleteFollow',
+        'Makes a person no longer follow a host. A repeated call changes nothing.',
+        { 204: null },
+      ),
     )
     .put(
       '/v1/service/follows/:host_id',
@@ -88,13 +98,9 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         body: FollowerImport,
         ...followFeed(
           'serviceImportFollowers',
-          'Import followers of a host, up to 1,000 at once',
+          'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. Ids of no user count as unknown. `ext:` and an external id names a person, too.',
           { 200: ImportCounts },
-          {
-            description:
-              'Adds followers and removes none. Ids of no user count as unknown. `ext:` and an external id names a person, too.',
-            errors: ['not_a_host'],
-          },
+          { errors: ['not_a_host'] },
         ),
       },
     )
@@ -108,10 +114,9 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         body: CallUpdate,
         ...callFeed(
           'serviceUpdateCall',
-          'Report the state of a call',
+          'Reports the state of a call. A call only moves on: late and repeated reports change nothing. The host is notified of a call that rings or was missed.',
           { 200: Call },
           {
-            description: 'A call only moves on: late and repeated reports change nothing.',
             errors: ['idempotency_mismatch'],
           },
         ),

@@ -70,7 +70,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
       },
       admin(
         'adminListCannedReplies',
-        'List canned replies, oldest first',
+        'Lists canned replies, oldest first.',
         { 200: ListOf(CannedReply) },
         { query: listQuery(pageSize) },
       ),
@@ -86,7 +86,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
       },
       {
         body: NewCannedReply,
-        ...admin('adminCreateCannedReply', 'Keep a reply ready', { 201: CannedReply }),
+        ...admin('adminCreateCannedReply', 'Creates a canned reply.', { 201: CannedReply }),
       },
     )
     .patch(
@@ -103,7 +103,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
         }),
       {
         body: CannedReplyUpdate,
-        ...admin('adminUpdateCannedReply', 'Change a canned reply', { 200: CannedReply }),
+        ...admin('adminUpdateCannedReply', 'Changes a canned reply.', { 200: CannedReply }),
       },
     )
     .delete(
@@ -115,7 +115,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
           recorded(deleted, 'canned_reply_deleted', by)
         })
       },
-      admin('adminDeleteCannedReply', 'Remove a canned reply', { 204: null }),
+      admin('adminDeleteCannedReply', 'Removes a canned reply.', { 204: null }),
     )
 }
 

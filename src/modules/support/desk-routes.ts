@@ -68,7 +68,7 @@ export function deskRoutes(desk: DeskService) {
       },
       admin(
         'adminListTickets',
-        'List all tickets: who waits longest for an answer, then what changed last',
+        'Lists all tickets. Those that wait longest for an answer come first, then what changed last.',
         { 200: ListOf(DeskTicketListItem) },
         { query: { ...listQuery(pageSize), ...DeskQuery.properties } },
       ),
@@ -76,9 +76,13 @@ export function deskRoutes(desk: DeskService) {
     .get(
       '/v1/admin/support/tickets/:id',
       ({ params }) => deskTicketView(desk.get(params.id)),
-      admin('adminGetTicket', 'Show a ticket with its messages, internal notes and history', {
-        200: DeskTicket,
-      }),
+      admin(
+        'adminGetTicket',
+        'Shows a ticket with its newest messages, its notes and its history.',
+        {
+          200: DeskTicket,
+        },
+      ),
     )
     .patch(
       '/v1/admin/support/tickets/:id',
@@ -86,9 +90,13 @@ export function deskRoutes(desk: DeskService) {
         deskTicketView(await desk.update(context.byUser, params.id, updateIn(body))),
       {
         body: TicketUpdate,
-        ...admin('adminUpdateTicket', 'Change status, priority or who works on it', {
-          200: DeskTicket,
-        }),
+        ...admin(
+          'adminUpdateTicket',
+          'Changes status, priority or assignee of a ticket. Fields that are left out stay.',
+          {
+            200: DeskTicket,
+          },
+        ),
       },
     )
     .get(
@@ -103,7 +111,7 @@ export function deskRoutes(desk: DeskService) {
       },
       admin(
         'adminListTicketMessages',
-        'List the messages of a ticket, newest first',
+        'Lists the messages of a ticket, newest first.',
         { 200: ListOf(DeskTicketMessage) },
         { query: listQuery(pageSize) },
       ),
@@ -125,7 +133,7 @@ export function deskRoutes(desk: DeskService) {
         body: NewTicketReply,
         ...admin(
           'adminSendTicketMessage',
-          'Answer a ticket; its owner is notified',
+          'Answers a ticket. Its owner is notified. With `last_message_id` the answer is refused when somebody has written meanwhile.',
           { 201: DeskTicketMessage },
           { errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'], ...idempotent },
         ),
@@ -137,7 +145,9 @@ export function deskRoutes(desk: DeskService) {
         ticketNoteView(await desk.addNote(context.byUser, params.id, body.body.trim())),
       {
         body: NewTicketNote,
-        ...admin('adminCreateTicketNote', 'Leave a note that only admins see', { 201: TicketNote }),
+        ...admin('adminCreateTicketNote', 'Leaves a note that only admins see.', {
+          201: TicketNote,
+        }),
       },
     )
 }

@@ -41,7 +41,7 @@ export function supportRoutes(tickets: TicketService) {
         body: NewTicket,
         ...user(
           'createTicket',
-          'Open a ticket',
+          'Opens a ticket. The same `client_id` again, or the same `X-Idempotency-Key`, opens nothing and gives the first answer. At most 20 a day, 5 before the e-mail address is verified.',
           { 201: Ticket },
           { errors: ['quota_exceeded', 'idempotency_mismatch'], ...idempotent },
         ),
@@ -56,7 +56,7 @@ export function supportRoutes(tickets: TicketService) {
       },
       user(
         'listTickets',
-        'List the own tickets, newest first',
+        'Lists your own tickets, newest first.',
         { 200: ListOf(TicketListItem) },
         { query: listQuery(pageSize) },
       ),
@@ -66,7 +66,7 @@ export function supportRoutes(tickets: TicketService) {
       ({ params, context }) => ticketView(tickets.get(context.user.userId, params.id)),
       user(
         'getTicket',
-        'Show an own ticket with its newest messages',
+        'Shows a ticket of your own with its newest messages.',
         { 200: Ticket },
         { errors: ['not_found', 'not_owner'] },
       ),
@@ -84,7 +84,7 @@ export function supportRoutes(tickets: TicketService) {
       },
       user(
         'listTicketMessages',
-        'List the messages of an own ticket, newest first',
+        'Lists the messages of a ticket of your own, newest first.',
         { 200: ListOf(TicketMessage) },
         { query: listQuery(pageSize), errors: ['not_found', 'not_owner'] },
       ),
@@ -104,7 +104,7 @@ export function supportRoutes(tickets: TicketService) {
         body: NewTicketMessage,
         ...user(
           'sendTicketMessage',
-          'Write into an own ticket, which opens it again when it was settled',
+          'Writes into a ticket of your own. A ticket that was resolved opens again, and for a while one that was closed.',
           { 201: TicketMessage },
           {
             errors: [
@@ -125,7 +125,7 @@ export function supportRoutes(tickets: TicketService) {
         ticketView(await tickets.close(context.user.userId, params.id)),
       user(
         'closeTicket',
-        'Close an own ticket',
+        'Closes a ticket of your own. A repeated call changes nothing.',
         { 200: Ticket },
         { errors: ['not_found', 'not_owner'] },
       ),

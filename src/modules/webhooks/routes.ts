@@ -29,7 +29,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       ({ query }) => listAnswer(listRange(query, pageSize), webhooks.list, webhookView),
       admin(
         'adminListWebhooks',
-        'List webhooks, newest first',
+        'Lists webhooks, newest first.',
         { 200: ListOf(Webhook) },
         { query: listQuery(pageSize) },
       ),
@@ -41,7 +41,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         body: NewWebhook,
         ...admin(
           'adminCreateWebhook',
-          'Tell an endpoint what happens; its secret is shown this once',
+          'Creates a webhook. Its secret is shown this once.',
           { 201: WebhookWithSecret },
           { errors: ['too_many_webhooks'] },
         ),
@@ -50,7 +50,7 @@ export function webhookRoutes(webhooks: WebhookService) {
     .get(
       '/v1/admin/webhooks/:id',
       ({ params }) => webhookView(webhooks.get(params.id)),
-      admin('adminGetWebhook', 'Show a webhook', { 200: Webhook }),
+      admin('adminGetWebhook', 'Shows a webhook.', { 200: Webhook }),
     )
     .patch(
       '/v1/admin/webhooks/:id',
@@ -58,15 +58,21 @@ export function webhookRoutes(webhooks: WebhookService) {
         webhookView(await webhooks.update(params.id, body, context.by)),
       {
         body: WebhookUpdate,
-        ...admin('adminUpdateWebhook', 'Change a webhook, or switch it off or on', {
-          200: Webhook,
-        }),
+        ...admin(
+          'adminUpdateWebhook',
+          'Changes a webhook, or switches it off or on. Fields that are left out stay.',
+          {
+            200: Webhook,
+          },
+        ),
       },
     )
     .delete(
       '/v1/admin/webhooks/:id',
       ({ params, context }) => webhooks.delete(params.id, context.by),
-      admin('adminDeleteWebhook', 'Remove a webhook; what waits for it is not sent', { 204: null }),
+      admin('adminDeleteWebhook', 'Removes a webhook. What waits for it is not sent.', {
+        204: null,
+      }),
     )
     .post(
       '/v1/admin/webhooks/:id/secret',
@@ -74,20 +80,16 @@ export function webhookRoutes(webhooks: WebhookService) {
         webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
       admin(
         'adminRenewWebhookSecret',
-        'Make a new secret, which is shown this once; the old one signs beside it for 24 hours',
+        'Renews the secret of a webhook. The new one is shown this once; the old one signs beside it for 24 hours.',
         { 200: WebhookWithSecret },
       ),
     )
     .post(
       '/v1/admin/webhooks/:id/test',
       async ({ params, context }) => testView(await webhooks.test(params.id, context.by)),
-      admin(
-        'adminTestWebhook',
-        'Send a signed request of type `webhook.test` now and show what comes of it',
-        {
-          200: WebhookTest,
-        },
-      ),
+      admin('adminTestWebhook', 'Sends a signed `webhook.test` now and shows what comes of it.', {
+        200: WebhookTest,
+      }),
     )
     .get(
       '/v1/admin/webhooks/:id/deliveries',
@@ -99,7 +101,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         ),
       admin(
         'adminListWebhookDeliveries',
-        'List what came of the last deliveries that were tried, at least 100, newest first',
+        'Lists the last deliveries that were tried, newest first. At least 100 are kept.',
         { 200: ListOf(WebhookDelivery) },
         { query: listQuery(deliveryPageSize) },
       ),
@@ -110,7 +112,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         deliveryView(await webhooks.retry(params.id, params.delivery_id, context.by)),
       admin(
         'adminRetryWebhookDelivery',
-        'Deliver again now, under the same id and with all attempts',
+        'Delivers an event again now. It keeps its id and gets all its attempts anew.',
         { 200: WebhookDelivery },
       ),
     )
