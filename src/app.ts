@@ -42,6 +42,7 @@ export function createApp({ config, log }: Core, options: AppOptions) {
           describeApi(routes, {
             version,
             publicUrl,
+            limits: config.limits,
             webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
           }),
       ),

@@ -3,13 +3,15 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { ErrorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
 import { texts } from '../lib/i18n.ts'
+import { errorKindsOf, policyOf } from './openapi-policy.ts'
 import { tags } from './operation.ts'
-import type { Access } from './request-context.ts'
+import type { RateLimits } from './rate-limit.ts'
 import { type DescribedRoute, describedRoutes } from './route-table.ts'
 
 export type Json = { [key: string]: unknown }
 
 type Operation = Json & {
+  description?: string
   responses?: Json
   requestBody?: { content: Json }
   'x-errors'?: ErrorKind[]
@@ -19,6 +21,7 @@ type Document = Json & { paths: Record<string, Record<string, Operation>> }
 type Described = {
   version: string
   publicUrl: string
+  limits: RateLimits
   /** Bodies of requests that we send, by event. */
   webhooks: Record<string, TSchema>
 }
@@ -34,15 +37,19 @@ const successHeaders = [
 /** The OpenAPI 3.1 description of an application's routes: what the swagger plugin collects, made valid and
  *  complete. Each operation gets its security, its error answers and the headers of every answer from the same
  *  options that the pipeline enforces. */
-export async function describeApi(routes: AnyElysia, { version, publicUrl, webhooks }: Described) {
+export async function describeApi(
+  routes: AnyElysia,
+  { version, publicUrl, limits, webhooks }: Described,
+) {
   const known = new Map(describedRoutes(routes).map((route) => [keyOf(route), route]))
   const document = await collect(routes)
   const components = createComponents()
+  const parts = { components, limits }
   const paths: Json = {}
   for (const [path, operations] of Object.entries(document.paths)) {
     const described = Object.entries(operations).flatMap(([method, operation]) => {
       const route = known.get(`${method} ${path}`)
-      return route ? [[method, complete(operation, route, components)]] : []
+      return route ? [[method, complete(operation, route, parts)]] : []
     })
     if (described.length > 0) paths[path] = Object.fromEntries(described)
   }
@@ -107,8 +114,9 @@ function keyOf({ method, path }: DescribedRoute) {
 }
 
 type Components = ReturnType<typeof createComponents>
+type Parts = { components: Components; limits: RateLimits }
 
-function complete(operation: Operation, route: DescribedRoute, components: Components) {
+function complete(operation: Operation, route: DescribedRoute, { components, limits }: Parts) {
   const { 'x-errors': declared = [], responses = {}, requestBody, ...rest } = operation
   const isLimited = route.limit !== 'none'
   const takesFile = route.maxFileBytes !== undefined
@@ -116,8 +124,7 @@ function complete(operation: Operation, route: DescribedRoute, components: Compo
   const kinds = errorKindsOf(route, declared, takesFile || body !== undefined)
   return {
     ...rest,
-    ...requirementsOf(route, rest['description']),
-    security: securityOf(route.access),
+    ...policyOf(route, limits, rest.description),
     ...(takesFile && { requestBody }),
     ...(body && {
       requestBody: {
@@ -135,47 +142,6 @@ function complete(operation: Operation, route: DescribedRoute, components: Compo
       ...components.errors(kinds, isLimited),
     },
   }
-}
-
-/** What follows from who may call a route. */
-const refusals: Partial<Record<Access, ErrorKind[]>> = {
-  admin: ['role_required', 'admin_totp_required'],
-  host: ['role_required', 'email_not_verified'],
-  service: ['scope_required'],
-}
-
-/** The roles or the scope that an operation takes, for people and for programs. */
-function requirementsOf({ access, scope }: DescribedRoute, description?: unknown) {
-  const told = typeof description === 'string' ? [description] : []
-  const describe = (sentence: string) => ({ description: [...told, sentence].join('\n\n') })
-  if (access === 'service')
-    return { 'x-scope': scope, ...describe(`Takes the scope \`${scope}\`.`) }
-  if (access === 'admin') return { 'x-roles': ['admin'], ...describe('Takes the role `admin`.') }
-  if (access !== 'host') return {}
-  return {
-    'x-roles': ['host', 'admin'],
-    ...describe('Takes the role `host` with a verified e-mail address, or `admin`.'),
-  }
-}
-
-function errorKindsOf(
-  { access, limit, path }: DescribedRoute,
-  declared: ErrorKind[],
-  hasBody: boolean,
-) {
-  const kinds = new Set<ErrorKind>(['validation_error', ...declared])
-  if (hasBody) kinds.add('body_too_large')
-  if (access !== 'public') kinds.add('unauthorized')
-  for (const kind of refusals[access] ?? []) kinds.add(kind)
-  if (path.includes(':')) kinds.add('not_found')
-  if (limit !== 'none') kinds.add('rate_limited')
-  return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
-}
-
-function securityOf(access: Access): Json[] {
-  if (access === 'public') return []
-  if (access === 'service') return [{ serviceKey: [] }]
-  return access === 'socket' ? [{ accessTokenInQuery: [] }, { bearer: [] }] : [{ bearer: [] }]
 }
 
 function capital(word: string) {

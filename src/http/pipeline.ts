@@ -9,11 +9,9 @@ import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import { noteContext } from './observe-requests.ts'
-import type { RateLimit, RateLimiter, RateVerdict } from './rate-limit.ts'
+import type { RateLimit, RateLimiter, RateLimits, RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
 import type { RoutePolicy } from './route-table.ts'
-
-type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
 
 export type PipelineOptions = {
   newId: NewId

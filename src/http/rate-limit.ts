@@ -2,6 +2,7 @@ import { type Limit, SlidingWindow } from '../lib/limits.ts'
 import { createLru } from '../lib/lru.ts'
 
 export type RateLimit = Limit | 'off'
+export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
 
 /** What the rate limit headers say about one request. Times in seconds. */
 export type RateVerdict = {

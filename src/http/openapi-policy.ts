@@ -1,0 +1,125 @@
+import type { ErrorKind } from '../lib/errors.ts'
+import { roles } from '../lib/vocabulary.ts'
+import type { RateLimit, RateLimits } from './rate-limit.ts'
+import type { Access } from './request-context.ts'
+import type { DescribedRoute } from './route-table.ts'
+
+/** What follows for an operation from the options that the pipeline enforces: who may call it and what counts it, in
+ *  words for people and in fields for programs. */
+export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
+  const allowed = allowedOf(route)
+  const counted = countedBy(route, limits)
+  const sentences = [description, allowed.sentence, counted && sentenceOf(counted)]
+  const text = sentences.filter((one) => one !== undefined).join('\n\n')
+  return {
+    ...(text !== '' && { description: text }),
+    ...allowed.fields,
+    ...(counted && { 'x-rate-limit': counted }),
+    security: securityOf(route.access),
+  }
+}
+
+function allowedOf({ access, scope }: DescribedRoute) {
+  if (access === 'public') return { sentence: undefined, fields: {} }
+  if (access === 'service')
+    return {
+      sentence: `Takes a service key with the scope \`${scope}\`.`,
+      fields: { 'x-scope': scope },
+    }
+  const { sentence, allowed } = people[access]
+  return { sentence, fields: { 'x-roles': allowed } }
+}
+
+const everybody = { sentence: 'Takes an access token of any role.', allowed: roles }
+const people = {
+  user: everybody,
+  socket: everybody,
+  admin: { sentence: 'Takes the role `admin`.', allowed: ['admin'] },
+  host: {
+    sentence: 'Takes the role `host` with a verified e-mail address, or `admin`.',
+    allowed: ['host', 'admin'],
+  },
+} as const
+
+type Counted = {
+  /** The entry of the configuration. */
+  name: string
+  requests: number
+  window_seconds: number
+  per: 'user' | 'service key' | 'IP address'
+}
+
+/** The limit that counts a request; undefined when none does. */
+function countedBy({ limit, access }: DescribedRoute, limits: RateLimits): Counted | undefined {
+  if (limit === 'none') return undefined
+  const name = limit === 'default' ? limitOf(access) : limit
+  const rule: RateLimit = limits[name]
+  if (rule === 'off') return undefined
+  return {
+    name: `RATE_LIMIT_${name.toUpperCase()}`,
+    requests: rule.count,
+    window_seconds: rule.windowMilliseconds / 1_000,
+    per: keyOf[name],
+  }
+}
+
+function limitOf(access: Access) {
+  if (access === 'public') return 'anonymous'
+  return access === 'service' ? 'service' : 'user'
+}
+
+const keyOf = {
+  login: 'IP address',
+  register: 'IP address',
+  anonymous: 'IP address',
+  user: 'user',
+  service: 'service key',
+} as const
+
+function sentenceOf({ name, requests, window_seconds, per }: Counted) {
+  const count = new Intl.NumberFormat('en').format(requests)
+  return `Limit: ${count} requests ${windowText(window_seconds)} for each ${per} (\`${name}\`).`
+}
+
+/** Such as "a minute" or "in 15 minutes". */
+function windowText(seconds: number) {
+  const [unit, length] = units.find(([, length]) => seconds % length === 0) ?? units[2]
+  const count = seconds / length
+  if (count > 1) return `in ${count} ${unit}s`
+  return unit === 'hour' ? 'an hour' : `a ${unit}`
+}
+
+const units = [
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const
+
+/** The failures that an operation can answer: its own, and those that follow from who may call it, from its limit and
+ *  from its body. */
+export function errorKindsOf(
+  { access, limit, path }: DescribedRoute,
+  declared: ErrorKind[],
+  hasBody: boolean,
+) {
+  const kinds = new Set<ErrorKind>(['validation_error', ...declared])
+  if (hasBody) kinds.add('body_too_large')
+  if (access !== 'public') kinds.add('unauthorized')
+  for (const kind of refusals[access] ?? []) kinds.add(kind)
+  if (path.includes(':')) kinds.add('not_found')
+  if (limit !== 'none') kinds.add('rate_limited')
+  return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
+}
+
+/** What follows from who may call a route. */
+const refusals: Partial<Record<Access, ErrorKind[]>> = {
+  admin: ['role_required', 'admin_totp_required'],
+  host: ['role_required', 'email_not_verified'],
+  service: ['scope_required'],
+}
+
+function securityOf(access: Access): Record<string, string[]>[] {
+  if (access === 'public') return []
+  if (access === 'service') return [{ serviceKey: [] }]
+  return access === 'socket' ? [{ accessTokenInQuery: [] }, { bearer: [] }] : [{ bearer: [] }]
+}
