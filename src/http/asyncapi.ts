@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { createSchemas, type Json } from './openapi.ts'
+import { closed, createSchemas, type Json, withoutKeywords } from './openapi.ts'
 
 type ChannelDoc = {
   address: string
@@ -11,6 +11,10 @@ type ChannelDoc = {
   received: Record<string, TSchema>
   sent: Record<string, TSchema>
 }
+
+// In AsyncAPI a discriminator names schemas by the value itself. The constants in the branches say enough.
+const plain = (schema: object) =>
+  withoutKeywords(closed(schema), (keyword) => keyword === 'discriminator')
 
 const schemaFormat = 'application/schema+json;version=draft-07'
 
@@ -29,7 +33,7 @@ export function describeChannel(channel: ChannelDoc, version: string, publicUrl:
           {
             name: type,
             ...(description !== undefined && { summary: description }),
-            payload: { schemaFormat, schema: lift(schema) },
+            payload: { schemaFormat, schema: lift(plain(schema)) },
           },
         ]
       }),

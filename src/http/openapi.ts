@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { ErrorBody } from '../lib/error-body.ts'
 import { AppError, type ErrorKind } from '../lib/errors.ts'
 import { texts } from '../lib/i18n.ts'
+import { shownAsKeyword } from '../lib/shown-as.ts'
 import { errorKindsOf, policyOf } from './openapi-policy.ts'
 import { tags } from './operation.ts'
 import type { RateLimits } from './rate-limit.ts'
@@ -129,7 +130,7 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
     ...(body && {
       requestBody: {
         required: route.needsBody,
-        content: { 'application/json': components.lift(body) },
+        content: { 'application/json': components.lift(closed(body)) },
       },
     }),
     responses: {
@@ -142,6 +143,21 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
       ...components.errors(kinds, isLimited),
     },
   }
+}
+
+/** A body as generated clients shall see it: a misspelt field is then a mistake that a compiler finds. The server ignores
+ *  fields that it does not know. */
+export const closed = (schema: object) =>
+  withoutKeywords(schema, (keyword, value) => keyword === 'additionalProperties' && value === true)
+
+/** The JSON form of a schema without some keywords, at any depth. */
+export function withoutKeywords(
+  schema: object,
+  isUnwanted: (keyword: string, value: unknown) => boolean,
+): Json {
+  return JSON.parse(
+    JSON.stringify(schema, (key, value) => (isUnwanted(key, value) ? undefined : value)),
+  )
 }
 
 function capital(word: string) {
@@ -223,9 +239,10 @@ export function createSchemas() {
   function lift(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(lift)
     if (typeof value !== 'object' || value === null) return value
-    const literals = literalsOf(value as Json)
-    if (literals) return literals
-    const lifted = Object.fromEntries(Object.entries(value).map(([key, part]) => [key, lift(part)]))
+    const { [shownAsKeyword]: form, ...plain } = value as Json
+    if (form !== undefined) return lift(form)
+    const rest = literalsOf(plain) ?? mapOf(plain) ?? plain
+    const lifted = Object.fromEntries(Object.entries(rest).map(([key, part]) => [key, lift(part)]))
     const { title } = lifted
     if (typeof title !== 'string') return lifted
     schemas[title] = lifted
@@ -233,6 +250,12 @@ export function createSchemas() {
   }
 
   return { lift, schemas }
+}
+
+/** Without the keyword that a map of texts has in place of `additionalProperties`, which generators know. */
+function mapOf({ patternProperties, ...rest }: Json): Json | undefined {
+  if (patternProperties === undefined) return undefined
+  return { ...rest, additionalProperties: Object.values(patternProperties as Json)[0] }
 }
 
 /** `enum` for a union of text literals, which says the same in one line. */

@@ -3,6 +3,7 @@ import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
 import { Id, Maybe, Nullable, OneOf, Refined, Text, Timestamp } from '../../lib/fields.ts'
+import { exactlyOneOf, shownAs } from '../../lib/shown-as.ts'
 import { reportReasons, reportStatuses } from '../../lib/vocabulary.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import type { BlockItem } from './block-store.ts'
@@ -25,15 +26,26 @@ export const Block = Type.Object(
   { title: 'Block' },
 )
 
+const target = {
+  user_id: Id({ description: 'The person who is reported.' }),
+  message_id: Id({ description: 'A message of one of your conversations.' }),
+}
+const complaint = { reason: ReasonField, body: Maybe(ReportText) }
+
 export const NewReport = Refined(
-  Type.Object(
-    {
-      user_id: Maybe(Id({ description: 'The person who is reported; or else `message_id`.' })),
-      message_id: Maybe(Id({ description: 'A message of one of your conversations.' })),
-      reason: ReasonField,
-      body: Maybe(ReportText),
-    },
-    { title: 'NewReport', ...open },
+  shownAs(
+    Type.Object(
+      { user_id: Maybe(target.user_id), message_id: Maybe(target.message_id), ...complaint },
+      { title: 'NewReport', ...open },
+    ),
+    exactlyOneOf(
+      'NewReport',
+      {
+        user_id: { title: 'NewReportOfPerson', schema: target.user_id },
+        message_id: { title: 'NewReportOfMessage', schema: target.message_id },
+      },
+      complaint,
+    ),
   ),
   ({ user_id, message_id }) => {
     const isOne = (user_id ?? null) === null ? (message_id ?? null) !== null : !message_id

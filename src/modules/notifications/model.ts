@@ -3,6 +3,7 @@ import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
 import { ClientId, Id, Maybe, OneOf, PersonId, Refined, Text, Timestamp } from '../../lib/fields.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
+import { shownAs } from '../../lib/shown-as.ts'
 import {
   audienceKinds,
   type NotificationType,
@@ -15,6 +16,7 @@ import {
 import type { AnnouncementRow } from './announcement-store.ts'
 import type { Channels, PreferenceChanges } from './preferences.ts'
 import type { PushTokenRow } from './push-token-store.ts'
+import { shownNewNotification, shownNotification } from './shown.ts'
 import type { NotificationRow } from './store.ts'
 
 const open = { additionalProperties: true } as const
@@ -29,38 +31,47 @@ const texts = {
   body: Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }),
 }
 
-export const Notification = Type.Object(
-  {
-    id: Type.String(),
-    type: OneOf(notificationTypes),
-    title: Type.String(),
-    body: Type.String(),
-    data: Type.Record(Type.String(), Type.String()),
-    read: Type.Boolean(),
-    created_at: Timestamp,
-  },
-  { title: 'Notification' },
+const notification = {
+  id: Type.String(),
+  type: OneOf(notificationTypes),
+  title: Type.String(),
+  body: Type.String(),
+  data: Type.Record(Type.String(), Type.String()),
+  read: Type.Boolean(),
+  created_at: Timestamp,
+}
+export const Notification = shownAs(
+  Type.Object(notification, { title: 'Notification' }),
+  shownNotification(notification),
 )
 export type Notification = Static<typeof Notification>
 
+const recipients = {
+  user_id: PersonId(),
+  user_ids: Type.Array(PersonId(), { minItems: 1, maxItems: 100 }),
+}
+const content = {
+  title: Maybe(texts.title),
+  body: Maybe(texts.body),
+  dedupe_key: Maybe(
+    Text({ min: 1, max: 200 }, { description: 'The same key again gives the same notification.' }),
+  ),
+}
+
 /** What the rest of the platform reports. */
 export const NewNotification = Refined(
-  Type.Object(
-    {
-      user_id: Maybe(PersonId()),
-      user_ids: Maybe(Type.Array(PersonId(), { minItems: 1, maxItems: 100 })),
-      type: OneOf(notificationTypes),
-      title: Maybe(texts.title),
-      body: Maybe(texts.body),
-      data: Maybe(Data),
-      dedupe_key: Maybe(
-        Text(
-          { min: 1, max: 200 },
-          { description: 'The same key again gives the same notification.' },
-        ),
-      ),
-    },
-    { title: 'NewNotification', ...open },
+  shownAs(
+    Type.Object(
+      {
+        user_id: Maybe(recipients.user_id),
+        user_ids: Maybe(recipients.user_ids),
+        ...content,
+        type: OneOf(notificationTypes),
+        data: Maybe(Data),
+      },
+      { title: 'NewNotification', ...open },
+    ),
+    shownNewNotification(recipients, content),
   ),
   ({ user_id, user_ids, title, body, data }) => ({
     ...((user_id ?? user_ids) ? {} : { user_id: problem('required') }),
