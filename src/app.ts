@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Core, Module } from './core.ts'
 import { describeChannel } from './http/asyncapi.ts'
@@ -9,6 +8,8 @@ import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { routeBase } from './http/request-context.ts'
 import { createRouteFinder } from './http/route-table.ts'
 import { createUnreadAnswers } from './http/unread-answers.ts'
+import { Sample } from './lib/fields.ts'
+import { samples } from './lib/samples.ts'
 import type { Metrics } from './metrics.ts'
 import type { Channel } from './realtime/channel.ts'
 import { socketQuery, socketRoute } from './realtime/socket.ts'
@@ -34,27 +35,16 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     .use(webRoutes({ ...options, metricsToken: config.metricsToken }))
     .use(socketRoute(channel, config))
     .use(
-      descriptionRoute(
-        '/v1/openapi.json',
-        'getOpenApi',
-        'Describes this interface (OpenAPI 3.1).',
-        () =>
-          describeApi(routes, {
-            version,
-            publicUrl,
-            limits: config.limits,
-            webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
-          }),
+      descriptionRoute(openApi, () =>
+        describeApi(routes, {
+          version,
+          publicUrl,
+          limits: config.limits,
+          webhooks: Object.assign({}, ...modules.map((module) => module.webhooks)),
+        }),
       ),
     )
-    .use(
-      descriptionRoute(
-        '/v1/asyncapi.json',
-        'getAsyncApi',
-        'Describes the WebSocket channel (AsyncAPI 3.0).',
-        () => describeChannel(channelDoc(channel), version, publicUrl),
-      ),
-    )
+    .use(descriptionRoute(asyncApi, () => describeChannel(channelDoc(channel), version, publicUrl)))
   for (const module of modules) routes.use(module.routes)
 
   const app = new Elysia({
@@ -85,11 +75,27 @@ export function createApp({ config, log }: Core, options: AppOptions) {
   return app
 }
 
+const openApi = {
+  path: '/v1/openapi.json',
+  id: 'getOpenApi',
+  text: 'Describes this interface (OpenAPI 3.1).',
+  example: { openapi: '3.1.0', info: { title: 'Hostline', version: '1.0.0' } },
+} as const
+const asyncApi = {
+  path: '/v1/asyncapi.json',
+  id: 'getAsyncApi',
+  text: 'Describes the WebSocket channel (AsyncAPI 3.0).',
+  example: { asyncapi: '3.0.0', info: { title: 'Hostline', version: '1.0.0' } },
+} as const
+
 const channelDoc = (channel: Channel) => ({
   address: '/v1/chat/ws',
   title: 'Chat channel',
   description:
     'JSON frames both ways, one object each. The access token comes as `token` in the query, in the Authorization header, or as a subprotocol `bearer.<token>` beside `hostline.v1`.',
-  query: { token: Type.String({ description: 'A valid access token.' }), ...socketQuery(channel) },
+  query: {
+    token: Sample(samples.accessToken, { description: 'A valid access token.' }),
+    ...socketQuery(channel),
+  },
   ...channel.schemas,
 })

@@ -68,6 +68,19 @@ test('it has every frame, and each reference leads somewhere', async () => {
   }
 })
 
+test('each frame has an example that fits its description', async () => {
+  await using service = await startService()
+  const document = await described(service)
+  const judge = createJudge(document)
+  for (const [name, { examples }] of Object.entries<Json>(document.components.messages)) {
+    const from = name.startsWith('client') ? 'client' : 'server'
+    expect([name, examples.map(({ payload }: Json) => judge(from, payload))]).toEqual([
+      name,
+      [null],
+    ])
+  }
+})
+
 describe('what is really sent', () => {
   test('fits the description, frame by frame', async () => {
     await using service = await startService({ listen: true })

@@ -187,6 +187,72 @@ describe('the description', () => {
   })
 })
 
+/** Everything in a document that has examples, with the address of their schema. */
+function* illustrated(node: Json, at = ''): Generator<{ schema: string; values: Json[] }> {
+  if (typeof node !== 'object' || node === null) return
+  const values = examplesIn(node)
+  if (values.length > 0) yield { schema: node.schema ? `${at}/schema` : at, values }
+  for (const [key, part] of Object.entries(node)) {
+    const step = encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))
+    if (!['example', 'examples'].includes(key)) yield* illustrated(part, `${at}/${step}`)
+  }
+}
+
+function examplesIn({ schema, example, examples }: Json): Json[] {
+  if (Array.isArray(examples)) return examples
+  if (schema === undefined) return []
+  const named = Object.values<Json>(examples ?? {}).map(({ value }) => value)
+  return example === undefined ? named : [example, ...named]
+}
+
+/** Every place of a JSON body or answer. */
+function* jsonBodies(node: Json, at = ''): Generator<{ at: string; body: Json }> {
+  if (typeof node !== 'object' || node === null) return
+  const { content } = node
+  if (content?.['application/json']) yield { at, body: content['application/json'] }
+  for (const [key, part] of Object.entries(node)) yield* jsonBodies(part, `${at}/${key}`)
+}
+
+describe('the examples', () => {
+  test('fit their schemas, each of them', async () => {
+    await using service = await startService()
+    const document = await describe31(service)
+    const ajv = new Ajv2020({ strict: false, allErrors: true })
+    addFormats(ajv)
+    ajv.addSchema(document, 'api')
+    const found = [...illustrated(document)]
+    expect(found.length).toBeGreaterThan(500)
+    for (const { schema, values } of found) {
+      const validate = ajv.compile({ $ref: `api#${schema}` })
+      for (const value of values) {
+        validate(value)
+        expect([schema, value, validate.errors]).toEqual([schema, value, null])
+      }
+    }
+  })
+
+  test('are there for every body and every answer', async () => {
+    await using service = await startService()
+    const bodies = [...jsonBodies(await describe31(service))]
+    expect(bodies.length).toBeGreaterThan(150)
+    const bare = bodies.filter(({ body }) => (body.example ?? body.examples) === undefined)
+    expect(bare.map(({ at }) => at)).toEqual([])
+  })
+
+  test('are plausible: one story, pages that count what they show', async () => {
+    await using service = await startService()
+    const { paths } = await describe31(service)
+    const page = paths['/v1/chat/conversations'].get.responses['200'].content['application/json']
+    expect(page.example.pagination).toEqual({ page: 1, per_page: 20, total: 1, total_pages: 1 })
+    const [conversation] = page.example.data
+    const send = paths['/v1/chat/conversations/{id}/messages'].post
+    const message = send.responses['201'].content['application/json'].example
+    expect(message.conversation_id).toBe(conversation.id)
+    expect(message.sender_id).not.toBe(conversation.participant.id)
+    expect(send.requestBody.content['application/json'].example.body).toBe(message.body)
+  })
+})
+
 test('real answers are as described: bodies, statuses and headers', async () => {
   const on = {
     RATE_LIMIT_USER: '1000/1m',

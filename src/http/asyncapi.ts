@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
-import { closed, createSchemas, type Json, withoutKeywords } from './openapi.ts'
+import { createExamples } from './openapi-examples.ts'
+import { closed, createSchemas, type Json, withoutKeywords } from './openapi-schemas.ts'
 
 type ChannelDoc = {
   address: string
@@ -22,18 +23,21 @@ const schemaFormat = 'application/schema+json;version=draft-07'
  *  with. */
 export function describeChannel(channel: ChannelDoc, version: string, publicUrl: string) {
   const { lift, schemas } = createSchemas()
+  const exampleOf = createExamples(schemas)
   const { protocol, host } = new URL(publicUrl)
 
   const messages = (frames: Record<string, TSchema>, from: string) =>
     Object.fromEntries(
       Object.entries(frames).map(([type, { title: _title, ...schema }]) => {
         const { description } = schema
+        const lifted = lift(plain(schema)) as Json
         return [
           `${from}_${type}`,
           {
             name: type,
             ...(description !== undefined && { summary: description }),
-            payload: { schemaFormat, schema: lift(plain(schema)) },
+            payload: { schemaFormat, schema: lifted },
+            examples: [{ payload: exampleOf(lifted, type) }],
           },
         ]
       }),

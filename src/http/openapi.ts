@@ -1,21 +1,20 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
-import { ErrorBody } from '../lib/error-body.ts'
-import { AppError, type ErrorKind } from '../lib/errors.ts'
-import { texts } from '../lib/i18n.ts'
-import { shownAsKeyword } from '../lib/shown-as.ts'
+import type { ErrorKind } from '../lib/errors.ts'
+import { createComponents, type JsonContent, type SuccessAnswer } from './openapi-components.ts'
 import { errorKindsOf, policyOf } from './openapi-policy.ts'
+import { closed, type Json } from './openapi-schemas.ts'
 import { tags } from './operation.ts'
 import type { RateLimits } from './rate-limit.ts'
 import { type DescribedRoute, describedRoutes } from './route-table.ts'
 
-export type Json = { [key: string]: unknown }
-
 type Operation = Json & {
   description?: string
-  responses?: Json
-  requestBody?: { content: Json }
+  operationId: string
+  responses?: Record<string, SuccessAnswer>
+  requestBody?: { content: JsonContent }
   'x-errors'?: ErrorKind[]
+  'x-example'?: Json
 }
 type Document = Json & { paths: Record<string, Record<string, Operation>> }
 
@@ -28,12 +27,6 @@ type Described = {
 }
 
 const sourcePath = '/routes'
-const successHeaders = [
-  'X-Request-ID',
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-]
 
 /** The OpenAPI 3.1 description of an application's routes: what the swagger plugin collects, made valid and
  *  complete. Each operation gets its security, its error answers and the headers of every answer from the same
@@ -71,9 +64,9 @@ export async function describeApi(
 }
 
 /** What we send to endpoints of others. */
-function describeWebhooks(bodies: Described['webhooks'], { lift }: Components) {
+function describeWebhooks(bodies: Described['webhooks'], components: Components) {
   const described = Object.entries(bodies).map(([type, schema]) => {
-    const content = { 'application/json': { schema: lift(schema) } }
+    const content = components.content(schema, { name: type })
     const post = {
       tags: ['Administration'],
       summary: `Tells an endpoint: ${type}`,
@@ -118,11 +111,18 @@ type Components = ReturnType<typeof createComponents>
 type Parts = { components: Components; limits: RateLimits }
 
 function complete(operation: Operation, route: DescribedRoute, { components, limits }: Parts) {
-  const { 'x-errors': declared = [], responses = {}, requestBody, ...rest } = operation
+  const {
+    'x-errors': declared = [],
+    'x-example': example,
+    responses = {},
+    requestBody,
+    ...rest
+  } = operation
   const isLimited = route.limit !== 'none'
   const takesFile = route.maxFileBytes !== undefined
-  const body = requestBody?.content['application/json'] as Json | undefined
+  const body = route.guardBody && requestBody?.content['application/json'].schema
   const kinds = errorKindsOf(route, declared, takesFile || body !== undefined)
+  const { operationId } = rest
   return {
     ...rest,
     ...policyOf(route, limits, rest.description),
@@ -130,14 +130,14 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
     ...(body && {
       requestBody: {
         required: route.needsBody,
-        content: { 'application/json': components.lift(closed(body)) },
+        content: components.content(closed(body), { name: operationId }),
       },
     }),
     responses: {
       ...Object.fromEntries(
         Object.entries(responses).map(([status, response]) => [
           status,
-          components.success(response as Json, isLimited),
+          components.success(response, isLimited, { name: operationId, example }),
         ]),
       ),
       ...components.errors(kinds, isLimited),
@@ -145,123 +145,6 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
   }
 }
 
-/** A body as generated clients shall see it: a misspelt field is then a mistake that a compiler finds. The server ignores
- *  fields that it does not know. */
-export const closed = (schema: object) =>
-  withoutKeywords(schema, (keyword, value) => keyword === 'additionalProperties' && value === true)
-
-/** The JSON form of a schema without some keywords, at any depth. */
-export function withoutKeywords(
-  schema: object,
-  isUnwanted: (keyword: string, value: unknown) => boolean,
-): Json {
-  return JSON.parse(
-    JSON.stringify(schema, (key, value) => (isUnwanted(key, value) ? undefined : value)),
-  )
-}
-
 function capital(word: string) {
   return word.charAt(0).toUpperCase() + word.slice(1)
-}
-
-/** Collects what the operations share: schemas that have a title, error answers, headers. */
-function createComponents() {
-  const { lift, schemas } = createSchemas()
-  const responses: Json = {}
-
-  function headers(isLimited: boolean, more: string[] = []) {
-    const names = isLimited ? [...successHeaders, ...more] : ['X-Request-ID', ...more]
-    return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
-  }
-
-  function success(response: Json, isLimited: boolean): Json {
-    const lifted = lift(response) as Json
-    return { ...lifted, headers: { ...headers(isLimited), ...(lifted['headers'] as Json) } }
-  }
-
-  function error(kinds: ErrorKind[], isLimited: boolean): Json {
-    const { status } = new AppError(kinds[0] ?? 'internal_error')
-    const name = `${kinds.join('_or_')}${isLimited ? '' : '_unlimited'}`
-    const retry = status === 429 || status === 503 ? ['Retry-After'] : []
-    const reasons = kinds.flatMap((kind) => new AppError(kind).reason ?? [])
-    responses[name] = {
-      description: kinds.map((kind) => texts.en.errors[kind].replace('{value}', '…')).join(' Or: '),
-      headers: { ...headers(isLimited, retry), ...(reasons.length > 0 && reasonHeader(reasons)) },
-      content: { 'application/json': { schema: lift(ErrorBody) } },
-    }
-    return { $ref: `#/components/responses/${name}` }
-  }
-
-  function errors(kinds: ErrorKind[], isLimited: boolean): Json {
-    const byStatus = Map.groupBy(kinds, (kind) => new AppError(kind).status)
-    return Object.fromEntries([...byStatus].map(([status, own]) => [status, error(own, isLimited)]))
-  }
-
-  return {
-    lift,
-    success,
-    errors,
-    all: () => ({ schemas, responses, headers: headerComponents, securitySchemes }),
-  }
-}
-
-const reasonHeader = (reasons: string[]) => ({
-  'X-Error-Reason': {
-    description:
-      'Tells apart what has one code, absent where that says it all. More may come: fall back to the code.',
-    schema: { type: 'string', enum: [...new Set(reasons)] },
-  },
-})
-
-const integerHeader = (description: string) => ({ description, schema: { type: 'integer' } })
-
-const headerComponents: Json = {
-  'X-Request-ID': { description: 'Identifier of this request.', schema: { type: 'string' } },
-  'X-RateLimit-Limit': integerHeader('Requests per window. Absent when the limit is switched off.'),
-  'X-RateLimit-Remaining': integerHeader('Requests left in the window after this one.'),
-  'X-RateLimit-Reset': integerHeader(
-    'Unix time when the oldest counted request leaves the window.',
-  ),
-  'Retry-After': integerHeader('Seconds to wait before trying again.'),
-}
-
-const securitySchemes: Json = {
-  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-  serviceKey: { type: 'http', scheme: 'bearer', description: 'A service key: `sk_…`.' },
-  accessTokenInQuery: { type: 'apiKey', in: 'query', name: 'token' },
-}
-
-/** Collects the schemas that a description shares. */
-export function createSchemas() {
-  const schemas: Json = {}
-
-  /** The JSON form of a schema. One with a title becomes a component of that name wherever it appears. */
-  function lift(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map(lift)
-    if (typeof value !== 'object' || value === null) return value
-    const { [shownAsKeyword]: form, ...plain } = value as Json
-    if (form !== undefined) return lift(form)
-    const rest = literalsOf(plain) ?? mapOf(plain) ?? plain
-    const lifted = Object.fromEntries(Object.entries(rest).map(([key, part]) => [key, lift(part)]))
-    const { title } = lifted
-    if (typeof title !== 'string') return lifted
-    schemas[title] = lifted
-    return { $ref: `#/components/schemas/${title}` }
-  }
-
-  return { lift, schemas }
-}
-
-/** Without the keyword that a map of texts has in place of `additionalProperties`, which generators know. */
-function mapOf({ patternProperties, ...rest }: Json): Json | undefined {
-  if (patternProperties === undefined) return undefined
-  return { ...rest, additionalProperties: Object.values(patternProperties as Json)[0] }
-}
-
-/** `enum` for a union of text literals, which says the same in one line. */
-function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
-  if (!Array.isArray(anyOf)) return undefined
-  const values = anyOf.map((option: Json) => option['const'])
-  if (!values.every((value) => typeof value === 'string')) return undefined
-  return { ...rest, type: 'string', enum: values }
 }

@@ -32,6 +32,8 @@ type More = {
   headers?: Record<string, TSchema>
   /** Headers of the success answer, with what they tell. */
   successHeaders?: Record<string, string>
+  /** What the example of the answer says otherwise than its schema. */
+  example?: object
   /** The largest file, for a route that takes one as its body and reads it itself. */
   maxFileBytes?: number
 }
@@ -63,7 +65,7 @@ export const hidden = {
 function detailOf(
   text: string,
   success: Record<number, TSchema | null>,
-  { errors = [], query, headers, successHeaders = {}, maxFileBytes }: More,
+  { errors = [], query, headers, successHeaders = {}, example, maxFileBytes }: More,
 ) {
   const responses = Object.fromEntries(
     Object.entries(success).map(([status, schema]) => [
@@ -89,6 +91,7 @@ function detailOf(
     ...(maxFileBytes !== undefined && { requestBody: fileBody }),
     responses,
     'x-errors': errors,
+    'x-example': example,
   }
 }
 
@@ -96,10 +99,11 @@ const bytes = { type: 'string', format: 'binary' } as const
 const fileBody = {
   required: true,
   content: {
-    '*/*': { schema: bytes },
     'multipart/form-data': {
       schema: { type: 'object' as const, properties: { file: bytes }, required: ['file'] },
     },
+    // Bytes of any type have no schema in OpenAPI 3.1.
+    '*/*': {},
   },
 }
 
@@ -109,5 +113,6 @@ function parametersIn(place: 'query' | 'header', schemas: Record<string, TSchema
     name,
     required: false,
     schema,
+    ...(schema['examples'] && { example: schema['examples'][0] }),
   }))
 }

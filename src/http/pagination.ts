@@ -108,7 +108,10 @@ const PageEnvelope = <T extends TSchema>(item: T) =>
         total: Type.Integer(),
         total_pages: Type.Integer(),
       },
-      { title: 'Pagination' },
+      {
+        title: 'Pagination',
+        examples: [{ page: 1, per_page: 20, total: 1, total_pages: 1 }],
+      },
     ),
   })
 
@@ -122,7 +125,7 @@ export const CursorListOf = <T extends TSchema>(item: T) =>
         has_more: Type.Boolean(),
         limit: Type.Integer(),
       },
-      { title: 'CursorPagination' },
+      { title: 'CursorPagination', examples: [{ cursor: null, has_more: false, limit: 20 }] },
     ),
   })
 

@@ -19,6 +19,7 @@ import {
   problem,
 } from './errors.ts'
 import { parseExternalId, parseId } from './ids.ts'
+import { samples } from './samples.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from './text.ts'
 
 /** Field types of the contract that plain JSON Schema cannot say. Each is a TypeBox kind: Elysia validates with it,
@@ -91,32 +92,60 @@ export function CheckedText(
 
 /** ISO 8601 with a time zone, as `parseTime` reads it. */
 export const Time = (annotations: Annotations = {}) =>
-  CheckedText((text) => (parseTime(text) === undefined ? problem('time') : undefined), annotations)
+  CheckedText((text) => (parseTime(text) === undefined ? problem('time') : undefined), {
+    examples: [samples.later],
+    ...annotations,
+  })
 
-export const Email = () => stringOf('Email', { format: 'email', maxLength: 254 })
+export const Email = () =>
+  stringOf('Email', { format: 'email', maxLength: 254, examples: [samples.guest.email] })
 /** A ULID, or the UUID of the same 128 bits. */
 export const Id = (annotations: Annotations = {}) => stringOf('Id', annotations)
 /** A person as the feed names them: by id, or as `ext:` and an external id. */
-export const PersonId = () =>
-  stringOf('PersonId', { description: 'An id, or `ext:` and an external id.' })
-export const HttpUrl = (maxLength: number) => stringOf('HttpUrl', { format: 'uri', maxLength })
-export const MediaType = (maxLength: number) => stringOf('MediaType', { maxLength })
+export const PersonId = (example: string = samples.guest.id) =>
+  stringOf('PersonId', {
+    description: 'An id, or `ext:` and an external id.',
+    examples: [example],
+  })
+export const HttpUrl = (maxLength: number, annotations: Annotations = {}) =>
+  stringOf('HttpUrl', { ...annotations, format: 'uri', maxLength })
+export const MediaType = (maxLength: number) =>
+  stringOf('MediaType', { maxLength, examples: [samples.file.type] })
 
 export const ClientId = Text(
   { min: 1, max: 64 },
-  { description: 'Idempotency key: sending again with the same one gives the first answer.' },
+  {
+    description: 'Idempotency key: sending again with the same one gives the first answer.',
+    examples: ['d7c0-42'],
+  },
 )
 
 /** ISO 8601 UTC with milliseconds. */
-export const Timestamp = Type.String({ format: 'date-time' })
+export const Timestamp = Type.String({ format: 'date-time', examples: [samples.time] })
 
-export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+/** Text of an answer, with what it looks like. */
+export const Sample = (example: string, annotations: Annotations & { format?: string } = {}) =>
+  Type.String({ ...annotations, examples: [example] })
 
-export const UnreadCount = Type.Object({ count: Type.Integer() }, { title: 'UnreadCount' })
+export const Nullable = <T extends TSchema>(schema: T, annotations: Annotations = {}) =>
+  Type.Union([schema, Type.Null()], annotations)
+/** What is null in most answers. */
+export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examples: [null] })
+
+export const UnreadCount = Type.Object(
+  { count: Type.Integer({ examples: [3] }) },
+  { title: 'UnreadCount' },
+)
 
 /** One of a closed set of words. */
-export const OneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Union(values.map((value) => Type.Literal(value as T[number])))
+export const OneOf = <const T extends readonly string[]>(
+  values: T,
+  annotations: Annotations = {},
+) =>
+  Type.Union(
+    values.map((value) => Type.Literal(value as T[number])),
+    annotations,
+  )
 
 /** A field that may be left out; null counts as left out, since many clients write absent fields so. */
 export const Maybe = <T extends TSchema>(schema: T) =>

@@ -9,6 +9,10 @@ export function shownAs<T extends TSchema>(schema: T, form: object): T {
   return { ...schema, [shownAsKeyword]: form }
 }
 
+/** A schema that is described elsewhere, by its title. */
+export const named = (title: string) =>
+  Type.Unsafe<object>({ $ref: `#/components/schemas/${title}` })
+
 /** A union whose branches differ by the value of `type`; each needs a title.
  *  @param branches by that value */
 export function unionByType(title: string, branches: Record<string, TSchema>) {

@@ -4,9 +4,11 @@ import type { Core } from '../core.ts'
 import { createKeyedSemaphore, createSemaphore } from '../lib/concurrency.ts'
 import { asAppError } from '../lib/error-body.ts'
 import { AppError } from '../lib/errors.ts'
+import { Sample } from '../lib/fields.ts'
 import { type Limit, TokenBucket } from '../lib/limits.ts'
 import { createLru } from '../lib/lru.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
+import { samples } from '../lib/samples.ts'
 import { Connection, type ConnectionOptions, type InTurn, type ReplayPart } from './connection.ts'
 import {
   type ClientFrames,
@@ -54,7 +56,7 @@ const userFactor = 3
 const rememberedUsers = 100_000
 
 const AuthFrame = Type.Object(
-  { type: Type.Literal('auth'), token: Type.String() },
+  { type: Type.Literal('auth'), token: Sample(samples.accessToken) },
   {
     additionalProperties: true,
     description: 'Continue with a newer access token of the same user.',

@@ -1,8 +1,9 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
-import { type AppError, invalidField } from '../lib/errors.ts'
+import { AppError, invalidField } from '../lib/errors.ts'
 import { createGuard } from '../lib/fields.ts'
 import type { Locale } from '../lib/i18n.ts'
+import { samples } from '../lib/samples.ts'
 import type { Connection } from './connection.ts'
 
 export type Frame = { type: string; [field: string]: unknown }
@@ -50,7 +51,17 @@ const ErrorFrame = Type.Object(
       { description: 'The fields that identify the refused frame.' },
     ),
   },
-  { description: 'A frame was refused; the socket stays open.' },
+  {
+    description: 'A frame was refused; the socket stays open.',
+    examples: [
+      {
+        type: 'error',
+        ...errorBody(new AppError('not_participant'), 'en'),
+        reason: 'not_participant',
+        request: { type: 'message', conversation_id: samples.conversationId, client_id: 'd7c0-42' },
+      },
+    ],
+  },
 )
 export type ErrorFrame = Static<typeof ErrorFrame>
 

@@ -6,6 +6,7 @@ import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError, invalidField, problem } from '../lib/errors.ts'
 import { CheckedText, Id } from '../lib/fields.ts'
+import { samples } from '../lib/samples.ts'
 import type { Channel } from './channel.ts'
 
 const socket = operations('Chat', { access: 'socket' })
@@ -18,9 +19,15 @@ export const socketQuery = (channel: Channel) => ({
       eventsIn(text).every((name) => channel.groups.includes(name))
         ? undefined
         : problem('one_of', channel.groups.join(', ')),
-    { description: `Frames beyond the usual ones, comma-separated: ${channel.groups.join(', ')}.` },
+    {
+      description: `Frames beyond the usual ones, comma-separated: ${channel.groups.join(', ')}.`,
+      examples: ['ack,read'],
+    },
   ),
-  since: Id({ description: 'Id of a message: what came after it is sent first.' }),
+  since: Id({
+    description: 'Id of a message: what came after it is sent first.',
+    examples: [samples.messageId],
+  }),
 })
 
 /** The upgrade to the channel; the pipeline has checked the token. */

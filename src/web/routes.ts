@@ -5,6 +5,7 @@ import { isLoopback } from '../http/client-ip.ts'
 import { hidden, operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
+import { Sample } from '../lib/fields.ts'
 import { sha256 } from '../lib/hash.ts'
 import { locales } from '../lib/i18n.ts'
 import type { Metrics } from '../metrics.ts'
@@ -17,8 +18,8 @@ const retryAfterSeconds = 1
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const Health = Type.Object({ status: Type.String(), version: Type.String() }, { title: 'Health' })
-const Readiness = Type.Object({ status: Type.String() }, { title: 'Readiness' })
+const Health = Type.Object({ status: Sample('ok'), version: Sample('1.0.0') }, { title: 'Health' })
+const Readiness = Type.Object({ status: Sample('ready') }, { title: 'Readiness' })
 
 type WebRoutesOptions = {
   version: string
@@ -115,21 +116,28 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
   return text
 }
 
+type DescriptionOf = {
+  path: `/v1/${string}`
+  id: string
+  text: string
+  /** What the description begins with. */
+  example: object
+}
+
 /** A description of the interface, made at the first call: it describes itself, too. */
 export function descriptionRoute(
-  path: `/v1/${string}`,
-  id: string,
-  summary: string,
+  { path, id, text, example }: DescriptionOf,
   describe: () => Promise<object> | object,
 ) {
   let description: Promise<object> | object | undefined
+  const schema = Type.Object({}, { additionalProperties: true, examples: [example] })
   return new Elysia({ name: path }).use(routeBase).get(
     path,
     () => {
       description ??= describe()
       return description
     },
-    counted(id, summary, { 200: Type.Object({}, { additionalProperties: true }) }),
+    counted(id, text, { 200: schema }),
   )
 }
 

@@ -1,42 +1,50 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Email } from '../../lib/fields.ts'
+import { Email, Sample } from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import { Body, Password } from './model.ts'
 
-export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Type.String() })
-export const EmailBody = Body('EmailBody', { email: Type.String() })
+export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Sample(samples.oneTimeToken) })
+export const EmailBody = Body('EmailBody', { email: Sample(samples.guest.email) })
 
 export const PasswordReset = Body('PasswordReset', {
-  token: Type.String(),
+  token: Sample(samples.oneTimeToken),
   password: Password,
 })
 export type PasswordReset = Static<typeof PasswordReset>
 
 export const PasswordChange = Body('PasswordChange', {
-  current_password: Type.String(),
+  current_password: Sample('six red bicycles'),
   new_password: Password,
 })
 export type PasswordChange = Static<typeof PasswordChange>
 
 export const EmailChangeBody = Body('EmailChangeBody', {
   new_email: Email(),
-  password: Type.String(),
+  password: Sample(samples.password),
 })
 export type EmailChangeBody = Static<typeof EmailChangeBody>
 
 export const TotpSecret = Type.Object(
   {
-    secret: Type.String({ description: 'Base32, for an authenticator.' }),
-    otpauth_url: Type.String({ description: 'The same as a URL, for a QR code.' }),
+    secret: Sample('JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', {
+      description: 'Base32, for an authenticator.',
+    }),
+    otpauth_url: Sample(
+      'otpauth://totp/api.example.com:ben%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=api.example.com',
+      { description: 'The same as a URL, for a QR code.' },
+    ),
   },
   { title: 'TotpSecret' },
 )
-export const CodeBody = Body('CodeBody', { code: Type.String() })
+export const CodeBody = Body('CodeBody', { code: Sample(samples.code) })
 export const RecoveryCodes = Type.Object(
-  { recovery_codes: Type.Array(Type.String(), { description: 'Shown this once.' }) },
+  {
+    recovery_codes: Type.Array(Sample('9fkq-27xm-b4tz'), { description: 'Ten, shown this once.' }),
+  },
   { title: 'RecoveryCodes' },
 )
 export const FactorRemoval = Body('FactorRemoval', {
-  password: Type.String(),
-  code: Type.String({ description: 'From the authenticator, or a recovery code.' }),
+  password: Sample(samples.password),
+  code: Sample(samples.code, { description: 'From the authenticator, or a recovery code.' }),
 })
 export type FactorRemoval = Static<typeof FactorRemoval>

@@ -59,6 +59,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
           { 201: ManagedUser },
           {
             errors: ['email_taken', 'role_required'],
+            example: { role: 'host' },
           },
         ),
       },
@@ -87,7 +88,10 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
           'serviceUpdateUser',
           'Changes what the platform decides about a person. Fields that are left out stay. Admins are made by admins alone.',
           { 200: ManagedUser },
-          { errors: ['last_admin', 'role_required', 'external_id_taken'] },
+          {
+            errors: ['last_admin', 'role_required', 'external_id_taken'],
+            example: { role: 'host' },
+          },
         ),
       },
     )

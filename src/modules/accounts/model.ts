@@ -9,12 +9,15 @@ import {
   Maybe,
   Nullable,
   OneOf,
+  Rarely,
   Refined,
+  Sample,
   Text,
   Timestamp,
 } from '../../lib/fields.ts'
 import { locales } from '../../lib/i18n.ts'
 import { externalIdRule } from '../../lib/ids.ts'
+import { samples } from '../../lib/samples.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import { isGuessable } from './passwords.ts'
 import type { SessionRow } from './session-store.ts'
@@ -25,8 +28,11 @@ export const passwordRule = { min: 8, max: 256 }
 const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
 export const Password = Text(passwordRule, {
   description: "None of the commonest, nor the account's own address or name.",
+  examples: [samples.password],
 })
-const RoleField = OneOf(roles)
+const RoleField = OneOf(roles, { examples: ['verified_user'] })
+const GivenRole = OneOf(roles, { examples: ['host'] })
+const Name = Text(nameRule, { examples: [samples.guest.name] })
 const LocaleField = OneOf(locales)
 
 /** What a client sends; fields that we do not know are ignored. */
@@ -39,6 +45,7 @@ const registration = {
   display_name: Maybe(
     Text(nameRule, {
       description: 'The public name; when absent, the local part of the e-mail address.',
+      examples: [samples.guest.name],
     }),
   ),
 }
@@ -52,7 +59,7 @@ export const Registration = Refined(Body('Registration', registration), newcomer
 export type Registration = Static<typeof Registration>
 
 export const SetUp = Refined(
-  Body('SetUp', { ...registration, token: Type.String() }),
+  Body('SetUp', { ...registration, token: Sample(samples.oneTimeToken) }),
   newcomerProblems,
 )
 export type SetUp = Static<typeof SetUp>
@@ -69,25 +76,37 @@ function newcomerProblems({ email, password, display_name: name }: Newcomer): Fi
 }
 
 // Nothing but the type: whatever else is wrong must look the same to a stranger.
-export const Credentials = Body('Credentials', {
-  email: Type.String(),
-  password: Type.String(),
-  code: Maybe(
-    Type.String({
-      description: 'From the authenticator, or a recovery code, where one is set up.',
-    }),
-  ),
-})
+export const Credentials = Type.Object(
+  {
+    email: Type.String(),
+    password: Type.String(),
+    code: Maybe(
+      Sample(samples.code, {
+        description: 'From the authenticator, or a recovery code, where one is set up.',
+      }),
+    ),
+  },
+  {
+    title: 'Credentials',
+    additionalProperties: true,
+    examples: [{ email: samples.guest.email, password: samples.password }],
+  },
+)
 export type Credentials = Static<typeof Credentials>
 
-export const RefreshTokenBody = Body('RefreshTokenBody', { refresh_token: Type.String() })
-export const PasswordBody = Body('PasswordBody', { password: Type.String() })
+export const RefreshTokenBody = Body('RefreshTokenBody', {
+  refresh_token: Sample(samples.refreshToken),
+})
+export const PasswordBody = Body('PasswordBody', { password: Sample(samples.password) })
 
-const profile = { display_name: Maybe(Text(nameRule)), avatar_url: Maybe(HttpUrl(2_048)) }
+const profile = {
+  display_name: Maybe(Name),
+  avatar_url: Maybe(HttpUrl(2_048, { examples: ['https://cdn.example.com/ben.jpg'] })),
+}
 const access = {
-  role: Maybe(RoleField),
+  role: Maybe(GivenRole),
   disabled: Maybe(Type.Boolean()),
-  email_verified: Maybe(Type.Boolean()),
+  email_verified: Maybe(Type.Boolean({ examples: [true] })),
 }
 
 export const ProfileUpdate = Body('ProfileUpdate', {
@@ -97,6 +116,7 @@ export const ProfileUpdate = Body('ProfileUpdate', {
 export const AccessUpdate = Body('AccessUpdate', access)
 export const ExternalId = Text(externalIdRule, {
   description: 'What the platform calls the person: `ext:` and this id names them in the feed.',
+  examples: [samples.guest.externalId],
 })
 /** What the rest of the platform may change of a person. */
 export const PersonUpdate = Body('PersonUpdate', {
@@ -108,8 +128,8 @@ export const PersonUpdate = Body('PersonUpdate', {
 export const NewPerson = Body('NewPerson', {
   email: Email(),
   ...profile,
-  role: Maybe(RoleField),
-  email_verified: Maybe(Type.Boolean()),
+  role: Maybe(GivenRole),
+  email_verified: Maybe(Type.Boolean({ examples: [true] })),
   external_id: Maybe(ExternalId),
   locale: Maybe(LocaleField),
 })
@@ -117,12 +137,12 @@ export type NewPerson = Static<typeof NewPerson>
 
 export const User = Type.Object(
   {
-    id: Type.String(),
-    email: Type.String(),
-    display_name: Type.String(),
+    id: Sample(samples.guest.id),
+    email: Sample(samples.guest.email),
+    display_name: Sample(samples.guest.name),
     role: RoleField,
-    email_verified: Type.Boolean(),
-    created_at: Timestamp,
+    email_verified: Type.Boolean({ examples: [true] }),
+    created_at: Sample(samples.guest.since, { format: 'date-time' }),
   },
   { title: 'User' },
 )
@@ -131,9 +151,12 @@ export type User = Static<typeof User>
 export const UserBody = Type.Object({ user: User }, { title: 'UserBody' })
 
 const tokenSet = {
-  access_token: Type.String({ description: 'A JWT signed with RS256.' }),
-  refresh_token: Type.String({ description: 'Opaque, for one use.' }),
-  expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
+  access_token: Sample(samples.accessToken, { description: 'A JWT signed with RS256.' }),
+  refresh_token: Sample(samples.refreshToken, { description: 'Opaque, for one use.' }),
+  expires_in: Type.Integer({
+    description: 'Seconds until the access token expires.',
+    examples: [900],
+  }),
 }
 
 export const TokenSet = Type.Object(tokenSet, { title: 'TokenSet' })
@@ -146,12 +169,12 @@ export const Jwks = Type.Object(
   {
     keys: Type.Array(
       Type.Object({
-        kty: Type.String(),
-        n: Type.String(),
-        e: Type.String(),
-        kid: Type.String(),
-        alg: Type.String(),
-        use: Type.String(),
+        kty: Sample('RSA'),
+        n: Sample('sXchJfYtW9Fh0pDk2mQv', { description: 'The modulus, in base64url.' }),
+        e: Sample('AQAB'),
+        kid: Sample(samples.recordId),
+        alg: Sample('RS256'),
+        use: Sample('sig'),
       }),
     ),
   },
@@ -161,12 +184,12 @@ export type Jwks = Static<typeof Jwks>
 
 export const Session = Type.Object(
   {
-    id: Type.String(),
+    id: Sample(samples.recordId),
     created_at: Timestamp,
     last_used_at: Timestamp,
-    user_agent: Nullable(Type.String()),
-    ip: Nullable(Type.String()),
-    current: Type.Boolean(),
+    user_agent: Nullable(Sample('Mozilla/5.0 (X11; Linux x86_64)')),
+    ip: Nullable(Sample('203.0.113.7')),
+    current: Type.Boolean({ examples: [true] }),
   },
   { title: 'Session' },
 )
@@ -174,11 +197,11 @@ export const Session = Type.Object(
 export const Profile = Type.Object(
   {
     ...User.properties,
-    avatar_url: Type.String({ format: 'uri' }),
+    avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
     locale: LocaleField,
     totp: Type.Boolean({ description: 'Whether logging in takes a code of an authenticator.' }),
-    email_bounced_at: Nullable(
-      Type.String({
+    email_bounced_at: Rarely(
+      Sample(samples.time, {
         format: 'date-time',
         description: 'Since when mails to the address are refused for good.',
       }),
@@ -193,7 +216,9 @@ export const ManagedUser = Type.Object(
     ...Profile.properties,
     disabled: Type.Boolean(),
     external_id: Nullable(
-      Type.String({ description: 'What the rest of the platform calls the person.' }),
+      Sample(samples.guest.externalId, {
+        description: 'What the rest of the platform calls the person.',
+      }),
     ),
   },
   { title: 'ManagedUser' },

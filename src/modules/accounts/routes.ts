@@ -48,7 +48,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
           'register',
           'Registers a new account and logs it in. A verification mail goes to the address.',
           { 201: Authenticated },
-          { errors: ['email_taken'] },
+          { errors: ['email_taken'], example: { user: { role: 'user', email_verified: false } } },
         ),
       },
     )
@@ -62,7 +62,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
           'createFirstAdmin',
           'Creates the first admin. Takes the token of the link that the first start prints, within 30 minutes.',
           { 201: Authenticated },
-          { errors: ['email_taken'] },
+          { errors: ['email_taken'], example: { user: { role: 'admin' } } },
         ),
       },
     )

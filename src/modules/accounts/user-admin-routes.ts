@@ -97,7 +97,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
           'adminUpdateUser',
           'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out stay, and the last admin stays one.',
           { 200: ManagedUser },
-          { errors: ['last_admin'] },
+          { errors: ['last_admin'], example: { role: 'host' } },
         ),
       },
     )

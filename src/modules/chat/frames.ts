@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Maybe, Refined } from '../../lib/fields.ts'
+import { Maybe, Nullable, Refined, Sample } from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import {
   Message,
@@ -12,7 +13,7 @@ import {
 } from './model.ts'
 import type { MessageRow } from './store.ts'
 
-const conversation = { conversation_id: Type.String() }
+const conversation = { conversation_id: Sample(samples.conversationId) }
 const open = { additionalProperties: true } as const
 
 export const MessageFrame = Refined(
@@ -23,7 +24,18 @@ export const MessageFrame = Refined(
       ...messageFields,
       message_type: Maybe(MessageTypeField),
     },
-    { ...open, description: 'Send a message.' },
+    {
+      ...open,
+      description: 'Send a message.',
+      examples: [
+        {
+          type: 'message',
+          conversation_id: samples.conversationId,
+          body: samples.text,
+          client_id: 'd7c0-42',
+        },
+      ],
+    },
   ),
   (frame) => messageProblems(frame, frame.message_type),
 )
@@ -39,7 +51,7 @@ export const ReadClientFrame = Type.Object(
 )
 
 export const TypingFrame = Type.Object(
-  { type: Type.Literal('typing'), ...conversation, user_id: Type.String() },
+  { type: Type.Literal('typing'), ...conversation, user_id: Sample(samples.host.id) },
   { description: 'The other user is typing.' },
 )
 export type TypingFrame = Static<typeof TypingFrame>
@@ -48,9 +60,11 @@ export const ReadReceiptFrame = Type.Object(
   {
     type: Type.Literal('read_receipt'),
     ...conversation,
-    user_id: Type.String(),
+    user_id: Sample(samples.host.id),
     message_id: Type.Optional(
-      Type.String({ description: 'Up to here, where newer messages are not read yet.' }),
+      Sample(samples.messageId, {
+        description: 'Up to here, where newer messages are not read yet.',
+      }),
     ),
   },
   { description: 'The other user has read the conversation.' },
@@ -60,7 +74,7 @@ export type ReadReceiptFrame = Static<typeof ReadReceiptFrame>
 export const AckFrame = Type.Object(
   {
     type: Type.Literal('ack'),
-    client_id: Type.Union([Type.String(), Type.Null()]),
+    client_id: Nullable(Sample('d7c0-42')),
     message: Message,
   },
   { description: 'Asked for with `ack`: a message of this socket is stored, now or before.' },
@@ -74,7 +88,7 @@ export const ConversationReadFrame = Type.Object(
 export type ConversationReadFrame = Static<typeof ConversationReadFrame>
 
 export const MessageDeletedFrame = Type.Object(
-  { type: Type.Literal('message_deleted'), ...conversation, message_id: Type.String() },
+  { type: Type.Literal('message_deleted'), ...conversation, message_id: Sample(samples.messageId) },
   { description: 'Asked for with `changes`: a message was removed; its place stays, empty.' },
 )
 export type MessageDeletedFrame = Static<typeof MessageDeletedFrame>

@@ -11,10 +11,12 @@ import {
   Nullable,
   OneOf,
   Refined,
+  Sample,
   Text,
   Time,
   Timestamp,
 } from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import { isVisible } from '../../lib/text.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
@@ -25,20 +27,36 @@ import type { MessageRow } from './store.ts'
 export const MessageTypeField = OneOf(messageTypes)
 
 export const NewConversation = Type.Object(
-  { user_id: Id({ description: 'The other participant: a ULID, or the UUID of the same bits.' }) },
+  {
+    user_id: Id({
+      description: 'The other participant: a ULID, or the UUID of the same bits.',
+      examples: [samples.host.id],
+    }),
+  },
   { title: 'NewConversation', additionalProperties: true },
 )
 
 /** What a message holds, over REST and in a frame. */
 export const messageFields = {
-  body: Text({ max: 5_000 }),
-  file_url: Maybe(HttpUrl(2_048)),
-  file_name: Maybe(Text({ min: 1, max: 255 })),
-  file_size: Maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  body: Text({ max: 5_000 }, { examples: [samples.text] }),
+  file_url: Maybe(HttpUrl(2_048, { examples: [samples.file.url] })),
+  file_name: Maybe(Text({ min: 1, max: 255 }, { examples: [samples.file.name] })),
+  file_size: Maybe(
+    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, examples: [samples.file.size] }),
+  ),
   file_type: Maybe(MediaType(127)),
   client_id: Maybe(ClientId),
 }
 const MessageFields = Type.Object(messageFields)
+
+const { file } = samples
+const fileFields = {
+  file_url: file.url,
+  file_name: file.name,
+  file_size: file.size,
+  file_type: file.type,
+}
+const fileMessage = { body: '', type: 'file', ...fileFields }
 
 /** What a sender hands over: the fields of a file are null on a text. */
 export type Draft = Pick<
@@ -63,7 +81,11 @@ export function draftOf(fields: Static<typeof MessageFields>, type?: MessageType
 export const NewMessage = Refined(
   Type.Object(
     { ...messageFields, type: Maybe(MessageTypeField) },
-    { title: 'NewMessage', additionalProperties: true },
+    {
+      title: 'NewMessage',
+      additionalProperties: true,
+      examples: [{ body: samples.text, client_id: 'd7c0-42' }, fileMessage],
+    },
   ),
   (message) => messageProblems(message, message.type),
 )
@@ -81,7 +103,10 @@ export function messageProblems(
 
 export const readUpTo = {
   message_id: Maybe(
-    Id({ description: 'The message up to which is read; without it everything is.' }),
+    Id({
+      description: 'The message up to which is read; without it everything is.',
+      examples: [samples.messageId],
+    }),
   ),
 }
 
@@ -103,10 +128,10 @@ export const NewBroadcast = Refined(
 /** What a host said to all followers; `recipients_count` is how many there were, at the end how many it reached. */
 export const Broadcast = Type.Object(
   {
-    id: Type.String(),
-    body: Type.String(),
-    recipients_count: Type.Integer(),
-    status: Type.Union([Type.Literal('processing'), Type.Literal('completed')]),
+    id: Sample(samples.broadcastId),
+    body: Sample(samples.text),
+    recipients_count: Type.Integer({ examples: [120] }),
+    status: OneOf(['processing', 'completed'], { examples: ['completed'] }),
     created_at: Timestamp,
   },
   { title: 'Broadcast' },
@@ -114,34 +139,37 @@ export const Broadcast = Type.Object(
 export type Broadcast = Static<typeof Broadcast>
 
 export const BroadcastProgress = Type.Object(
-  { ...Broadcast.properties, delivered_count: Type.Integer() },
+  { ...Broadcast.properties, delivered_count: Type.Integer({ examples: [120] }) },
   { title: 'BroadcastProgress' },
 )
 
+const participant = { id: Sample(samples.host.id), display_name: Sample(samples.host.name) }
+
 export const Conversation = Type.Object(
   {
-    id: Type.String(),
-    participant: Type.Object({ id: Type.String(), display_name: Type.String() }),
-    unread_count: Type.Integer(),
-    created_at: Timestamp,
+    id: Sample(samples.conversationId),
+    participant: Type.Object(participant),
+    unread_count: Type.Integer({ examples: [0] }),
+    created_at: Sample(samples.conversationSince, { format: 'date-time' }),
   },
   { title: 'Conversation' },
 )
 
 export const ConversationListItem = Type.Object(
   {
-    id: Type.String(),
+    id: Sample(samples.conversationId),
     participant: Type.Object({
-      id: Type.String(),
-      display_name: Type.String(),
-      avatar_url: Type.String({ format: 'uri' }),
+      ...participant,
+      avatar_url: Sample(samples.host.avatarUrl, { format: 'uri' }),
     }),
     last_message: Nullable(
-      Type.Object({ body: Type.String(), type: MessageTypeField, sent_at: Timestamp }),
+      Type.Object({ body: Sample(samples.text), type: MessageTypeField, sent_at: Timestamp }),
     ),
-    unread_count: Type.Integer(),
+    unread_count: Type.Integer({ examples: [0] }),
     participant_read_up_to: Nullable(
-      Type.String({ description: 'The message up to which the other user has read.' }),
+      Sample(samples.messageId, {
+        description: 'The message up to which the other user has read.',
+      }),
     ),
     muted: Type.Boolean({ description: 'Whether nothing of it is pushed.' }),
     updated_at: Timestamp,
@@ -149,6 +177,19 @@ export const ConversationListItem = Type.Object(
   { title: 'ConversationListItem' },
 )
 export type ConversationListItem = Static<typeof ConversationListItem>
+
+const message = {
+  id: samples.messageId,
+  conversation_id: samples.conversationId,
+  sender_id: samples.guest.id,
+  body: samples.text,
+  type: 'text',
+  file_url: null,
+  file_name: null,
+  file_size: null,
+  file_type: null,
+  created_at: samples.time,
+}
 
 export const Message = Type.Object(
   {
@@ -166,7 +207,7 @@ export const Message = Type.Object(
       Type.String({ format: 'date-time', description: 'There on removed messages alone.' }),
     ),
   },
-  { title: 'Message' },
+  { title: 'Message', examples: [message, { ...message, ...fileMessage }] },
 )
 export type Message = Static<typeof Message>
 
@@ -175,7 +216,7 @@ export const NewMessageFrame = Type.Object(
     type: Type.Literal('new_message'),
     message: Message,
     client_id: Type.Optional(
-      Type.String({
+      Sample('d7c0-42', {
         description:
           'On sockets of its sender that asked for `ack`, when the message was sent with one: tells one’s own message.',
       }),

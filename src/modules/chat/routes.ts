@@ -15,6 +15,7 @@ import { routeBase } from '../../http/request-context.ts'
 import { isoTime, parseTime } from '../../lib/clock.ts'
 import type { ErrorKind } from '../../lib/errors.ts'
 import { Id, UnreadCount } from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { CatchUp } from './catch-up.ts'
 import type { InboxRow } from './inbox-store.ts'
@@ -104,7 +105,10 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         {
           query: {
             ...cursorQuery,
-            since: Id({ description: 'Id of a message; without it from the first on.' }),
+            since: Id({
+              description: 'Id of a message; without it from the first on.',
+              examples: [samples.messageId],
+            }),
           },
           errors: ['resync'],
         },

@@ -1,17 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
+import { Sample } from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import { isMediaType, textProblem } from '../../lib/text.ts'
 import type { FileRow } from './store.ts'
 
 /** What an upload is answered with; a message takes the last four fields as they are. */
 export const UploadedFile = Type.Object(
   {
-    id: Type.String(),
-    file_url: Type.String({ format: 'uri' }),
-    file_name: Type.String(),
-    file_size: Type.Integer(),
-    file_type: Type.String(),
+    id: Sample(samples.file.id),
+    file_url: Sample(samples.file.url, { format: 'uri' }),
+    file_name: Sample(samples.file.name),
+    file_size: Type.Integer({ examples: [samples.file.size] }),
+    file_type: Sample(samples.file.type),
   },
   { title: 'UploadedFile' },
 )

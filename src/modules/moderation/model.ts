@@ -2,8 +2,19 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
-import { Id, Maybe, Nullable, OneOf, Refined, Text, Timestamp } from '../../lib/fields.ts'
-import { exactlyOneOf, shownAs } from '../../lib/shown-as.ts'
+import {
+  Id,
+  Maybe,
+  Nullable,
+  OneOf,
+  Rarely,
+  Refined,
+  Sample,
+  Text,
+  Timestamp,
+} from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
+import { exactlyOneOf, named, shownAs } from '../../lib/shown-as.ts'
 import { reportReasons, reportStatuses } from '../../lib/vocabulary.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import type { BlockItem } from './block-store.ts'
@@ -12,14 +23,18 @@ import type { ReportDetail as Detail, ReportItem, ReportRow } from './report-sto
 const open = { additionalProperties: true } as const
 const ReasonField = OneOf(reportReasons)
 export const ReportStatusField = OneOf(reportStatuses)
-const ReportText = Text({ min: 1, max: 2_000, trimmed: true, notBlank: true })
-const Person = Type.Object({ id: Type.String(), display_name: Type.String() })
+const bodyText = 'They send the same advertisement every day.'
+const reportText = (example: string) =>
+  Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }, { examples: [example] })
+const personLike = ({ id, name }: { id: string; name: string }) =>
+  Type.Object({ id: Sample(id), display_name: Sample(name) })
+const Reported = personLike(samples.guest)
 
 export const Block = Type.Object(
   {
     user: Type.Object({
-      ...Person.properties,
-      avatar_url: Type.String({ format: 'uri' }),
+      ...Reported.properties,
+      avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
     }),
     blocked_at: Timestamp,
   },
@@ -27,10 +42,13 @@ export const Block = Type.Object(
 )
 
 const target = {
-  user_id: Id({ description: 'The person who is reported.' }),
-  message_id: Id({ description: 'A message of one of your conversations.' }),
+  user_id: Id({ description: 'The person who is reported.', examples: [samples.guest.id] }),
+  message_id: Id({
+    description: 'A message of one of your conversations.',
+    examples: [samples.messageId],
+  }),
 }
-const complaint = { reason: ReasonField, body: Maybe(ReportText) }
+const complaint = { reason: ReasonField, body: Maybe(reportText(bodyText)) }
 
 export const NewReport = Refined(
   shownAs(
@@ -55,7 +73,10 @@ export const NewReport = Refined(
 
 export const ReportUpdate = Refined(
   Type.Object(
-    { status: Maybe(ReportStatusField), note: Maybe(ReportText) },
+    {
+      status: Maybe(OneOf(reportStatuses, { examples: ['resolved'] })),
+      note: Maybe(reportText('Spoke to them.')),
+    },
     { title: 'ReportUpdate', ...open },
   ),
   ({ status, note }) => (status || note ? {} : { body: problem('nothing_to_change') }),
@@ -63,22 +84,22 @@ export const ReportUpdate = Refined(
 
 /** A report as whoever made it sees it. */
 export const OwnReport = Type.Object(
-  { id: Type.String(), status: ReportStatusField, created_at: Timestamp },
+  { id: Sample(samples.recordId), status: ReportStatusField, created_at: Timestamp },
   { title: 'OwnReport' },
 )
 
 export const Report = Type.Object(
   {
-    id: Type.String(),
-    reporter: Person,
-    reported: Person,
-    message_id: Nullable(Type.String()),
+    id: Sample(samples.recordId),
+    reporter: personLike(samples.host),
+    reported: Reported,
+    message_id: Nullable(Sample(samples.messageId)),
     reason: ReasonField,
-    body: Nullable(Type.String()),
+    body: Nullable(Sample(bodyText)),
     status: ReportStatusField,
-    note: Nullable(Type.String()),
-    resolved_by_id: Nullable(Type.String()),
-    resolved_at: Nullable(Timestamp),
+    note: Rarely(Type.String()),
+    resolved_by_id: Rarely(Type.String()),
+    resolved_at: Rarely(Timestamp),
     created_at: Timestamp,
   },
   { title: 'Report' },
@@ -89,7 +110,7 @@ export const ReportDetail = Type.Object(
   {
     ...Report.properties,
     messages: Nullable(
-      Type.Array(Type.Object({}, open), {
+      Type.Array(named('Message'), {
         description:
           'The message with up to 20 before and after it as they were when it was reported, oldest first; null once it is resolved, and where a person is reported.',
       }),

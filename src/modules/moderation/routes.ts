@@ -3,6 +3,7 @@ import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
+import { samples } from '../../lib/samples.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 import type { Blocks } from './blocks.ts'
 import {
@@ -121,7 +122,16 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
           'adminUpdateReport',
           'Resolves a report or adds a note to it. The messages that it keeps go with the resolution.',
           { 200: ReportDetail },
-          { errors: ['report_open'] },
+          {
+            errors: ['report_open'],
+            example: {
+              status: 'resolved',
+              note: 'Spoke to them.',
+              resolved_by_id: samples.admin.id,
+              resolved_at: samples.time,
+              messages: null,
+            },
+          },
         ),
       },
     )

@@ -7,14 +7,14 @@ export const NotificationFrame = Type.Object(
   {
     type: Type.Literal('notification'),
     notification: Notification,
-    unread_count: Type.Integer(),
+    unread_count: Type.Integer({ examples: [0] }),
   },
   { description: 'Asked for with `notification`: there is a new one.' },
 )
 export type NotificationFrame = Static<typeof NotificationFrame>
 
 export const NotificationsReadFrame = Type.Object(
-  { type: Type.Literal('notifications_read'), unread_count: Type.Integer() },
+  { type: Type.Literal('notifications_read'), unread_count: Type.Integer({ examples: [0] }) },
   { description: 'Asked for with `notification`: one or all were read.' },
 )
 export type NotificationsReadFrame = Static<typeof NotificationsReadFrame>

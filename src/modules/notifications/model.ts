@@ -1,8 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
-import { ClientId, Id, Maybe, OneOf, PersonId, Refined, Text, Timestamp } from '../../lib/fields.ts'
+import {
+  ClientId,
+  Id,
+  Maybe,
+  OneOf,
+  PersonId,
+  Refined,
+  Sample,
+  Text,
+  Timestamp,
+} from '../../lib/fields.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
+import { samples } from '../../lib/samples.ts'
 import { shownAs } from '../../lib/shown-as.ts'
 import {
   audienceKinds,
@@ -25,14 +36,21 @@ const open = { additionalProperties: true } as const
 export type NotificationData = Record<string, string>
 const Data = Type.Record(Type.String(), Type.String(), {
   description: 'Flat, texts alone, at most 2 KB.',
+  examples: [{ link: 'https://example.com/hours' }],
 })
 const texts = {
-  title: Text({ min: 1, max: 200, trimmed: true, notBlank: true }),
-  body: Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }),
+  title: Text(
+    { min: 1, max: 200, trimmed: true, notBlank: true },
+    { examples: ['New opening hours'] },
+  ),
+  body: Text(
+    { min: 1, max: 2_000, trimmed: true, notBlank: true },
+    { examples: ['From May on we answer from 8 to 20 o’clock.'] },
+  ),
 }
 
 const notification = {
-  id: Type.String(),
+  id: Sample(samples.notificationId),
   type: OneOf(notificationTypes),
   title: Type.String(),
   body: Type.String(),
@@ -54,7 +72,13 @@ const content = {
   title: Maybe(texts.title),
   body: Maybe(texts.body),
   dedupe_key: Maybe(
-    Text({ min: 1, max: 200 }, { description: 'The same key again gives the same notification.' }),
+    Text(
+      { min: 1, max: 200 },
+      {
+        description: 'The same key again gives the same notification.',
+        examples: ['call-2048-ringing'],
+      },
+    ),
   ),
 }
 
@@ -81,15 +105,24 @@ export const NewNotification = Refined(
 )
 
 export const NotifyResult = Type.Object(
-  { data: Type.Array(Notification), duplicates: Type.Integer(), muted: Type.Integer() },
+  {
+    data: Type.Array(Notification),
+    duplicates: Type.Integer({ examples: [0] }),
+    muted: Type.Integer({ examples: [0] }),
+  },
   { title: 'NotifyResult' },
 )
+
+const deviceToken = 'fGc3kZ1wQ0eLxV9:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx'
 
 export const NewPushToken = Type.Object(
   {
     token: Text(
       { min: 1, max: 4_096 },
-      { description: 'From FCM, or for `web` also a PushSubscription as JSON.' },
+      {
+        description: 'From FCM, or for `web` also a PushSubscription as JSON.',
+        examples: [deviceToken],
+      },
     ),
     platform: OneOf(pushPlatforms),
   },
@@ -98,17 +131,25 @@ export const NewPushToken = Type.Object(
 
 export const PushToken = Type.Object(
   {
-    id: Type.String(),
-    token: Type.String(),
+    id: Sample(samples.recordId),
+    token: Sample(deviceToken),
     platform: OneOf(pushPlatforms),
     created_at: Timestamp,
   },
   { title: 'PushToken' },
 )
 
-export const WebPushKey = Type.Object({ public_key: Type.String() }, { title: 'WebPushKey' })
+export const WebPushKey = Type.Object(
+  {
+    public_key: Sample(
+      'BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM',
+    ),
+  },
+  { title: 'WebPushKey' },
+)
 
-const channels = { in_app: Type.Boolean(), push: Type.Boolean(), email: Type.Boolean() }
+const channel = Type.Boolean({ examples: [true] })
+const channels = { in_app: channel, push: channel, email: channel }
 const channelChanges = Type.Object(
   { in_app: Maybe(channels.in_app), push: Maybe(channels.push), email: Maybe(channels.email) },
   open,
@@ -130,7 +171,11 @@ export const PreferencesUpdate = Type.Object(
     ...perType(() => Maybe(channelChanges)),
     chat_message: Maybe(Type.Object({ push: Maybe(channels.push) }, open)),
   },
-  { title: 'NotificationPreferencesUpdate', ...open },
+  {
+    title: 'NotificationPreferencesUpdate',
+    examples: [{ follow_new: { push: false }, chat_message: { push: true } }],
+    ...open,
+  },
 )
 
 /** What an admin tells many. */
@@ -139,12 +184,26 @@ export const NewAnnouncement = Refined(
     {
       audience: OneOf(audienceKinds),
       role: Maybe(OneOf(roles)),
-      user_ids: Maybe(Type.Array(Id(), { minItems: 1, maxItems: 1_000 })),
+      user_ids: Maybe(
+        Type.Array(Id({ examples: [samples.guest.id] }), { minItems: 1, maxItems: 1_000 }),
+      ),
       ...texts,
       data: Maybe(Data),
       client_id: Maybe(ClientId),
     },
-    { title: 'NewAnnouncement', ...open },
+    {
+      title: 'NewAnnouncement',
+      examples: [
+        {
+          audience: 'role',
+          role: 'host',
+          title: 'New opening hours',
+          body: 'From May on we answer from 8 to 20 o’clock.',
+          client_id: 'd7c0-42',
+        },
+      ],
+      ...open,
+    },
   ),
   ({ audience, role, user_ids, data }): FieldProblems => ({
     ...(audience === 'role' && !role && { role: problem('required') }),
@@ -155,19 +214,19 @@ export const NewAnnouncement = Refined(
 
 export const Announcement = Type.Object(
   {
-    broadcast_id: Type.String(),
-    recipients_count: Type.Integer(),
-    status: OneOf(['processing', 'completed']),
+    broadcast_id: Sample(samples.broadcastId),
+    recipients_count: Type.Integer({ examples: [120] }),
+    status: OneOf(['processing', 'completed'], { examples: ['completed'] }),
   },
   { title: 'Announcement' },
 )
 export const AnnouncementProgress = Type.Object(
   {
     ...Announcement.properties,
-    delivered_count: Type.Integer(),
+    delivered_count: Type.Integer({ examples: [120] }),
     audience: OneOf(audienceKinds),
-    title: Type.String(),
-    body: Type.String(),
+    title: texts.title,
+    body: texts.body,
     created_at: Timestamp,
   },
   { title: 'AnnouncementProgress' },

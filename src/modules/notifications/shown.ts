@@ -1,20 +1,22 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { Id, Maybe, PersonId } from '../../lib/fields.ts'
+import { Id, Maybe, PersonId, Sample } from '../../lib/fields.ts'
+import { texts } from '../../lib/i18n.ts'
+import { samples } from '../../lib/samples.ts'
 import { exactlyOneOf, unionByType } from '../../lib/shown-as.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 
 // What descriptions show of notifications beyond what is checked: which keys `data` has by type.
 
 const call = {
-  call_session_id: Type.String({ description: 'The call.' }),
-  host_id: PersonId(),
-  host_name: Type.String(),
+  call_session_id: Sample(samples.callId),
+  host_id: PersonId(samples.host.id),
+  host_name: Sample(samples.host.name),
   guest_id: PersonId(),
-  guest_name: Type.String(),
+  guest_name: Sample(samples.guest.name),
 }
 const money = {
-  amount: Type.String({ description: 'A decimal number.' }),
-  currency: Type.String({ description: 'Three letters (ISO 4217).' }),
+  amount: Sample('49.90', { description: 'A decimal number.' }),
+  currency: Sample('EUR', { description: 'Three letters (ISO 4217).' }),
 }
 
 const dataKeys: Record<NotificationType, TProperties> = {
@@ -23,9 +25,12 @@ const dataKeys: Record<NotificationType, TProperties> = {
   payment_captured: { ...money, call_session_id: call.call_session_id },
   payout_completed: money,
   payout_failed: money,
-  follow_new: { follower_id: PersonId(), follower_name: Type.String() },
-  support_reply: { ticket_id: Id(), message_id: Id() },
-  broadcast: { broadcast_id: Id() },
+  follow_new: { follower_id: PersonId(), follower_name: Sample(samples.guest.name) },
+  support_reply: {
+    ticket_id: Id({ examples: [samples.ticketId] }),
+    message_id: Id({ examples: [samples.ticketMessageId] }),
+  },
+  broadcast: { broadcast_id: Id({ examples: [samples.broadcastId] }) },
 }
 
 const dataOf = (type: NotificationType) =>
@@ -46,14 +51,29 @@ function titleOf(type: NotificationType) {
 export const shownNotification = (fields: TProperties) =>
   unionByType(
     'Notification',
-    branches('', (type) => ({ ...fields, data: dataOf(type) })),
+    branches('', (type) => ({ ...fields, ...textsOf(type), data: dataOf(type) })),
   )
+
+/** What a person reads who speaks English. */
+function textsOf(type: NotificationType) {
+  const { title, body } = texts.en.notifications[type]
+  const filled = body.replace(/\{(\w+)\}/g, (_, key) => dataKeys[type][key]?.['examples'][0] ?? '')
+  return { title: Sample(title), body: Sample(filled) }
+}
 
 type Recipients = { user_id: TSchema; user_ids: TSchema }
 
 /** The body that notifies one person or several, with the data of its type. */
 export const shownNewNotification = ({ user_id, user_ids }: Recipients, fields: TProperties) => ({
   title: 'NewNotification',
+  examples: [
+    {
+      user_id: samples.host.id,
+      type: 'call_incoming',
+      data: { call_session_id: samples.callId, guest_id: samples.guest.id },
+      dedupe_key: 'call-2048-ringing',
+    },
+  ],
   allOf: [
     exactlyOneOf('NotificationRecipients', {
       user_id: { title: 'OneRecipient', schema: user_id },

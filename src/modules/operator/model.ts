@@ -2,21 +2,24 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AuditRow } from '../../db/audit-trail.ts'
 import { type Job, jobStates } from '../../jobs/outbox.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { Nullable, OneOf, Timestamp } from '../../lib/fields.ts'
+import { Nullable, OneOf, Rarely, Sample, Timestamp } from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import type { System } from './system.ts'
 
-const NullableText = Nullable(Type.String())
-const Party = Type.Object({ type: NullableText, id: NullableText })
+const Party = (type: string, id: string) =>
+  Type.Object({ type: Nullable(Sample(type)), id: Nullable(Sample(id)) })
 
 export const AuditEntry = Type.Object(
   {
-    id: Type.String(),
+    id: Sample(samples.recordId),
     at: Timestamp,
-    action: Type.String(),
-    actor: Party,
-    target: Party,
-    ip: NullableText,
-    details: Nullable(Type.Record(Type.String(), Type.String())),
+    action: Sample('role_changed'),
+    actor: Party('user', samples.admin.id),
+    target: Party('user', samples.host.id),
+    ip: Nullable(Sample('203.0.113.7')),
+    details: Nullable(
+      Type.Record(Type.String(), Type.String(), { examples: [{ from: 'user', to: 'host' }] }),
+    ),
   },
   { title: 'AuditEntry' },
 )
@@ -37,12 +40,14 @@ export const JobState = OneOf(jobStates)
 
 export const JobItem = Type.Object(
   {
-    id: Type.String(),
-    kind: Type.String(),
+    id: Sample(samples.recordId),
+    kind: Sample('verification_mail'),
     state: JobState,
-    attempts: Type.Integer(),
+    attempts: Type.Integer({ examples: [2] }),
     last_error: Nullable(
-      Type.String({ description: 'Why it failed last; e-mail addresses are masked.' }),
+      Sample('connect ECONNREFUSED 203.0.113.25:587', {
+        description: 'Why it failed last; e-mail addresses are masked.',
+      }),
     ),
     run_at: Timestamp,
   },
@@ -61,53 +66,65 @@ export function jobView(row: Job): Static<typeof JobItem> {
 }
 
 const NullableTime = Nullable(Timestamp)
-const Latency = Nullable(Type.Number({ description: 'Milliseconds, right to a fifth.' }))
+const Latency = (milliseconds: number) =>
+  Nullable(
+    Type.Number({ description: 'Milliseconds, right to a fifth.', examples: [milliseconds] }),
+  )
+const Count = (example: number) => Type.Integer({ examples: [example] })
 
 const Minute = Type.Object(
   {
     at: Timestamp,
-    requests: Type.Integer(),
-    failed: Type.Integer({ description: 'Answered with 5xx.' }),
-    frames: Type.Integer({ description: 'Frames of clients.' }),
-    p50_ms: Latency,
-    p99_ms: Latency,
+    requests: Count(1_260),
+    failed: Type.Integer({ description: 'Answered with 5xx.', examples: [0] }),
+    frames: Type.Integer({ description: 'Frames of clients.', examples: [310] }),
+    p50_ms: Latency(1.2),
+    p99_ms: Latency(9.6),
   },
   { title: 'Minute' },
 )
 
 const Deliveries = Type.Object(
   {
-    configured: Type.Boolean(),
+    configured: Type.Boolean({ examples: [true] }),
     last_sent_at: NullableTime,
-    last_failed_at: NullableTime,
-    last_error: NullableText,
+    last_failed_at: Rarely(Timestamp),
+    last_error: Rarely(Type.String()),
   },
   { title: 'Deliveries', description: 'Since the start.' },
 )
 
 export const SystemState = Type.Object(
   {
-    version: Type.String(),
+    version: Sample('1.0.0'),
     started_at: Timestamp,
-    uptime_seconds: Type.Integer(),
-    database_bytes: Type.Integer(),
-    wal_bytes: Type.Integer(),
-    free_disk_bytes: Type.Integer(),
-    sockets: Type.Integer(),
-    socket_users: Type.Integer(),
+    uptime_seconds: Count(86_400),
+    database_bytes: Count(48_234_496),
+    wal_bytes: Count(1_318_400),
+    free_disk_bytes: Count(21_474_836_480),
+    sockets: Count(42),
+    socket_users: Count(37),
     last_hour: Type.Array(Minute),
     outbox: Type.Array(
-      Type.Object({ kind: Type.String(), state: JobState, count: Type.Integer() }),
+      Type.Object({ kind: Sample('verification_mail'), state: JobState, count: Count(1) }),
     ),
     mail: Deliveries,
     push: Deliveries,
     webhooks: Type.Object({
-      total: Type.Integer(),
-      disabled: Type.Integer(),
-      failing: Type.Integer({ description: 'Nothing has been delivered since the last failure.' }),
+      total: Count(2),
+      disabled: Count(0),
+      failing: Type.Integer({
+        description: 'Nothing has been delivered since the last failure.',
+        examples: [0],
+      }),
     }),
     last_backup_at: NullableTime,
-    warnings: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+    warnings: Type.Array(
+      Type.Object({
+        code: Sample('no_backup'),
+        message: Sample('No backup was made within two days: run hostline backup every day.'),
+      }),
+    ),
   },
   { title: 'System' },
 )

@@ -1,6 +1,17 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
-import { Maybe, Nullable, OneOf, PersonId, Text, Time, Timestamp } from '../../lib/fields.ts'
+import {
+  Maybe,
+  Nullable,
+  OneOf,
+  PersonId,
+  Rarely,
+  Sample,
+  Text,
+  Time,
+  Timestamp,
+} from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, FollowRow, ServiceKeyRow } from './store.ts'
 
@@ -16,7 +27,7 @@ export const serviceKeyNameRule = {
 
 export const NewServiceKey = Type.Object(
   {
-    name: Text(serviceKeyNameRule),
+    name: Text(serviceKeyNameRule, { examples: ['payments'] }),
     scopes: Type.Array(OneOf(grantableScopes), {
       minItems: 1,
       description: `What the key may be used for; \`${allScopes}\` is everything but \`sessions\`, which logs people in.`,
@@ -28,13 +39,13 @@ export const NewServiceKey = Type.Object(
 
 export const ServiceKey = Type.Object(
   {
-    id: Type.String(),
-    name: Type.String(),
+    id: Sample(samples.recordId),
+    name: Sample('payments'),
     scopes: Type.Array(OneOf(serviceScopes)),
     created_at: Timestamp,
-    expires_at: Nullable(Timestamp),
+    expires_at: Nullable(Sample(samples.later, { format: 'date-time' })),
     last_used_at: Nullable(Timestamp),
-    revoked_at: Nullable(Timestamp),
+    revoked_at: Rarely(Timestamp),
   },
   { title: 'ServiceKey' },
 )
@@ -42,32 +53,38 @@ export const ServiceKey = Type.Object(
 export const CreatedServiceKey = Type.Object(
   {
     ...ServiceKey.properties,
-    key: Type.String({ description: 'The key itself, shown this once.' }),
+    key: Sample('sk_9QnX4v0cJm2uT7aPzLw1yBfRk8dHsE5g', {
+      description: 'The key itself, shown this once.',
+    }),
   },
   { title: 'CreatedServiceKey' },
 )
 
 export const FollowerImport = Type.Object(
-  { follower_ids: Type.Array(Type.String(), { maxItems: 1_000 }) },
+  { follower_ids: Type.Array(Sample(samples.guest.id), { maxItems: 1_000 }) },
   { title: 'FollowerImport', ...open },
 )
 
 export const ImportCounts = Type.Object(
-  { added: Type.Integer(), already: Type.Integer(), unknown: Type.Integer() },
+  {
+    added: Type.Integer({ examples: [1] }),
+    already: Type.Integer({ examples: [0] }),
+    unknown: Type.Integer({ examples: [0] }),
+  },
   { title: 'ImportCounts' },
 )
 
 export const CallUpdate = Type.Object(
-  { state: OneOf(callStates), host_id: PersonId(), guest_id: PersonId() },
+  { state: OneOf(callStates), host_id: PersonId(samples.host.id), guest_id: PersonId() },
   { title: 'CallUpdate', ...open },
 )
 
 export const Call = Type.Object(
   {
-    call_session_id: Type.String(),
+    call_session_id: Sample(samples.callId),
     state: OneOf(callStates),
-    host_id: Type.String(),
-    guest_id: Type.String(),
+    host_id: Sample(samples.host.id),
+    guest_id: Sample(samples.guest.id),
     updated_at: Timestamp,
   },
   { title: 'Call' },

@@ -62,6 +62,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
           {
             201: CreatedServiceKey,
           },
+          { example: { last_used_at: null } },
         ),
       },
     )

@@ -8,15 +8,16 @@ import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { AppError, problem } from '../../lib/errors.ts'
-import { Maybe, Refined } from '../../lib/fields.ts'
+import { Maybe, Refined, Sample } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
 import { listById, type RowRange } from '../../lib/list-range.ts'
-import { TicketText, trimmedText } from './model.ts'
+import { samples } from '../../lib/samples.ts'
+import { ReplyText, trimmedText } from './model.ts'
 
 const pageSize = 20
 const admin = operations('Support', { access: 'admin' })
 
-const fields = { title: trimmedText(200), body: TicketText }
+const fields = { title: trimmedText(200, 'Payout sent'), body: ReplyText }
 const NewCannedReply = Type.Object(fields, { title: 'NewCannedReply', additionalProperties: true })
 const CannedReplyUpdate = Refined(
   Type.Object(
@@ -28,7 +29,11 @@ const CannedReplyUpdate = Refined(
 )
 type CannedReplyUpdate = Static<typeof CannedReplyUpdate>
 const CannedReply = Type.Object(
-  { id: Type.String(), title: Type.String(), body: Type.String() },
+  {
+    id: Sample(samples.recordId),
+    title: Sample('Payout sent'),
+    body: Sample(samples.ticket.answer),
+  },
   { title: 'CannedReply' },
 )
 

@@ -7,6 +7,7 @@ import { routeBase } from '../../http/request-context.ts'
 import { problem } from '../../lib/errors.ts'
 import { CheckedText, Id, Text } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
+import { samples } from '../../lib/samples.ts'
 import type { DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
 import {
@@ -39,12 +40,13 @@ const DeskQuery = Type.Partial(
     category: CategoryField,
     assignee_id: CheckedText(
       (text) => (text === 'me' || text === 'none' || parseId(text) ? undefined : problem('id')),
-      { description: 'The id of an admin, `me`, or `none`.' },
+      { description: 'The id of an admin, `me`, or `none`.', examples: ['me'] },
     ),
-    user_id: Id({ description: 'The id of who opened the ticket.' }),
+    user_id: Id({ description: 'The id of who opened the ticket.', examples: [samples.guest.id] }),
     q: Text(
       { max: 200 },
       {
+        examples: ['payout late'],
         description:
           `Up to ${maxWords} words that are all in the ticket, the last one as a beginning; accents and case do not matter. ` +
           'Newest ticket first; `total` counts up to 200, where pages by number end and the cursor form goes on.',
@@ -54,6 +56,13 @@ const DeskQuery = Type.Partial(
 )
 
 type DeskQuery = Static<typeof DeskQuery>
+
+const { admin: author, ticket } = samples
+const answerExample = {
+  body: ticket.answer,
+  is_admin: true,
+  author: { id: author.id, display_name: author.name },
+}
 
 /** The support desk. */
 export function deskRoutes(desk: DeskService) {
@@ -96,6 +105,7 @@ export function deskRoutes(desk: DeskService) {
           {
             200: DeskTicket,
           },
+          { example: { status: 'in_progress' } },
         ),
       },
     )
@@ -135,7 +145,11 @@ export function deskRoutes(desk: DeskService) {
           'adminSendTicketMessage',
           'Answers a ticket. Its owner is notified. With `last_message_id` the answer is refused when somebody has written meanwhile.',
           { 201: DeskTicketMessage },
-          { errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'], ...idempotent },
+          {
+            errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'],
+            ...idempotent,
+            example: answerExample,
+          },
         ),
       },
     )

@@ -8,10 +8,13 @@ import {
   Maybe,
   Nullable,
   OneOf,
+  Rarely,
   Refined,
+  Sample,
   Text,
   Timestamp,
 } from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
 import {
   ticketCategories,
   ticketFields,
@@ -24,16 +27,20 @@ import type { AuthoredMessage, TicketMessageRow, TicketRow } from './store.ts'
 const open = { additionalProperties: true } as const
 
 export const StatusField = OneOf(ticketStatuses)
-export const PriorityField = OneOf(ticketPriorities)
+export const PriorityField = OneOf(ticketPriorities, { examples: ['normal'] })
 export const CategoryField = OneOf(ticketCategories)
 
 /** Text that is stored without the white space around it. */
-export const trimmedText = (max: number) => Text({ min: 1, max, trimmed: true, notBlank: true })
-export const TicketText = trimmedText(10_000)
+export const trimmedText = (max: number, example: string) =>
+  Text({ min: 1, max, trimmed: true, notBlank: true }, { examples: [example] })
+const { subject, text, answer } = samples.ticket
+const maxBody = 10_000
+const TicketText = trimmedText(maxBody, text)
+export const ReplyText = trimmedText(maxBody, answer)
 
 /** Uploads of the author, as they were answered; what is known of them is not taken from here. */
 const attachments = Maybe(
-  Type.Array(Type.Object({ file_url: HttpUrl(2_048) }, open), {
+  Type.Array(Type.Object({ file_url: HttpUrl(2_048, { examples: [samples.file.url] }) }, open), {
     maxItems: 5,
     description: 'Answers to uploads of one’s own.',
   }),
@@ -45,7 +52,7 @@ export const attachedUrls = (list?: { file_url: string }[] | null): string[] =>
 
 export const NewTicket = Type.Object(
   {
-    subject: trimmedText(200),
+    subject: trimmedText(200, subject),
     body: TicketText,
     category: Maybe(CategoryField),
     priority: Maybe(PriorityField),
@@ -63,16 +70,20 @@ export const NewTicketMessage = Type.Object(
 export const NewTicketReply = Type.Object(
   {
     ...NewTicketMessage.properties,
-    status: Maybe(StatusField),
+    body: ReplyText,
+    status: Maybe(OneOf(ticketStatuses, { examples: ['resolved'] })),
     last_message_id: Maybe(
-      Id({ description: 'The newest message that was seen: with a newer one there it is a 409.' }),
+      Id({
+        description: 'The newest message that was seen: with a newer one there it is a 409.',
+        examples: [samples.ticketMessageId],
+      }),
     ),
   },
   { title: 'NewTicketReply', ...open },
 )
 
 const Assignment = Type.Optional(
-  Type.Union([Id({ description: 'An admin; null for nobody.' }), Type.Null()]),
+  Nullable(Id({ description: 'An admin; null for nobody.', examples: [samples.admin.id] })),
 )
 
 export const TicketUpdate = Refined(
@@ -86,6 +97,7 @@ export const TicketUpdate = Refined(
     {
       title: 'TicketUpdate',
       description: '`assigned_to` is another name of `assignee_id`, which wins.',
+      examples: [{ status: 'in_progress', assignee_id: samples.admin.id }],
       ...open,
     },
   ),
@@ -97,11 +109,13 @@ export const TicketUpdate = Refined(
 )
 export type TicketUpdate = Static<typeof TicketUpdate>
 
-export const NewTicketNote = Type.Object({ body: TicketText }, { title: 'NewTicketNote', ...open })
+const noteText = 'The bank has confirmed the transfer.'
+const NoteText = trimmedText(maxBody, noteText)
+export const NewTicketNote = Type.Object({ body: NoteText }, { title: 'NewTicketNote', ...open })
 
 const ticket = {
-  id: Type.String(),
-  subject: Type.String(),
+  id: Sample(samples.ticketId),
+  subject: Sample(subject),
   status: StatusField,
   priority: PriorityField,
   category: CategoryField,
@@ -109,7 +123,7 @@ const ticket = {
   updated_at: Timestamp,
 }
 
-const entry = { id: Type.String(), body: Type.String(), created_at: Timestamp }
+const entry = { id: Sample(samples.ticketMessageId), body: Sample(text), created_at: Timestamp }
 
 export const TicketMessage = Type.Object(
   {
@@ -118,11 +132,11 @@ export const TicketMessage = Type.Object(
     attachments: Type.Optional(
       Type.Array(
         Type.Object({
-          id: Type.String(),
-          file_url: Type.String(),
-          file_name: Type.String(),
-          file_size: Type.Integer(),
-          file_type: Type.String(),
+          id: Sample(samples.file.id),
+          file_url: Sample(samples.file.url),
+          file_name: Sample(samples.file.name),
+          file_size: Type.Integer({ examples: [samples.file.size] }),
+          file_type: Sample(samples.file.type),
         }),
         { description: 'Present when there are some.' },
       ),
@@ -136,7 +150,10 @@ export const TicketListItem = Type.Object(ticket, { title: 'TicketListItem' })
 export type TicketListItem = Static<typeof TicketListItem>
 
 const messages_before = Type.Optional(
-  Type.String({ description: 'When there are more messages: the cursor for the list of them.' }),
+  Type.String({
+    description: 'When there are more messages: the cursor for the list of them.',
+    examples: [],
+  }),
 )
 
 export const Ticket = Type.Object(
@@ -145,12 +162,16 @@ export const Ticket = Type.Object(
 )
 export type Ticket = Static<typeof Ticket>
 
-const person = { id: Type.String(), display_name: Type.String() }
-const Person = Type.Object(person)
+const personLike = ({ id, name }: { id: string; name: string }) => ({
+  id: Sample(id),
+  display_name: Sample(name),
+})
+const Owner = Type.Object(personLike(samples.guest))
+const Admin = Type.Object(personLike(samples.admin))
 
 /** A message as the desk sees it. */
 export const DeskTicketMessage = Type.Object(
-  { ...TicketMessage.properties, author: Person },
+  { ...TicketMessage.properties, author: Owner },
   { title: 'DeskTicketMessage' },
 )
 
@@ -159,30 +180,35 @@ export const DeskTicketListItem = Type.Object(
   {
     ...ticket,
     user: Type.Object({
-      ...person,
-      email: Type.Optional(Type.String({ description: 'Absent when the account is removed.' })),
+      ...Owner.properties,
+      email: Type.Optional(
+        Sample(samples.guest.email, { description: 'Absent when the account is removed.' }),
+      ),
     }),
-    assignee: Nullable(Person),
-    message_count: Type.Integer(),
+    assignee: Nullable(Admin),
+    message_count: Type.Integer({ examples: [1] }),
     waiting_since: Nullable(Timestamp),
-    first_response_at: Nullable(Timestamp),
+    first_response_at: Rarely(Timestamp),
   },
   { title: 'DeskTicketListItem' },
 )
 export type DeskTicketListItem = Static<typeof DeskTicketListItem>
 
-export const TicketNote = Type.Object({ ...entry, author: Person }, { title: 'TicketNote' })
+export const TicketNote = Type.Object(
+  { ...entry, body: Sample(noteText), author: Admin },
+  { title: 'TicketNote' },
+)
 export type TicketNote = Static<typeof TicketNote>
 
 const TicketHistoryEntry = Type.Object(
   {
-    id: Type.String(),
+    id: Sample(samples.recordId),
     at: Timestamp,
     field: OneOf(ticketFields),
-    from: Nullable(Type.String()),
-    to: Nullable(Type.String()),
+    from: Nullable(Sample('open')),
+    to: Nullable(Sample('in_progress')),
     actor: Type.Union([
-      Type.Object({ type: Type.Literal('user'), ...person }),
+      Type.Object({ type: Type.Literal('user'), ...Admin.properties }),
       Type.Object({ type: Type.Literal('system') }),
     ]),
   },

@@ -127,7 +127,7 @@ export function supportRoutes(tickets: TicketService) {
         'closeTicket',
         'Closes a ticket of your own. A repeated call changes nothing.',
         { 200: Ticket },
-        { errors: ['not_found', 'not_owner'] },
+        { errors: ['not_found', 'not_owner'], example: { status: 'closed' } },
       ),
     )
 }

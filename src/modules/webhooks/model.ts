@@ -1,7 +1,19 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
-import { HttpUrl, Maybe, Nullable, OneOf, Refined, Text, Timestamp } from '../../lib/fields.ts'
+import {
+  HttpUrl,
+  Maybe,
+  Nullable,
+  OneOf,
+  Rarely,
+  Refined,
+  Sample,
+  Text,
+  Timestamp,
+} from '../../lib/fields.ts'
+import { samples } from '../../lib/samples.ts'
+import { named } from '../../lib/shown-as.ts'
 import { type EventType, eventTypes } from '../../lib/vocabulary.ts'
 import { isSuccess, type Outcome } from './deliveries.ts'
 import type { DeliveryRow, WebhookRow } from './store.ts'
@@ -10,10 +22,13 @@ const open = { additionalProperties: true } as const
 
 export const webhookDescriptionRule = { max: 200, trimmed: true }
 
+const hookUrl = 'https://hooks.example.com/hostline'
+const Events = OneOf(eventTypes, { examples: ['message.created'] })
+
 const fields = {
-  url: HttpUrl(2_048),
-  events: Type.Array(OneOf(eventTypes), { minItems: 1, maxItems: 100 }),
-  description: Text(webhookDescriptionRule),
+  url: HttpUrl(2_048, { examples: [hookUrl] }),
+  events: Type.Array(Events, { minItems: 1, maxItems: 100 }),
+  description: Text(webhookDescriptionRule, { examples: ['The shop'] }),
 }
 
 export const NewWebhook = Type.Object(
@@ -28,7 +43,7 @@ export const WebhookUpdate = Refined(
       url: Maybe(fields.url),
       events: Maybe(fields.events),
       description: Maybe(fields.description),
-      enabled: Maybe(Type.Boolean()),
+      enabled: Maybe(Type.Boolean({ examples: [true] })),
     },
     { title: 'WebhookUpdate', ...open },
   ),
@@ -41,13 +56,13 @@ export type WebhookUpdate = Static<typeof WebhookUpdate>
 
 export const Webhook = Type.Object(
   {
-    id: Type.String(),
-    url: Type.String(),
-    events: Type.Array(OneOf(eventTypes)),
-    description: Nullable(Type.String()),
-    enabled: Type.Boolean(),
-    failing_since: Nullable(Timestamp),
-    disabled_at: Nullable(Timestamp),
+    id: Sample(samples.recordId),
+    url: Sample(hookUrl),
+    events: Type.Array(Events),
+    description: Nullable(Sample('The shop')),
+    enabled: Type.Boolean({ examples: [true] }),
+    failing_since: Rarely(Timestamp),
+    disabled_at: Rarely(Timestamp),
     created_at: Timestamp,
   },
   { title: 'Webhook' },
@@ -56,15 +71,17 @@ export const Webhook = Type.Object(
 export const WebhookWithSecret = Type.Object(
   {
     ...Webhook.properties,
-    secret: Type.String({ description: 'What deliveries are signed with, shown this once.' }),
+    secret: Sample('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', {
+      description: 'What deliveries are signed with, shown this once.',
+    }),
   },
   { title: 'WebhookWithSecret' },
 )
 
 const answer = {
-  response_status: Nullable(Type.Integer()),
+  response_status: Nullable(Type.Integer({ examples: [200] })),
   response: Nullable(
-    Type.String({ description: 'The beginning of the answer, or why there was none.' }),
+    Sample('ok', { description: 'The beginning of the answer, or why there was none.' }),
   ),
 }
 
@@ -75,10 +92,10 @@ export const WebhookTest = Type.Object(
 
 export const WebhookDelivery = Type.Object(
   {
-    id: Type.String({ description: 'The `webhook-id` of each attempt.' }),
-    type: Type.String(),
-    status: OneOf(['waiting', 'delivered', 'failed']),
-    attempts: Type.Integer(),
+    id: Sample(samples.recordId, { description: 'The `webhook-id` of each attempt.' }),
+    type: Sample('message.created'),
+    status: OneOf(['waiting', 'delivered', 'failed'], { examples: ['delivered'] }),
+    attempts: Type.Integer({ examples: [1] }),
     ...answer,
     created_at: Timestamp,
     attempted_at: Timestamp,
@@ -127,25 +144,26 @@ export function deliveryView(row: DeliveryRow): Static<typeof WebhookDelivery> {
 
 const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time))
 
-/** A schema that REST answers have, by its name in the API description. */
-const shown = (name: string): TSchema => Type.Unsafe({ $ref: `#/components/schemas/${name}` })
-const goneThing = Type.Object({ id: Type.String() })
+const gone = (id: string) => Type.Object({ id: Sample(id) })
 
 const eventData: Record<EventType, Record<string, TSchema>> = {
-  'user.created': { user: shown('ManagedUser') },
-  'user.updated': { user: shown('ManagedUser') },
-  'user.deleted': { user: goneThing },
-  'message.created': { message: shown('Message') },
-  'message.deleted': { message: goneThing },
-  'ticket.created': { ticket: shown('DeskTicketListItem'), message: shown('DeskTicketMessage') },
-  'ticket.replied': { ticket: shown('DeskTicketListItem'), message: shown('DeskTicketMessage') },
-  'ticket.updated': { ticket: shown('DeskTicketListItem') },
-  'report.created': { report: shown('Report') },
+  'user.created': { user: named('ManagedUser') },
+  'user.updated': { user: named('ManagedUser') },
+  'user.deleted': { user: gone(samples.guest.id) },
+  'message.created': { message: named('Message') },
+  'message.deleted': { message: gone(samples.messageId) },
+  'ticket.created': { ticket: named('DeskTicketListItem'), message: named('DeskTicketMessage') },
+  'ticket.replied': { ticket: named('DeskTicketListItem'), message: named('DeskTicketMessage') },
+  'ticket.updated': { ticket: named('DeskTicketListItem') },
+  'report.created': { report: named('Report') },
   'notification.created': {
-    notification: Type.Intersect([shown('Notification'), Type.Object({ user_id: Type.String() })]),
+    notification: Type.Intersect([
+      named('Notification'),
+      Type.Object({ user_id: Sample(samples.host.id) }),
+    ]),
   },
   'broadcast.completed': {
-    broadcast: Type.Union([shown('Broadcast'), shown('AnnouncementProgress')]),
+    broadcast: Type.Union([named('Broadcast'), named('AnnouncementProgress')]),
   },
 }
 
@@ -156,7 +174,7 @@ export const webhookBodies = Object.fromEntries(
     type,
     Type.Object({
       type: Type.Literal(type),
-      timestamp: Type.String({ format: 'date-time', description: 'When it happened.' }),
+      timestamp: Sample(samples.time, { format: 'date-time', description: 'When it happened.' }),
       data: Type.Object(eventData[type]),
     }),
   ]),

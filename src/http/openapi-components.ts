@@ -1,0 +1,127 @@
+import { ErrorBody, errorBody } from '../lib/error-body.ts'
+import { AppError, type ErrorKind, type FieldProblems, problem } from '../lib/errors.ts'
+import { texts } from '../lib/i18n.ts'
+import { changed, createExamples } from './openapi-examples.ts'
+import { createSchemas, type Json } from './openapi-schemas.ts'
+
+const successHeaders = [
+  'X-Request-ID',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+]
+
+export type SuccessAnswer = {
+  description: string
+  headers: Json
+  content?: JsonContent
+}
+export type JsonContent = { 'application/json': { schema: object } }
+
+/** What a body is of, and what its example says otherwise than its schema. */
+type Named = { name: string; example?: Json | undefined }
+
+/** Collects what the operations share: schemas that have a title, error answers, headers. */
+export function createComponents() {
+  const { lift, schemas } = createSchemas()
+  const exampleOf = createExamples(schemas)
+  const responses: Json = {}
+
+  function headers(isLimited: boolean, more: string[] = []) {
+    const names = isLimited ? [...successHeaders, ...more] : ['X-Request-ID', ...more]
+    return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  }
+
+  /** A JSON body with its example. */
+  function content(schema: object, { name, example = {} }: Named) {
+    const lifted = lift(schema) as Json
+    return {
+      'application/json': { schema: lifted, example: changed(exampleOf(lifted, name), example) },
+    }
+  }
+
+  function success(
+    { content: body, ...response }: SuccessAnswer,
+    isLimited: boolean,
+    named: Named,
+  ) {
+    return {
+      ...response,
+      headers: { ...headers(isLimited), ...response.headers },
+      ...(body && { content: content(body['application/json'].schema, named) }),
+    }
+  }
+
+  function error(kinds: ErrorKind[], isLimited: boolean): Json {
+    const { status } = new AppError(kinds[0] ?? 'internal_error')
+    const name = `${kinds.join('_or_')}${isLimited ? '' : '_unlimited'}`
+    const retry = status === 429 || status === 503 ? ['Retry-After'] : []
+    const reasons = kinds.flatMap((kind) => new AppError(kind).reason ?? [])
+    responses[name] = {
+      description: kinds.map((kind) => texts.en.errors[kind].replace('{value}', '…')).join(' Or: '),
+      headers: { ...headers(isLimited, retry), ...(reasons.length > 0 && reasonHeader(reasons)) },
+      content: {
+        'application/json': {
+          schema: lift(ErrorBody),
+          examples: Object.fromEntries(
+            kinds.map((kind) => [kind, { value: failureExample(kind) }]),
+          ),
+        },
+      },
+    }
+    return { $ref: `#/components/responses/${name}` }
+  }
+
+  function errors(kinds: ErrorKind[], isLimited: boolean): Json {
+    const byStatus = Map.groupBy(kinds, (kind) => new AppError(kind).status)
+    return Object.fromEntries([...byStatus].map(([status, own]) => [status, error(own, isLimited)]))
+  }
+
+  return {
+    content,
+    success,
+    errors,
+    all: () => ({ schemas, responses, headers: headerComponents, securitySchemes }),
+  }
+}
+
+/** What a client gets to read, in English. */
+function failureExample(kind: ErrorKind) {
+  const details = exampleDetails[kind]
+  return errorBody(
+    new AppError(kind, { value: 'notifications', ...(details && { details }) }),
+    'en',
+  )
+}
+
+const exampleDetails: Partial<Record<ErrorKind, FieldProblems>> = {
+  validation_error: { email: problem('email') },
+  body_too_large: { body: problem('body_too_large') },
+  range_not_satisfiable: { Range: problem('invalid') },
+}
+
+const reasonHeader = (reasons: string[]) => ({
+  'X-Error-Reason': {
+    description:
+      'Tells apart what has one code, absent where that says it all. More may come: fall back to the code.',
+    schema: { type: 'string', enum: [...new Set(reasons)] },
+  },
+})
+
+const integerHeader = (description: string) => ({ description, schema: { type: 'integer' } })
+
+const headerComponents: Json = {
+  'X-Request-ID': { description: 'Identifier of this request.', schema: { type: 'string' } },
+  'X-RateLimit-Limit': integerHeader('Requests per window. Absent when the limit is switched off.'),
+  'X-RateLimit-Remaining': integerHeader('Requests left in the window after this one.'),
+  'X-RateLimit-Reset': integerHeader(
+    'Unix time when the oldest counted request leaves the window.',
+  ),
+  'Retry-After': integerHeader('Seconds to wait before trying again.'),
+}
+
+const securitySchemes: Json = {
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+  serviceKey: { type: 'http', scheme: 'bearer', description: 'A service key: `sk_…`.' },
+  accessTokenInQuery: { type: 'apiKey', in: 'query', name: 'token' },
+}

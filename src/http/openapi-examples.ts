@@ -1,0 +1,66 @@
+import type { Json } from './openapi-schemas.ts'
+
+/** Composes the example of a schema from the examples of its parts. An example of its own wins, where composition would
+ *  make nonsense. Of a union it is the first branch that is not null.
+ *  @param components the schemas that references lead to, by name
+ *  @throws Error for a text that has no example */
+export function createExamples(components: Json) {
+  function exampleOf(schema: Json, name: string): unknown {
+    const { $ref, examples, allOf } = schema
+    if (typeof $ref === 'string') return exampleOf(referred($ref), name)
+    if (Array.isArray(examples)) return examples[0]
+    const branch = firstBranch(schema)
+    if (branch) return exampleOf(branch, name)
+    if (Array.isArray(allOf))
+      return Object.assign({}, ...allOf.map((part: Json) => exampleOf(part, name)))
+    if (schema['type'] === 'object') return objectExample(schema)
+    if (schema['type'] === 'array') return [exampleOf(schema['items'] as Json, name)]
+    return simpleExample(schema, name)
+  }
+
+  function objectExample({ properties = {} }: Json) {
+    const entries = Object.entries(properties as Record<string, Json>).filter(isShown)
+    return Object.fromEntries(entries.map(([name, part]) => [name, exampleOf(part, name)]))
+  }
+
+  function referred($ref: string): Json {
+    const schema = components[$ref.slice($ref.lastIndexOf('/') + 1)]
+    if (schema === undefined) throw new Error(`${$ref} leads nowhere`)
+    return schema as Json // every component is a schema
+  }
+
+  return exampleOf
+}
+
+/** An empty list of examples: an example of the whole goes without. */
+const isShown = ([, { examples }]: [string, Json]) =>
+  !Array.isArray(examples) || examples.length > 0
+
+/** An example with some fields changed, at any depth. */
+export function changed(example: unknown, change: unknown): unknown {
+  if (!isObject(example) || !isObject(change)) return change
+  const fields = Object.entries(change).map(([name, value]) => [
+    name,
+    changed(example[name], value),
+  ])
+  return { ...example, ...Object.fromEntries(fields) }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function firstBranch({ anyOf, oneOf }: Json): Json | undefined {
+  const branches = (anyOf ?? oneOf) as Json[] | undefined
+  return branches?.find(({ type }) => type !== 'null')
+}
+
+function simpleExample(schema: Json, name: string): unknown {
+  if ('const' in schema) return schema['const']
+  if (Array.isArray(schema['enum'])) return schema['enum'][0]
+  const example = simple[String(schema['type'])]
+  if (example === undefined) throw new Error(`${name} has no example`)
+  return example
+}
+
+const simple: Record<string, unknown> = { boolean: false, integer: 1, number: 1 }
