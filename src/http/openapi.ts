@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { ErrorKind } from '../lib/errors.ts'
+import { pascalCase } from '../lib/shown-as.ts'
 import { createComponents, type JsonContent, type SuccessAnswer } from './openapi-components.ts'
 import { errorKindsOf, policyOf } from './openapi-policy.ts'
 import { closed, type Json } from './openapi-schemas.ts'
@@ -70,7 +71,7 @@ function describeWebhooks(bodies: Described['webhooks'], components: Components)
     const post = {
       tags: ['Administration'],
       summary: `Tells an endpoint: ${type}`,
-      operationId: `webhook${type.split('.').map(capital).join('')}`,
+      operationId: `webhook${pascalCase(type)}`,
       parameters: webhookHeaders,
       requestBody: { required: true, content },
       responses: { '2XX': { description: 'It has been heard; anything else is tried again.' } },
@@ -143,8 +144,4 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
       ...components.errors(kinds, isLimited),
     },
   }
-}
-
-function capital(word: string) {
-  return word.charAt(0).toUpperCase() + word.slice(1)
 }

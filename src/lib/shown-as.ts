@@ -13,6 +13,13 @@ export function shownAs<T extends TSchema>(schema: T, form: object): T {
 export const named = (title: string) =>
   Type.Unsafe<object>({ $ref: `#/components/schemas/${title}` })
 
+/** Such as CallIncoming for call_incoming. */
+export const pascalCase = (words: string) =>
+  words
+    .split(/[._]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+
 /** A union whose branches differ by the value of `type`; each needs a title.
  *  @param branches by that value */
 export function unionByType(title: string, branches: Record<string, TSchema>) {

@@ -2,7 +2,7 @@ import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { Id, Maybe, PersonId, Sample } from '../../lib/fields.ts'
 import { texts } from '../../lib/i18n.ts'
 import { samples } from '../../lib/samples.ts'
-import { exactlyOneOf, unionByType } from '../../lib/shown-as.ts'
+import { exactlyOneOf, pascalCase, unionByType } from '../../lib/shown-as.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 
 // What descriptions show of notifications beyond what is checked: which keys `data` has by type.
@@ -35,17 +35,10 @@ const dataKeys: Record<NotificationType, TProperties> = {
 
 const dataOf = (type: NotificationType) =>
   Type.Partial(Type.Object(dataKeys[type]), {
-    title: `${titleOf(type)}Data`,
+    title: `${pascalCase(type)}Data`,
     description: 'Texts alone. Each key may be absent, and others may be there.',
     additionalProperties: Type.String(),
   })
-
-function titleOf(type: NotificationType) {
-  return type
-    .split('_')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('')
-}
 
 /** A notification with the data of its type. */
 export const shownNotification = (fields: TProperties) =>
@@ -79,10 +72,11 @@ export const shownNewNotification = ({ user_id, user_ids }: Recipients, fields: 
       user_id: { title: 'OneRecipient', schema: user_id },
       user_ids: { title: 'ManyRecipients', schema: user_ids },
     }),
-    unionByType(
-      'NotificationContent',
-      branches('New', (type) => ({ ...fields, data: Maybe(dataOf(type)) })),
-    ),
+    // Without a discriminator: within `allOf` generators take one for the mark of a base class.
+    {
+      title: 'NotificationContent',
+      oneOf: Object.values(branches('New', (type) => ({ ...fields, data: Maybe(dataOf(type)) }))),
+    },
   ],
 })
 
@@ -92,7 +86,7 @@ function branches(prefix: string, fieldsOf: (type: NotificationType) => TPropert
       type,
       Type.Object(
         { ...fieldsOf(type), type: Type.Literal(type) },
-        { title: `${prefix}${titleOf(type)}Notification` },
+        { title: `${prefix}${pascalCase(type)}Notification` },
       ),
     ]),
   )

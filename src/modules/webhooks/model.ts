@@ -13,8 +13,13 @@ import {
   Timestamp,
 } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
-import { named } from '../../lib/shown-as.ts'
-import { type EventType, eventTypes } from '../../lib/vocabulary.ts'
+import { named, pascalCase } from '../../lib/shown-as.ts'
+import {
+  type EventType,
+  eventTypes,
+  type NotificationType,
+  notificationTypes,
+} from '../../lib/vocabulary.ts'
 import { isSuccess, type Outcome } from './deliveries.ts'
 import type { DeliveryRow, WebhookRow } from './store.ts'
 
@@ -146,6 +151,13 @@ const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time
 
 const gone = (id: string) => Type.Object({ id: Sample(id) })
 
+/** A notification with whom it is for. Each type by itself: the union of all loses its types to generators within `allOf`. */
+const addressed = (type: NotificationType) =>
+  Type.Intersect([
+    named(`${pascalCase(type)}Notification`),
+    Type.Object({ user_id: Sample(samples.host.id) }),
+  ])
+
 const eventData: Record<EventType, Record<string, TSchema>> = {
   'user.created': { user: named('ManagedUser') },
   'user.updated': { user: named('ManagedUser') },
@@ -157,10 +169,7 @@ const eventData: Record<EventType, Record<string, TSchema>> = {
   'ticket.updated': { ticket: named('DeskTicketListItem') },
   'report.created': { report: named('Report') },
   'notification.created': {
-    notification: Type.Intersect([
-      named('Notification'),
-      Type.Object({ user_id: Sample(samples.host.id) }),
-    ]),
+    notification: Type.Union(notificationTypes.map(addressed)),
   },
   'broadcast.completed': {
     broadcast: Type.Union([named('Broadcast'), named('AnnouncementProgress')]),
