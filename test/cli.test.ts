@@ -357,10 +357,15 @@ describe('service keys', () => {
 })
 
 test('openapi prints the description that the server serves', async () => {
-  await using service = await startService({ environment: { PUBLIC_URL: 'https://x.example' } })
-  const { out } = await hostline('openapi', empty.path, {
-    environment: { PUBLIC_URL: 'https://x.example' },
-  })
+  const environment = {
+    PUBLIC_URL: 'https://x.example',
+    RATE_LIMIT_LOGIN: '7/15m',
+    RATE_LIMIT_REGISTER: '3/1h',
+    RATE_LIMIT_USER: '200/1m',
+    RATE_LIMIT_ANONYMOUS: '30/1m',
+  }
+  await using service = await startService({ environment })
+  const { out } = await hostline('openapi', empty.path, { environment })
   expect(JSON.parse(out)).toEqual((await service.call('GET', '/v1/openapi.json')).body)
 })
 

@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv2020 from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { describedRoutes } from '../src/http/route-table.ts'
-import { eventTypes } from '../src/lib/vocabulary.ts'
+import { eventTypes, notificationTypes, roles } from '../src/lib/vocabulary.ts'
 import { desk, openDesk, own } from './support/desk.ts'
 import { type Answer, startService, type TestService } from './support/service.ts'
 
@@ -58,6 +58,42 @@ function createJudge(document: Json) {
 }
 
 const fine = { missing: [], errors: [] }
+
+const limits = {
+  RATE_LIMIT_USER: '1000/1m',
+  RATE_LIMIT_ANONYMOUS: '1000/1m',
+  RATE_LIMIT_LOGIN: '1000/1m',
+  RATE_LIMIT_REGISTER: '1000/1m',
+}
+const allowed: Partial<Record<string, string[]>> = {
+  user: [...roles],
+  socket: [...roles],
+  host: ['host', 'admin'],
+  admin: ['admin'],
+}
+const limitNames: Record<string, string> = {
+  public: 'RATE_LIMIT_ANONYMOUS',
+  user: 'RATE_LIMIT_USER',
+  socket: 'RATE_LIMIT_USER',
+  host: 'RATE_LIMIT_USER',
+  admin: 'RATE_LIMIT_USER',
+  service: 'RATE_LIMIT_SERVICE',
+  login: 'RATE_LIMIT_LOGIN',
+  register: 'RATE_LIMIT_REGISTER',
+}
+
+function limitNameOf({ limit, access }: { limit: string; access: string }) {
+  return limit === 'none' ? undefined : limitNames[limit === 'default' ? access : limit]
+}
+
+/** Every object that a part of a document holds or refers to. */
+function* schemasIn(document: Json, node: Json): Generator<Json> {
+  if (typeof node !== 'object' || node === null) return
+  const referred = node.$ref && document.components.schemas[node.$ref.split('/').at(-1)]
+  const whole = referred ?? node
+  yield whole
+  for (const part of Object.values(whole)) yield* schemasIn(document, part)
+}
 
 describe('the description', () => {
   test('is valid OpenAPI 3.1 to an independent validator', async () => {
@@ -133,6 +169,92 @@ describe('the description', () => {
       'Error',
     ]
     expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names))
+  })
+
+  test('says of every operation what it does, and of every tag what it holds', async () => {
+    await using service = await startService()
+    const document = await describe31(service)
+    const sentence = /^[A-Z](?!.*\. ).*[^.:;,]\.$/
+    for (const { operation } of operationsOf(document)) {
+      expect([operation.operationId, operation.summary]).toEqual([
+        operation.operationId,
+        expect.stringMatching(sentence),
+      ])
+      expect(document.tags.map(({ name }: Json) => name)).toContain(operation.tags[0])
+    }
+    for (const { name, description } of document.tags)
+      expect([name, description]).toEqual([name, expect.stringMatching(sentence)])
+  })
+
+  test('names the roles, the scope and the limit that the pipeline enforces', async () => {
+    await using service = await startService({ environment: limits })
+    const { paths } = await describe31(service)
+    for (const route of describedRoutes(service.app).filter(({ path }) => path.startsWith('/v1'))) {
+      const methods = paths[route.path.replace(/:(\w+)/g, '{$1}')]
+      if (!methods) continue
+      const {
+        'x-roles': roles,
+        'x-scope': scope,
+        'x-rate-limit': limit,
+        description = '',
+      } = methods[route.method.toLowerCase()]
+      expect([route.path, roles, scope]).toEqual([route.path, allowed[route.access], route.scope])
+      expect([route.path, limit?.name]).toEqual([route.path, limitNameOf(route)])
+      for (const name of [scope, limit?.name].filter(Boolean))
+        expect(description).toContain(`\`${name}\``)
+    }
+  })
+
+  test('shows limits as they are configured, and none that are off', async () => {
+    const environment = { RATE_LIMIT_LOGIN: '5/15m', RATE_LIMIT_USER: 'off' }
+    await using service = await startService({ environment })
+    const { paths } = await describe31(service)
+    const { post: login } = paths['/v1/auth/login']
+    expect(login['x-rate-limit']).toEqual({
+      name: 'RATE_LIMIT_LOGIN',
+      requests: 5,
+      window_seconds: 900,
+      per: 'IP address',
+    })
+    expect(login.description).toEndWith(
+      'Limit: 5 requests in 15 minutes for each IP address (`RATE_LIMIT_LOGIN`).',
+    )
+    expect(paths['/v1/users/me'].get).not.toHaveProperty('x-rate-limit')
+  })
+
+  test('has closed request bodies, in which `data` alone is a map', async () => {
+    await using service = await startService()
+    const document = await describe31(service)
+    const bodies = operationsOf(document).flatMap(({ operation }) => operation.requestBody ?? [])
+    const reached = new Set(bodies.flatMap((body) => [...schemasIn(document, body)]))
+    const open = [...reached].filter(
+      ({ additionalProperties }) => additionalProperties !== undefined,
+    )
+    expect(reached.size).toBeGreaterThan(40)
+    expect(open.map(({ additionalProperties }) => additionalProperties.type)).toEqual(
+      Array(9).fill('string'),
+    )
+  })
+
+  test('knows the data of a notification by its type, and one way to name whom it is for', async () => {
+    await using service = await startService()
+    const { schemas } = (await describe31(service)).components
+    const { mapping } = schemas.Notification.discriminator
+    expect(Object.keys(mapping)).toEqual([...notificationTypes])
+    const titles = notificationTypes.map((type) => mapping[type].split('/').at(-1))
+    expect(titles.map((title) => schemas[title].properties.type.const)).toEqual([
+      ...notificationTypes,
+    ])
+    expect(Object.keys(schemas.PaymentCapturedData.properties)).toEqual([
+      'amount',
+      'currency',
+      'call_session_id',
+    ])
+    expect(
+      schemas.NotificationRecipients.oneOf.map(
+        ({ $ref }: Json) => schemas[$ref.split('/').at(-1)].required,
+      ),
+    ).toEqual([['user_id'], ['user_ids']])
   })
 
   test('says which token an operation takes', async () => {
@@ -254,13 +376,7 @@ describe('the examples', () => {
 })
 
 test('real answers are as described: bodies, statuses and headers', async () => {
-  const on = {
-    RATE_LIMIT_USER: '1000/1m',
-    RATE_LIMIT_ANONYMOUS: '1000/1m',
-    RATE_LIMIT_LOGIN: '1000/1m',
-    RATE_LIMIT_REGISTER: '1000/1m',
-  }
-  await using service = await startService({ environment: on })
+  await using service = await startService({ environment: limits })
   const judge = createJudge(await describe31(service))
   const { a, b, conversationId: id } = await service.pair()
   await service.say(b, id, 'hello')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { openService, type Substitutes, serve } from '../../src/serve.ts'
+import { createDeclared } from './declared.ts'
 import { memoryFolder, temporaryDirectory } from './directory.ts'
 import { TestSocket } from './socket.ts'
 
@@ -33,7 +34,8 @@ export type TestService = Awaited<ReturnType<typeof startService>>
 export async function startService(options: Options = {}) {
   const { environment = {}, listen = false, fill, ...substitutes } = options
   const directory = temporaryDirectory(memoryFolder())
-  await copyKeys(directory.path)
+  const made = await madeTemplate()
+  cpSync(join(made.path, 'hostline.db'), join(directory.path, 'hostline.db'))
   await fill?.(directory.path)
   const logged: string[] = []
   const config = readConfig(
@@ -67,6 +69,7 @@ export async function startService(options: Options = {}) {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
+    made.mustBeDeclared(method, path, answer)
     return readAnswer(answer)
   }
 
@@ -166,21 +169,23 @@ function personOf({ status, body }: Answer): Person {
   return { id: user.id, email: user.email, token, refreshToken }
 }
 
-// Making RSA keys takes most of a start: they are made once, in a database that is then copied.
-let template: Promise<ReturnType<typeof temporaryDirectory>> | undefined
+// Making RSA keys takes most of a start: they are made once, in a database that is then copied. The description is the
+// same for all, too.
+let template: ReturnType<typeof makeTemplate> | undefined
 
-async function copyKeys(directory: string) {
+function madeTemplate() {
   template ??= makeTemplate()
-  cpSync(join((await template).path, 'hostline.db'), join(directory, 'hostline.db'))
+  return template
 }
 
 async function makeTemplate() {
   const directory = temporaryDirectory()
   const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
   const service = await openService(readConfig({ DATA_DIR: directory.path }, false), log, rethrow)
+  const description = await service.app.handle(new Request('http://localhost/v1/openapi.json'))
   await service.close()
   process.on('exit', () => directory[Symbol.dispose]())
-  return directory
+  return { path: directory.path, mustBeDeclared: createDeclared(await description.json()) }
 }
 
 function rethrow(error: unknown): never {

@@ -48,9 +48,8 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       user(
         'resendVerificationEmail',
         'Sends the verification mail again. At most once a minute and 5 times a day.',
-        {
-          204: null,
-        },
+        { 204: null },
+        { errors: ['mail_throttled'] },
       ),
     )
     .post(
@@ -129,9 +128,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ...visitor(
         'undoEmailChange',
         'Changes back to the former address. Takes the token of the link that was mailed there and ends every session.',
-        {
-          204: null,
-        },
+        { 204: null },
       ),
     })
     .post(

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createConsumer } from './support/consumers.ts'
+import { startService } from './support/service.ts'
+
+// What others make of the description: clients of three generators, under a strict compiler and in a running program.
+
+const service = await startService({ listen: true })
+const consumer = createConsumer({
+  'tsconfig.json': JSON.stringify({
+    compilerOptions: {
+      target: 'ES2022',
+      module: 'ESNext',
+      moduleResolution: 'Bundler',
+      lib: ['ES2022', 'DOM', 'DOM.Iterable'],
+      types: [],
+      skipLibCheck: false,
+    },
+  }),
+  'orval.config.mjs': `export default {
+    hostline: { input: './api.json', output: { target: './orval.ts', client: 'fetch' } },
+  }`,
+})
+afterAll(async () => {
+  consumer[Symbol.dispose]()
+  await service[Symbol.asyncDispose]()
+})
+
+beforeAll(async () => {
+  const description = await service.request('/v1/openapi.json')
+  consumer.write({ 'api.json': await description.text() })
+  const made = await Promise.all([
+    consumer.tool('openapi-typescript', 'api.json', '-o', 'types.ts'),
+    consumer.tool('openapi-ts', '-i', 'api.json', '-o', 'hey', '-c', '@hey-api/client-fetch'),
+    consumer.tool('orval', '--config', 'orval.config.mjs'),
+  ])
+  for (const { exitCode, output } of made) expect([exitCode, output]).toEqual([0, output])
+}, 30_000)
+
+const imports = `
+import type { components } from './types'
+import * as hey from './hey'
+import * as orval from './orval'
+type Schemas = components['schemas']
+`
+
+test('what they make compiles, and knows the data of a notification by its type', async () => {
+  consumer.write({
+    'fine.ts': `${imports}
+      type Notification = Schemas['Notification'] | hey.Notification | orval.Notification
+      export const amountOf = (notification: Notification): string | undefined =>
+        notification.type === 'payment_captured' ? notification.data.amount : undefined
+      const data = { amount: '49.90', currency: 'EUR' }
+      export const one: Schemas['NewNotification'] = { user_id: 'a', type: 'payment_captured', data }
+      export const many: hey.NewNotification = { user_ids: ['a'], type: 'payment_captured', data }
+      export const third: orval.NewNotification = { user_id: 'a', type: 'payment_captured', data }
+    `,
+  })
+  expect(await consumer.check()).toEqual({ exitCode: 0, output: '' })
+}, 30_000)
+
+const mistakes = [
+  "export const a: Schemas['NewTicket'] = { subject: 's', body: 'b', titel: 't' }",
+  "export const b: hey.NewTicket = { subject: 's', body: 'b', titel: 't' }",
+  "export const c: orval.NewTicket = { subject: 's', body: 'b', titel: 't' }",
+  "hey.serviceSendNotifications({ body: { user_id: 'a', type: 'broadcast', titel: 't' } })",
+  "hey.serviceSendNotifications({ body: { type: 'broadcast', title: 't' } })",
+  "orval.sendMessage('id', { body: 'b', titel: 't' })",
+]
+
+test('a body with a misspelt field, or to nobody, does not compile', async () => {
+  consumer.write({ 'wrong.ts': [imports.trim(), ...mistakes].join('\n') })
+  const { exitCode, output } = await consumer.check()
+  consumer.write({ 'wrong.ts': '' })
+  expect(exitCode).not.toBe(0)
+  const lines = [...output.matchAll(/^wrong\.ts\((\d+),/gm)].map(([, line]) => Number(line))
+  expect([...new Set(lines)]).toEqual(
+    mistakes.map((_, n) => n + imports.trim().split('\n').length + 1),
+  )
+}, 30_000)
+
+const conversation = `
+import * as api from './hey'
+import { createClient } from './hey/client'
+
+const baseUrl = process.argv[2]
+async function register(name: string) {
+  const body = { email: name + '@example.org', password: 'seven green bicycles', display_name: name }
+  const { data } = await api.register({ body, baseUrl, throwOnError: true })
+  const client = createClient({ baseUrl, auth: data.access_token, throwOnError: true })
+  return { id: data.user.id, client }
+}
+const [ada, ben] = [await register('ada'), await register('ben')]
+const { data: made } = await api.createConversation({ client: ada.client, body: { user_id: ben.id } })
+const path = { id: made!.id }
+await api.sendMessage({ client: ada.client, path, body: { body: 'See you at ten?' } })
+const { data: listed } = await api.listMessages({ client: ben.client, path })
+const count = async () => (await api.getUnreadMessageCount({ client: ben.client })).data!.count
+const before = await count()
+await api.markConversationRead({ client: ben.client, path })
+console.log(JSON.stringify([listed!.data.map(({ body }) => body), before, await count()]))
+`
+
+test('two people talk through a generated client, under plain Node', async () => {
+  consumer.write({ 'conversation.ts': conversation })
+  const entrypoints = [consumer.path('conversation.ts')]
+  await Bun.build({ entrypoints, outdir: consumer.path('built'), target: 'node' })
+  const { exitCode, output } = await consumer.node('built/conversation.js', service.base)
+  expect([exitCode, output]).toEqual([0, `${JSON.stringify([['See you at ten?'], 1, 0])}\n`])
+}, 30_000)
