@@ -18,8 +18,8 @@ export type SuccessAnswer = {
 }
 export type JsonContent = { 'application/json': { schema: object } }
 
-/** What a body is of, and what its example says otherwise than its schema. */
-type Named = { name: string; example?: Json | undefined }
+/** What an example is of, and what it says otherwise than the schema. */
+type Example = { name: string; change?: Json | undefined }
 
 /** Collects what the operations share: schemas that have a title, error answers, headers. */
 export function createComponents() {
@@ -33,22 +33,22 @@ export function createComponents() {
   }
 
   /** A JSON body with its example. */
-  function content(schema: object, { name, example = {} }: Named) {
+  function content(schema: object, { name, change }: Example) {
     const lifted = lift(schema) as Json
-    return {
-      'application/json': { schema: lifted, example: changed(exampleOf(lifted, name), example) },
-    }
+    const composed = exampleOf(lifted, name)
+    const example = change === undefined ? composed : changed(composed, change)
+    return { 'application/json': { schema: lifted, example } }
   }
 
   function success(
     { content: body, ...response }: SuccessAnswer,
     isLimited: boolean,
-    named: Named,
+    example: Example,
   ) {
     return {
       ...response,
       headers: { ...headers(isLimited), ...response.headers },
-      ...(body && { content: content(body['application/json'].schema, named) }),
+      ...(body && { content: content(body['application/json'].schema, example) }),
     }
   }
 

@@ -114,7 +114,7 @@ type Parts = { components: Components; limits: RateLimits }
 function complete(operation: Operation, route: DescribedRoute, { components, limits }: Parts) {
   const {
     'x-errors': declared = [],
-    'x-example': example,
+    'x-example': change,
     responses = {},
     requestBody,
     ...rest
@@ -138,7 +138,7 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
       ...Object.fromEntries(
         Object.entries(responses).map(([status, response]) => [
           status,
-          components.success(response, isLimited, { name: operationId, example }),
+          components.success(response, isLimited, { name: operationId, change }),
         ]),
       ),
       ...components.errors(kinds, isLimited),

@@ -59,12 +59,12 @@ const AuthFrame = Type.Object(
   { type: Type.Literal('auth'), token: Sample(samples.accessToken) },
   {
     additionalProperties: true,
-    description: 'Continue with a newer access token of the same user.',
+    description: 'Goes on with a newer access token of the same user.',
   },
 )
 const PingFrame = Type.Object(
   { type: Type.Literal('ping') },
-  { additionalProperties: true, description: 'Ask for a pong.' },
+  { additionalProperties: true, description: 'Asks for a pong.' },
 )
 
 /** The socket channel: one connection per socket, frames in their order, errors as frames. */

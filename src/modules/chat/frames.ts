@@ -26,7 +26,7 @@ export const MessageFrame = Refined(
     },
     {
       ...open,
-      description: 'Send a message.',
+      description: 'Sends a message.',
       examples: [
         {
           type: 'message',
@@ -42,12 +42,12 @@ export const MessageFrame = Refined(
 
 export const TypingClientFrame = Type.Object(
   { type: Type.Literal('typing'), ...conversation },
-  { ...open, description: 'Tell the other user that one is typing.' },
+  { ...open, description: 'Tells the other user that one is typing.' },
 )
 
 export const ReadClientFrame = Type.Object(
   { type: Type.Literal('read'), ...conversation, ...readUpTo },
-  { ...open, description: 'Mark a conversation as read.' },
+  { ...open, description: 'Marks a conversation as read.' },
 )
 
 export const TypingFrame = Type.Object(
