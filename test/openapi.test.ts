@@ -353,6 +353,18 @@ describe('the examples', () => {
     }
   })
 
+  test('of bodies are what the server takes', async () => {
+    await using service = await startService()
+    const { paths } = await describe31(service)
+    for (const { method, path, guardBody } of describedRoutes(service.app)) {
+      if (!guardBody) continue
+      const operation = paths[path.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
+      expect(() =>
+        guardBody(operation.requestBody.content['application/json'].example),
+      ).not.toThrow()
+    }
+  })
+
   test('are there for every body and every answer', async () => {
     await using service = await startService()
     const bodies = [...jsonBodies(await describe31(service))]
