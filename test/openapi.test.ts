@@ -214,7 +214,7 @@ describe('the description', () => {
       name: 'RATE_LIMIT_LOGIN',
       requests: 5,
       window_seconds: 900,
-      per: 'IP address',
+      per: 'ip_address',
     })
     expect(login.description).toEndWith(
       'Limit: 5 requests in 15 minutes for each IP address (`RATE_LIMIT_LOGIN`).',

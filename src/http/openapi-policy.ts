@@ -46,7 +46,7 @@ type Counted = {
   name: string
   requests: number
   window_seconds: number
-  per: 'user' | 'service key' | 'IP address'
+  per: keyof typeof keyNames
 }
 
 /** The limit that counts a request; undefined when none does. */
@@ -69,16 +69,18 @@ function limitOf(access: Access) {
 }
 
 const keyOf = {
-  login: 'IP address',
-  register: 'IP address',
-  anonymous: 'IP address',
+  login: 'ip_address',
+  register: 'ip_address',
+  anonymous: 'ip_address',
   user: 'user',
-  service: 'service key',
+  service: 'service_key',
 } as const
+
+const keyNames = { user: 'user', service_key: 'service key', ip_address: 'IP address' }
 
 function sentenceOf({ name, requests, window_seconds, per }: Counted) {
   const count = new Intl.NumberFormat('en').format(requests)
-  return `Limit: ${count} requests ${windowText(window_seconds)} for each ${per} (\`${name}\`).`
+  return `Limit: ${count} requests ${windowText(window_seconds)} for each ${keyNames[per]} (\`${name}\`).`
 }
 
 /** Such as "a minute" or "in 15 minutes". */

@@ -28,6 +28,7 @@ const userFilters = {
   q: Text(
     { max: 200 },
     {
+      examples: ['okafor'],
       description:
         'Any part of a name or an address, of one or two characters how one begins, accents and case aside; or an id, or an external id. ' +
         `\`total\` counts up to ${maxFound}, where pages by number end and the cursor form goes on.`,

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AuditFilter, AuditTrail } from '../../db/audit-trail.ts'
 import { operations } from '../../http/operation.ts'
@@ -6,9 +5,10 @@ import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.
 import { routeBase } from '../../http/request-context.ts'
 import type { JobState as State } from '../../jobs/outbox.ts'
 import { parseTime } from '../../lib/clock.ts'
-import { Time } from '../../lib/fields.ts'
+import { Sample, Time } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
 import { listById } from '../../lib/list-range.ts'
+import { samples } from '../../lib/samples.ts'
 import type { JobAdmin } from './job-admin.ts'
 import {
   AuditEntry,
@@ -57,10 +57,13 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
         {
           query: {
             ...listQuery(auditPageSize),
-            action: Type.String({ description: 'Such as `login_failed`.' }),
-            actor_id: Type.String({ description: 'Who did it.' }),
-            target_id: Type.String({ description: 'To whom or what it was done.' }),
-            from: Time({ description: 'From this time on: ISO 8601 with a time zone.' }),
+            action: Sample('login_failed', { description: 'What was done.' }),
+            actor_id: Sample(samples.admin.id, { description: 'Who did it.' }),
+            target_id: Sample(samples.host.id, { description: 'To whom or what it was done.' }),
+            from: Time({
+              description: 'From this time on: ISO 8601 with a time zone.',
+              examples: [samples.time],
+            }),
             to: Time({ description: 'Before this time.' }),
           },
         },
