@@ -132,6 +132,10 @@ export const Nullable = <T extends TSchema>(schema: T, annotations: Annotations 
 /** What is null in most answers. */
 export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examples: [null] })
 
+/** Somebody as others see them. */
+export const NamedPerson = ({ id, name }: { id: string; name: string }) =>
+  Type.Object({ id: Sample(id), display_name: Sample(name) })
+
 export const UnreadCount = Type.Object(
   { count: Type.Integer({ examples: [3] }) },
   { title: 'UnreadCount' },

@@ -8,6 +8,7 @@ import {
   Id,
   Maybe,
   MediaType,
+  NamedPerson,
   Nullable,
   OneOf,
   Refined,
@@ -143,12 +144,12 @@ export const BroadcastProgress = Type.Object(
   { title: 'BroadcastProgress' },
 )
 
-const participant = { id: Sample(samples.host.id), display_name: Sample(samples.host.name) }
+const Participant = NamedPerson(samples.host)
 
 export const Conversation = Type.Object(
   {
     id: Sample(samples.conversationId),
-    participant: Type.Object(participant),
+    participant: Participant,
     unread_count: Type.Integer({ examples: [0] }),
     created_at: Sample(samples.conversationSince, { format: 'date-time' }),
   },
@@ -159,7 +160,7 @@ export const ConversationListItem = Type.Object(
   {
     id: Sample(samples.conversationId),
     participant: Type.Object({
-      ...participant,
+      ...Participant.properties,
       avatar_url: Sample(samples.host.avatarUrl, { format: 'uri' }),
     }),
     last_message: Nullable(

@@ -5,6 +5,7 @@ import { problem } from '../../lib/errors.ts'
 import {
   Id,
   Maybe,
+  NamedPerson,
   Nullable,
   OneOf,
   Rarely,
@@ -26,9 +27,7 @@ export const ReportStatusField = OneOf(reportStatuses)
 const bodyText = 'They send the same advertisement every day.'
 const reportText = (example: string) =>
   Text({ min: 1, max: 2_000, trimmed: true, notBlank: true }, { examples: [example] })
-const personLike = ({ id, name }: { id: string; name: string }) =>
-  Type.Object({ id: Sample(id), display_name: Sample(name) })
-const Reported = personLike(samples.guest)
+const Reported = NamedPerson(samples.guest)
 
 export const Block = Type.Object(
   {
@@ -91,7 +90,7 @@ export const OwnReport = Type.Object(
 export const Report = Type.Object(
   {
     id: Sample(samples.recordId),
-    reporter: personLike(samples.host),
+    reporter: NamedPerson(samples.host),
     reported: Reported,
     message_id: Nullable(Sample(samples.messageId)),
     reason: ReasonField,

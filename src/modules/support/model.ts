@@ -6,6 +6,7 @@ import {
   HttpUrl,
   Id,
   Maybe,
+  NamedPerson,
   Nullable,
   OneOf,
   Rarely,
@@ -162,12 +163,8 @@ export const Ticket = Type.Object(
 )
 export type Ticket = Static<typeof Ticket>
 
-const personLike = ({ id, name }: { id: string; name: string }) => ({
-  id: Sample(id),
-  display_name: Sample(name),
-})
-const Owner = Type.Object(personLike(samples.guest))
-const Admin = Type.Object(personLike(samples.admin))
+const Owner = NamedPerson(samples.guest)
+const Admin = NamedPerson(samples.admin)
 
 /** A message as the desk sees it. */
 export const DeskTicketMessage = Type.Object(
