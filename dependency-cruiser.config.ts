@@ -78,13 +78,8 @@ const rules: IForbiddenRuleType[] = [
   },
   {
     name: 'client-stands-alone',
-    from: { path: client, pathNot: '/contract[.]ts$' },
+    from: { path: client },
     to: { pathNot: client },
-  },
-  {
-    name: 'client-takes-only-types-from-the-server',
-    from: { path: `${client}contract[.]ts$` },
-    to: { pathNot: client, dependencyTypesNot: ['type-only'] },
   },
   // An import that leads nowhere would slip through the rules above.
   { name: 'imports-lead-somewhere', from: {}, to: { couldNotResolve: true } },

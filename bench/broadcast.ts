@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Channel, type Client, createClient } from '../client/client.ts'
+import { type Client, createClient } from '../client/src/client.ts'
 import { addFollowers } from '../test/support/audience.ts'
 import { percentile, startPinned } from './measure.ts'
 
@@ -88,23 +88,20 @@ async function measure(base: string) {
   const during = summary(sends, probes)
   isOver = true
   await Promise.all(loops)
-  for (const { channel } of talkers) channel.close()
+  for (const { client } of talkers) client.disconnect()
   tell(before, during, took)
   process.exitCode = during.p99 <= 2 * before.p99 && during.longest <= 30 ? 0 : 1
 }
 
-type Talker = { client: Client; channel: Channel; conversationId: string }
+type Talker = { client: Client; conversationId: string }
 
 async function meet(base: string, n: number): Promise<Talker> {
   const { client, registered } = enter(base, `a${n}`)
   await registered
   const other = await enter(base, `b${n}`).registered
   const { id: conversationId } = await client.conversations.open(other.id)
-  const channel = client.connect()
-  await new Promise<void>((resolve) => {
-    channel.on('status', ({ status }) => status === 'open' && resolve())
-  })
-  return { client, channel, conversationId }
+  await client.connect()
+  return { client, conversationId }
 }
 
 async function completed(host: Client, id: string) {

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { version } from '../package.json' with { type: 'json' }
 import { build } from './build.ts'
+import { packClient } from './build-client.ts'
 import { createSbom } from './sbom.ts'
 
-/** Makes dist/release: the executables of every platform, their contents (SBOM), the changes, the checksums. */
+/** Makes dist/release: the executables of every platform, their contents (SBOM), the client, the changes, the checksums. */
 
 const targets = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'windows-x64'] as const
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -22,6 +23,7 @@ writeFileSync(
   join(folder, `hostline-${version}.cdx.json`),
   `${JSON.stringify(createSbom(inputs), null, 2)}\n`,
 )
+packClient(folder)
 copyFileSync(join(project, 'CHANGELOG.md'), join(folder, 'CHANGELOG.md'))
 // The executables carry their source maps.
 for (const name of readdirSync(folder).filter((name) => name.endsWith('.map'))) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Channel, type ChannelEvents, type Client, memoryStorage } from '../client/client.ts'
+import { type Client, type ClientEvents, ClosedError, memoryStorage } from '../client/src/client.ts'
 import { closeCodes } from '../src/realtime/hub.ts'
 import { ada, bob, refusalOf, startChat, startPair, storedSession } from './support/clients.ts'
 import { hang, refusal } from './support/fault-proxy.ts'
@@ -10,22 +10,21 @@ const expiry = 15 * 60_000
 const longestPause = 30_000
 const lowestId = '0'.repeat(26)
 
-/** A channel that is open, and what it told of some kinds. */
+/** A client whose channel is open. */
 async function openChannel(client: Client, options: Parameters<Client['connect']>[0] = {}) {
-  const channel = client.connect(options)
-  await waitFor(() => channel.status() === 'open')
-  return channel
+  await client.connect(options)
+  return client
 }
 
-function collect<Name extends keyof ChannelEvents>(channel: Channel, name: Name) {
-  const heard: ChannelEvents[Name][] = []
-  channel.on(name, (event) => heard.push(event))
+function collect<Name extends keyof ClientEvents>(client: Client, name: Name) {
+  const heard: ClientEvents[Name][] = []
+  client.on(name, (event) => heard.push(event))
   return heard
 }
 
-function bodiesOf(channel: Channel) {
+function bodiesOf(client: Client) {
   const bodies: string[] = []
-  channel.on('new_message', ({ message }) => bodies.push(message.body))
+  client.on('new_message', ({ message }) => bodies.push(message.body))
   return bodies
 }
 
@@ -39,7 +38,7 @@ describe('a channel to the service', () => {
     const message = await one.messages.send(conversation.id, { body: 'hello' })
     left.typing(conversation.id)
     await waitFor(() => messages.length + typing.length === 2)
-    right.markRead(conversation.id)
+    await right.conversations.markRead(conversation.id)
     await waitFor(() => receipts.length === 1)
     expect(messages).toEqual([{ type: 'new_message', message }])
     const conversation_id = conversation.id
@@ -91,7 +90,7 @@ describe('a channel to the service', () => {
     const { one, other, conversation } = pair
     const say = (body: string) => one.messages.send(conversation.id, { body })
     await say('known')
-    const channel = await openChannel(other, { events: ['read'] })
+    const channel = await openChannel(other)
     const [bodies, read] = [bodiesOf(channel), collect(channel, 'conversation_read')]
     pair.service.hub.closeAll(closeCodes.goingAway)
     await waitFor(() => channel.status() === 'waiting')
@@ -117,15 +116,15 @@ describe('a channel to the service', () => {
 })
 
 describe('a channel', () => {
-  test('shows its token to no address, and asks for what the page wants', async () => {
+  test('shows its token to no address, and asks for everything that there is to tell', async () => {
     const storage = memoryStorage()
     await using chat = await startChat({ storage })
     const message = await chat.say('before')
-    await openChannel(chat.client, { events: ['read', 'support'] })
+    await openChannel(chat.client)
     expect(chat.proxy.upgrades).toEqual([
       {
         path: '/v1/chat/ws',
-        query: { events: 'ack,read,support', since: message.id },
+        query: { events: 'ack,read,changes,notification,support', since: message.id },
         protocols: expect.stringMatching(/^hostline\.v1, ?bearer\.[^ ,]+$/),
       },
     ])
@@ -171,8 +170,9 @@ describe('a channel', () => {
   test('begins after the message that the page names', async () => {
     await using chat = await startChat()
     const [first, second] = [await chat.say('1'), await chat.say('2')]
-    const channel = chat.client.connect({ since: first.id })
+    const channel = chat.client
     const bodies = bodiesOf(channel)
+    void channel.connect({ since: first.id })
     await waitFor(() => bodies.length === 1)
     expect([bodies, channel.newestMessageId()]).toEqual([['2'], second.id])
   })
@@ -259,13 +259,13 @@ describe('a channel', () => {
       await new Promise<void>((resolve) => asked.resolve(resolve))
       return forward()
     })
-    const channel = chat.client.connect()
+    const connected = refusalOf(chat.client.connect())
     const answer = await asked.promise
-    channel.close()
+    chat.client.disconnect()
     answer()
+    expect(await connected).toBeInstanceOf(ClosedError)
     await openChannel(chat.client)
     expect(chat.proxy.upgrades).toHaveLength(1)
-    expect(channel.status()).toBe('closed')
   })
 
   test('makes sure of its connection when the network changed', async () => {
@@ -282,19 +282,50 @@ describe('a channel', () => {
   test('does not wait forever for a connection that does not come about', async () => {
     await using chat = await startChat()
     chat.proxy.onNext('/v1/chat/ws', hang)
-    const channel = chat.client.connect()
+    const channel = chat.client
+    void channel.connect()
     await waitFor(() => chat.proxy.upgrades.length === 1)
-    expect(chat.proxy.upgrades).toMatchObject([{ query: { events: 'ack', since: lowestId } }])
+    expect(chat.proxy.upgrades).toMatchObject([{ query: { since: lowestId } }])
     chat.timers.advance(10_000)
     expect(channel.status()).toBe('waiting')
-    channel.close()
+    channel.disconnect()
     expect([channel.status(), chat.timers.waiting()]).toEqual(['closed', []])
   })
 
-  test('takes the place of an earlier one', async () => {
+  test('tells to list anew, once it knows from where on it hears everything', async () => {
     await using chat = await startChat()
-    const [first, second] = [await openChannel(chat.client), await openChannel(chat.client)]
-    expect([first.status(), second.status()]).toEqual(['closed', 'open'])
+    const channel = await openChannel(chat.client)
+    const [bodies, resyncs] = [bodiesOf(channel), collect(channel, 'resync')]
+    chat.proxy.onNextFrame('toClient', 'new_message', () => {})
+    const missed = await chat.say('missed')
+    chat.proxy.push({ type: 'resync' })
+    await waitFor(() => resyncs.length === 1)
+    expect([bodies, channel.newestMessageId()]).toEqual([[], missed.id])
+    chat.proxy.cut(closeCodes.goingAway)
+    await waitFor(() => channel.status() === 'waiting')
+    await chat.say('next')
+    chat.timers.advance(longestPause)
+    await waitFor(() => bodies.length === 1)
+    expect([bodies, resyncs.length]).toEqual([['next'], 1])
+  })
+
+  test('starts over when it cannot know that', async () => {
+    await using chat = await startChat()
+    const known = await chat.say('known')
+    const channel = await openChannel(chat.client)
+    chat.proxy.onNext('/v1/chat/conversations', () => refusal(500, 'internal_error'))
+    chat.proxy.push({ type: 'resync' })
+    await waitFor(() => channel.status() === 'waiting')
+    chat.timers.advance(longestPause)
+    await waitFor(() => channel.status() === 'open')
+    expect(chat.proxy.upgrades.at(-1)?.query['since']).toBe(known.id)
+  })
+
+  test('is one, however often it is asked for', async () => {
+    await using chat = await startChat()
+    await Promise.all([chat.client.connect(), chat.client.connect()])
+    await chat.client.connect()
+    expect(chat.proxy.upgrades).toHaveLength(1)
   })
 
   test('asks whether the session lives when it is refused, and ends with it', async () => {
@@ -334,7 +365,7 @@ describe('a channel', () => {
     await openChannel(chat.client)
     const { accessToken: first } = storedSession(storage)
     chat.proxy.onNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-    await chat.client.me()
+    await chat.client.account.get()
     const { toServer } = chat.proxy.frames
     await waitFor(() => toServer.length === 1)
     const { accessToken } = storedSession(storage)
@@ -345,7 +376,7 @@ describe('a channel', () => {
   test('tells nothing to a handler that was taken away, nor after it was closed', async () => {
     await using chat = await startChat()
     const { service, friend, conversationId, user, proxy } = chat
-    const channel = await openChannel(chat.client, { events: ['notification'] })
+    const channel = await openChannel(chat.client)
     const [gone, kept] = [bodiesOf(channel), collect(channel, 'notification')]
     const taken: unknown[] = []
     channel.on('typing', (frame) => taken.push(frame))()
@@ -358,7 +389,7 @@ describe('a channel', () => {
     proxy.onNextFrame('toClient', 'new_message', late.resolve)
     await chat.say('unheard')
     const deliverLate = await late.promise
-    channel.close()
+    channel.disconnect()
     deliverLate()
     await waitFor(() => proxy.openSockets() === 0)
     chat.timers.advance(expiry)

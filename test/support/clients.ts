@@ -5,7 +5,7 @@ import {
   type Message,
   memoryStorage,
   type Storage,
-} from '../../client/client.ts'
+} from '../../client/src/client.ts'
 import { createTestClock } from './clock.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import { startService } from './service.ts'
@@ -31,17 +31,21 @@ export async function startClients(options: Partial<ClientOptions> = {}) {
   const service = await startService({ listen: true, clock })
   const proxy = startFaultProxy(service.base)
   const network = new EventTarget()
+  const created: Client[] = []
   let endings = 0
-  const create = (more: Partial<ClientOptions> = {}) =>
-    createClient({
+  const create = (more: Partial<ClientOptions> = {}) => {
+    const client = createClient({
       baseUrl: proxy.base,
       timers,
       random: () => 0.5,
       network,
-      onSessionEnded: () => endings++,
       ...options,
       ...more,
     })
+    client.on('session_ended', () => endings++)
+    created.push(client)
+    return client
+  }
   return {
     service,
     proxy,
@@ -62,6 +66,7 @@ export async function startClients(options: Partial<ClientOptions> = {}) {
       await endOtherSessions(elsewhere)
     },
     async [Symbol.asyncDispose]() {
+      for (const client of created) client.close()
       await proxy[Symbol.asyncDispose]()
       await service[Symbol.asyncDispose]()
     },
@@ -69,10 +74,8 @@ export async function startClients(options: Partial<ClientOptions> = {}) {
 }
 
 async function endOtherSessions(client: Client) {
-  const path = '/v1/auth/sessions'
-  const sessions = await client.request<{ data: { id: string; current: boolean }[] }>('GET', path)
-  for (const { id, current } of sessions.data) {
-    if (!current) await client.request('DELETE', `${path}/${id}`)
+  for await (const { id, current } of client.sessions.each()) {
+    if (!current) await client.sessions.end(id)
   }
 }
 

@@ -1,9 +1,20 @@
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { packClient } from '../../scripts/build-client.ts'
 import { temporaryDirectory } from './directory.ts'
 
 const compiler = join(import.meta.dir, '../../node_modules/.bin/tsc')
 const tools = join(import.meta.dir, '../consumers/node_modules')
+
+let archive: string | undefined
 
 export type Consumer = ReturnType<typeof createConsumer>
 
@@ -25,11 +36,26 @@ export function createConsumer(files: Record<string, string> = {}) {
   return {
     path: inside,
     write,
+    /** Installs the client as npm would. */
+    async addClient() {
+      archive ??= packClient(mkdtempSync(join(tmpdir(), 'hostline-client-')))
+      const home = inside('node_modules/hostline-client')
+      mkdirSync(home)
+      return start([
+        'tar',
+        '--extract',
+        '--file',
+        archive,
+        '--directory',
+        home,
+        '--strip-components=1',
+      ])
+    },
     /** TypeScript's compiler, strict: exit code 0 says that the project is fine. */
     check: (...args: string[]) => start([compiler, '--noEmit', '--strict', ...args]),
     /** Runs a tool of test/consumers under Node. */
     tool: (name: string, ...args: string[]) =>
-      start(['node', inside(`node_modules/.bin/${name}`), ...args]),
+      start([inside(`node_modules/.bin/${name}`), ...args]),
     /** Runs a script under Node. */
     node: (script: string, ...args: string[]) => start(['node', script, ...args]),
     node22: (script: string, ...args: string[]) =>

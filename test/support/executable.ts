@@ -17,8 +17,9 @@ const prefix = 'built-'
 // What goes into it; the lockfile stands for the packages.
 const sources = [
   'src/**',
+  'client/**',
   'drizzle/*',
-  'scripts/build.ts',
+  'scripts/*',
   'package.json',
   'bun.lock',
   'tsconfig.json',
@@ -35,7 +36,10 @@ export function executable(): Promise<Executable> {
 }
 
 async function findOrBuild(): Promise<Executable> {
-  const files = sources.flatMap((some) => [...new Bun.Glob(some).scanSync(project)]).sort()
+  const files = sources
+    .flatMap((some) => [...new Bun.Glob(some).scanSync(project)])
+    .filter((file) => !file.includes('/dist/'))
+    .sort()
   const folder = join(cache, prefix + digestOf(files))
   mkdirSync(cache, { recursive: true })
   // Whoever comes second waits, and finds it built; the lock goes with its process.

@@ -1,4 +1,7 @@
 import type { ServerWebSocket } from 'bun'
+import type { createRandom } from './random.ts'
+
+type Random = ReturnType<typeof createRandom>
 
 // biome-ignore lint/suspicious/noExplicitAny: frames and bodies are judged by the assertions on them
 type Json = any
@@ -11,6 +14,8 @@ type Fault = (forward: () => Promise<Response>) => Response | Promise<Response>
 type FrameFault = (forward: () => void, frame: Json) => void
 type Tunnel = {
   upstream: WebSocket
+  /** Messages to the client: a disturbed proxy delays them, and keeps their order as a connection does. */
+  messages: Promise<void>
   /** Absent until the client's side is open; what the service sends before that waits in `early`. */
   client?: ServerWebSocket<Tunnel>
   early: string[]
@@ -19,8 +24,10 @@ type Tunnel = {
 export type FaultProxy = ReturnType<typeof startFaultProxy>
 
 /** A proxy in front of a service. It passes requests, answers and frames on as they are, keeps what clients asked for,
- *  and breaks what a test tells it to break. */
-export function startFaultProxy(service: string) {
+ *  and breaks what a test tells it to break.
+ *  @param address of the service, which may change from start to start */
+export function startFaultProxy(address: string | (() => string)) {
+  const service = () => (typeof address === 'string' ? address : address())
   const requests: Asked[] = []
   const upgrades: Upgrade[] = []
   const frames: Record<Direction, Json[]> = { toServer: [], toClient: [] }
@@ -28,6 +35,7 @@ export function startFaultProxy(service: string) {
   const frameFaults: { direction: Direction; type: string; fault: FrameFault }[] = []
   const tunnels = new Set<Tunnel>()
   const control = { isOffline: false, refusesUpgrades: false }
+  let random: Random | undefined
 
   async function answer(request: Request): Promise<Response | undefined> {
     const url = new URL(request.url)
@@ -38,16 +46,18 @@ export function startFaultProxy(service: string) {
     if (control.isOffline) return networkError()
     if (isUpgrade && control.refusesUpgrades) return refusal(401, 'unauthorized')
     const fault = take(faults, ({ path }) => path === url.pathname)?.fault
-    if (fault) return fault(() => forward(service, request, body))
-    return isUpgrade ? tunnel(request, url) : forward(service, request, body)
+    const send = () => forward(service(), request, body)
+    if (fault) return fault(send)
+    if (isUpgrade) return tunnel(request, url)
+    return (random ? disturbed(random, send) : send()).catch(networkError)
   }
 
   async function tunnel(request: Request, url: URL): Promise<Response | undefined> {
     const upstream = openUpstream(
-      service.replace('http', 'ws') + url.pathname + url.search,
+      service().replace('http', 'ws') + url.pathname + url.search,
       request,
     )
-    const opened: Tunnel = { upstream, early: [] }
+    const opened: Tunnel = { upstream, early: [], messages: Promise.resolve() }
     upstream.onmessage = ({ data }) => {
       if (opened.client) pass('toClient', opened, String(data))
       else opened.early.push(String(data))
@@ -64,10 +74,12 @@ export function startFaultProxy(service: string) {
     return undefined
   }
 
-  function pass(direction: Direction, { upstream, client }: Tunnel, text: string) {
+  function pass(direction: Direction, opened: Tunnel, text: string) {
+    const { upstream, client } = opened
     const frame = JSON.parse(text)
     frames[direction].push(frame)
     const forward = () => void (direction === 'toServer' ? upstream : client)?.send(text)
+    if (random) return disturb(random, opened, frame, forward)
     const found = take(frameFaults, (it) => it.direction === direction && it.type === frame.type)
     if (found) found.fault(forward, frame)
     else forward()
@@ -114,6 +126,10 @@ export function startFaultProxy(service: string) {
     push(frame: Json) {
       for (const { client } of tunnels) client?.send(JSON.stringify(frame))
     },
+    /** From now on requests and frames come late, twice and in another order, and requests and answers get lost. */
+    disturb(by: Random | undefined) {
+      random = by
+    },
     /** Closes all sockets with a code; with 1006 they break without a word. */
     cut(code: number) {
       for (const opened of tunnels) end(opened, code)
@@ -126,6 +142,29 @@ export function startFaultProxy(service: string) {
 }
 
 const brokenCode = 1006
+const longestDelay = 4
+
+/** A request that may come late or twice, and whose answer may be lost, or which itself is. */
+async function disturbed({ below }: Random, send: () => Promise<Response>): Promise<Response> {
+  await Bun.sleep(below(longestDelay))
+  if (below(20) === 0) return networkError()
+  const first = send()
+  const answer =
+    below(10) === 0 ? await Promise.all([first, send()]).then(([it]) => it) : await first
+  await Bun.sleep(below(longestDelay))
+  return below(20) === 0 ? networkError() : answer
+}
+
+/** Frames come late, twice and in another order, but for messages to the client: on those a connection keeps the order. */
+function disturb({ below }: Random, opened: Tunnel, frame: Json, forward: () => void) {
+  const forwardAll = () => {
+    forward()
+    if (below(10) === 0) forward()
+  }
+  const late = () => Bun.sleep(below(longestDelay))
+  if (frame.type !== 'new_message') return void late().then(forwardAll)
+  opened.messages = opened.messages.then(late).then(forwardAll)
+}
 
 function end({ client }: Tunnel, code: number) {
   if (code === brokenCode) client?.terminate()
@@ -133,9 +172,9 @@ function end({ client }: Tunnel, code: number) {
 }
 
 function askedOf({ method, headers }: Request, { pathname }: URL, body: ArrayBuffer): Asked {
-  const text = new TextDecoder().decode(body)
-  const token = headers.get('authorization')
-  return { method, path: pathname, body: text === '' ? undefined : JSON.parse(text), token }
+  const isJson = headers.get('content-type')?.startsWith('application/json') ?? false
+  const asked = isJson ? JSON.parse(new TextDecoder().decode(body)) : undefined
+  return { method, path: pathname, body: asked, token: headers.get('authorization') }
 }
 
 function upgradeOf({ headers }: Request, { pathname, searchParams }: URL): Upgrade {

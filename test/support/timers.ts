@@ -1,4 +1,4 @@
-import type { Timers } from '../../client/client.ts'
+import type { Timers } from '../../client/src/client.ts'
 
 /** The client's time, which moves only when told to. It starts at the real time, as tokens carry real issue times. */
 export function createTestTimers(start = Date.now()) {

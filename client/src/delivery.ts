@@ -1,6 +1,13 @@
 import type { AckFrame, ClientFrame, Draft, ErrorFrame, Message, NewMessage } from './contract.ts'
 import { ApiError, retryAfterMilliseconds } from './errors.ts'
-import { createBackoff, type Platform, sleep } from './platform.ts'
+import {
+  createBackoff,
+  type Deferred,
+  deferred,
+  type Platform,
+  reasonOf,
+  sleep,
+} from './platform.ts'
 
 const answerMilliseconds = 10_000
 /** A message that makes the service fail this often is given up. */
@@ -20,14 +27,14 @@ export type Delivery = ReturnType<typeof createDelivery>
 /** Sends a message over whichever transport works, as often as it takes: its `client_id` makes sure that the service
  *  stores it once. */
 export function createDelivery({ timers, random }: Platform, { sendFrame, post }: Transports) {
-  const unanswered = new Map<string, PromiseWithResolvers<Message | undefined>>()
-  let connected = Promise.withResolvers<void>()
+  const unanswered = new Map<string, Deferred<Message | undefined>>()
+  let connected = deferred<void>()
 
   /** @returns undefined when no answer came */
   async function overSocket({ client_id, conversation_id, message }: QueuedMessage) {
     const { type: message_type, ...fields } = message
     const frame = { ...fields, conversation_id, client_id, ...(message_type && { message_type }) }
-    const answer = Promise.withResolvers<Message | undefined>()
+    const answer = deferred<Message | undefined>()
     unanswered.set(client_id, answer)
     const cancel = timers.after(answerMilliseconds, () => answer.resolve(undefined))
     if (!sendFrame({ type: 'message', ...frame })) answer.resolve(undefined)
@@ -55,18 +62,17 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
 
   return {
     /** @returns the stored message
-     *  @throws ApiError when the service refuses it for good · the signal's reason */
+     *  @throws ApiError when the service refuses it for good · anything when the signal is aborted */
     async deliver(queued: QueuedMessage, signal: AbortSignal): Promise<Message> {
       const waitBeforeRetry = retryPolicy(signal)
-      for (;;) {
-        signal.throwIfAborted()
+      while (!signal.aborted) {
         try {
           return (await overSocket(queued)) ?? (await overRest(queued, signal))
         } catch (error) {
-          signal.throwIfAborted()
-          await waitBeforeRetry(error)
+          if (!signal.aborted) await waitBeforeRetry(error)
         }
       }
+      throw reasonOf(signal)
     },
 
     acknowledged({ client_id, message }: AckFrame) {
@@ -82,7 +88,7 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
     /** Messages that wait for the network go out now. */
     connected() {
       connected.resolve()
-      connected = Promise.withResolvers()
+      connected = deferred()
     },
 
     /** The answers that were to come over the connection will not come. */

@@ -18,6 +18,35 @@ export function webStorage(area: {
   }
 }
 
+/** React Native's `AsyncStorage`, or another one that answers later: read once, then written behind, in order. */
+export async function asyncStorage(area: {
+  getAllKeys(): Promise<readonly string[]>
+  getItem(key: string): Promise<string | null>
+  setItem(key: string, value: string): Promise<void>
+  removeItem(key: string): Promise<void>
+}): Promise<Storage> {
+  const values = new Map<string, string>()
+  for (const key of await area.getAllKeys()) {
+    const value = key.startsWith('hostline.') ? await area.getItem(key) : null
+    if (value !== null) values.set(key, value)
+  }
+  let written = Promise.resolve()
+  const writeNext = (write: () => Promise<void>) => {
+    written = written.then(write).catch(() => {}) // as with a full storage: the work at hand goes on
+  }
+  return {
+    get: (key) => values.get(key),
+    set(key, value) {
+      values.set(key, value)
+      writeNext(() => area.setItem(key, value))
+    },
+    remove(key) {
+      values.delete(key)
+      writeNext(() => area.removeItem(key))
+    },
+  }
+}
+
 export function memoryStorage(): Storage {
   const values = new Map<string, string>()
   return {

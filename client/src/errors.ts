@@ -1,4 +1,4 @@
-import type { ErrorBody, ErrorCode } from './contract.ts'
+import type { ErrorBody, ErrorCode, ErrorReason } from './contract.ts'
 
 type ErrorInfo = {
   reason?: string | undefined
@@ -13,7 +13,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
   /** Tells apart what has one code, such as `ticket_closed`. New ones may come: fall back to the code. */
-  readonly reason: string | undefined
+  readonly reason: ErrorReason | undefined
   /** When the code is `validation_error`, each wrong field by its path, such as `body` or `data.amount`, to its message. */
   readonly details: Record<string, string> | null
   readonly status: number | undefined
@@ -24,7 +24,7 @@ export class ApiError extends Error {
   constructor({ error }: ErrorBody, info: ErrorInfo = {}) {
     super(error.message)
     this.code = error.code
-    this.reason = info.reason
+    this.reason = info.reason as ErrorReason | undefined // the contract's word for it
     this.details = error.details
     this.status = info.status
     this.retryAfterSeconds = info.retryAfterSeconds
@@ -38,6 +38,18 @@ export class SessionEndedError extends Error {
 
   constructor() {
     super('nobody is logged in')
+  }
+}
+
+/** The client was closed, or the service ended the channel for good. */
+export class ClosedError extends Error {
+  override readonly name = 'ClosedError'
+  /** The close code of the channel (docs/protocol.md). */
+  readonly closeCode: number | undefined
+
+  constructor(closeCode?: number) {
+    super(closeCode === undefined ? 'the client is closed' : `the channel is closed: ${closeCode}`)
+    this.closeCode = closeCode
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ClientFrame, ServerFrame } from './contract.ts'
-import type { Platform } from './platform.ts'
+import type { Socket, Timers } from './platform.ts'
 
 const heartbeatMilliseconds = 30_000
 const answerMilliseconds = 10_000
@@ -7,20 +7,16 @@ const answerMilliseconds = 10_000
 const brokenCode = 1006
 
 type ConnectionOptions = {
-  url: string
-  token: string
   onOpen: () => void
   onFrame: (frame: ServerFrame) => void
   /** Called once, also when the connection never opened; nothing is called after it. */
   onClose: (code: number) => void
 }
 
-export type Connection = ReturnType<typeof openConnection>
+export type Connection = ReturnType<typeof watchConnection>
 
-/** One socket. A heartbeat notices when the server is gone without closing it. */
-export function openConnection({ timers, WebSocket }: Platform, options: ConnectionOptions) {
-  // The token is sent in a header of the upgrade: addresses end up in logs.
-  const socket = new WebSocket(options.url, ['hostline.v1', `bearer.${options.token}`])
+/** Watches one socket. A heartbeat notices when the server is gone without closing it. */
+export function watchConnection(timers: Timers, socket: Socket, options: ConnectionOptions) {
   let cancelTimer = timers.after(answerMilliseconds, giveUp)
 
   function detach() {
@@ -48,6 +44,8 @@ export function openConnection({ timers, WebSocket }: Platform, options: Connect
     send({ type: 'ping' })
   }
 
+  // Node's sockets throw without a listener. What follows is told by the close.
+  socket.onerror = () => {}
   socket.onopen = () => {
     startTimer(heartbeatMilliseconds, check)
     options.onOpen()
@@ -66,6 +64,8 @@ export function openConnection({ timers, WebSocket }: Platform, options: Connect
     send,
     /** Asks the server for a sign of life. */
     check,
+    /** Ends it as if it had broken. */
+    drop: giveUp,
     close() {
       detach()
       socket.close(1000)

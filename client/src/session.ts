@@ -1,42 +1,54 @@
 import type { Authenticated, TokenSet, User } from './contract.ts'
 import { ApiError } from './errors.ts'
 import type { HttpTransport } from './http.ts'
-import { type Platform, sleep } from './platform.ts'
+import { createBackoff, type Platform, uniqueId } from './platform.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
 
 const storageKey = 'hostline.session'
 /** A token is renewed this long before it expires. */
 export const renewalMilliseconds = 60_000
-/** It can take this long until a tab sees what another one stored. */
-const storageLagMilliseconds = 1_000
+/** For this long the service repeats the answer to a renewal that was lost (docs/protocol.md). */
+const repetitionMilliseconds = 60_000
+const renewalAnswerMilliseconds = 10_000
 
-type StoredSession = { user: User; accessToken: string; refreshToken: string; expiresAt: number }
+type StoredSession = {
+  user: User
+  accessToken: string
+  refreshToken: string
+  /** The idempotency key of its renewals: the tabs that race and repetitions use the same. */
+  renewalKey: string
+  expiresAt: number
+}
 /** Why a session is over: on purpose, because the service says so, or because of another login. */
 type Ending = 'logged_out' | 'ended' | 'replaced'
 
 type SessionOptions = {
   http: HttpTransport
   storage: Storage
-  /** Whether other tabs may use the storage. */
-  isShared: boolean
   onRenewed: (accessToken: string) => void
   onEnd: (ending: Ending) => void
+  /** Aborted when the client is closed. */
+  closing: AbortSignal
 }
 
-export type Session = ReturnType<typeof createSession>
+export type ClientSession = ReturnType<typeof createSession>
 
 /** Who is logged in, here and in the other tabs that share the storage, and an access token that works. */
-export function createSession({ timers, locks }: Platform, options: SessionOptions) {
-  const { http, storage, isShared, onRenewed, onEnd } = options
+export function createSession({ timers, locks, random }: Platform, options: SessionOptions) {
+  const { http, storage, onRenewed, onEnd, closing } = options
+  const backoff = createBackoff(random)
   let current: StoredSession | undefined
   let isStored = false
   let renewal: Promise<void> | undefined
+  let unansweredSince: number | undefined
+  let cancelRepetition = () => {}
 
-  function keep(user: User, tokens: TokenSet) {
+  function keep(user: User, renewalKey: string, tokens: TokenSet) {
     current = {
       user,
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token,
+      renewalKey,
       expiresAt: timers.now() + tokens.expires_in * 1_000,
     }
     isStored = writeJson(storage, storageKey, current)
@@ -49,6 +61,7 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
     const isOwn = ending === 'logged_out' && stored?.user.id === user.id
     if (isOwn || stored?.refreshToken === refreshToken) removeKey(storage, storageKey)
     current = undefined
+    stopRepeating()
     onEnd(ending)
   }
 
@@ -62,18 +75,30 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
   async function rotate() {
     const before = current
     if (!before || followOtherTab(before)) return
-    const tokens = await refresh(http, before.refreshToken)
+    const tokens = await refresh(http, before, closing).catch((error) => {
+      if (current === before) repeatSoon()
+      throw error
+    })
+    stopRepeating()
     if (current !== before) return
-    if (!tokens) return giveUp(before)
-    keep(before.user, tokens)
-    onRenewed(tokens.access_token)
+    if (tokens) {
+      keep(before.user, before.renewalKey, tokens)
+      onRenewed(tokens.access_token)
+    } else if (!followOtherTab(before)) end('ended')
   }
 
-  // Another tab may have renewed the tokens first. With locks too: what it stored can be seen late.
-  async function giveUp(before: StoredSession) {
-    if (followOtherTab(before)) return
-    if (isShared) await sleep(timers, storageLagMilliseconds)
-    if (current === before && !followOtherTab(before)) end('ended')
+  // The service may have renewed the session, and the answer was lost: only for a while it can still be had.
+  function repeatSoon() {
+    unansweredSince ??= timers.now()
+    if (closing.aborted || timers.now() - unansweredSince > repetitionMilliseconds) return
+    cancelRepetition()
+    cancelRepetition = timers.after(backoff.next(), () => void renewOnce().catch(() => {}))
+  }
+
+  function stopRepeating() {
+    cancelRepetition()
+    unansweredSince = undefined
+    backoff.reset()
   }
 
   /** Does what another tab did: logged out, logged in as somebody else, or renewed the tokens.
@@ -92,13 +117,15 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
     return true
   }
 
+  closing.addEventListener('abort', () => cancelRepetition())
+
   return {
     end,
     current: () => current,
 
     begin({ user, ...tokens }: Authenticated): User {
       end('replaced')
-      keep(user, tokens)
+      keep(user, uniqueId(), tokens)
       return user
     },
 
@@ -131,10 +158,19 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
 
 /** @returns undefined when the service refuses the refresh token
  *  @throws everything else: the session may still be alive */
-async function refresh(http: HttpTransport, refreshToken: string): Promise<TokenSet | undefined> {
-  const body = { refresh_token: refreshToken }
+async function refresh(
+  http: HttpTransport,
+  { refreshToken, renewalKey }: StoredSession,
+  signal: AbortSignal,
+): Promise<TokenSet | undefined> {
   try {
-    const answer = await http({ method: 'POST', path: '/v1/auth/refresh', body })
+    const answer = await http({
+      route: 'POST /v1/auth/refresh',
+      body: { refresh_token: refreshToken },
+      headers: { 'x-idempotency-key': renewalKey },
+      milliseconds: renewalAnswerMilliseconds,
+      signal,
+    })
     return answer as TokenSet // the contract's word for it
   } catch (error) {
     if (error instanceof ApiError && error.code === 'invalid_token') return undefined
@@ -144,6 +180,7 @@ async function refresh(http: HttpTransport, refreshToken: string): Promise<Token
 
 function readSession(storage: Storage): StoredSession | undefined {
   const stored = readJson(storage, storageKey) as Partial<StoredSession> | undefined
-  const isWhole = stored?.user && stored.accessToken && stored.refreshToken && stored.expiresAt
+  const { user, accessToken, refreshToken, renewalKey, expiresAt } = stored ?? {}
+  const isWhole = user && accessToken && refreshToken && renewalKey && expiresAt
   return isWhole ? (stored as StoredSession) : undefined // only we write under this key
 }

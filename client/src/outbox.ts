@@ -1,6 +1,7 @@
 import type { Draft, Message } from './contract.ts'
 import type { Delivery, QueuedMessage } from './delivery.ts'
 import { SessionEndedError } from './errors.ts'
+import { uniqueId } from './platform.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
 
 /** A message on its way. */
@@ -9,26 +10,36 @@ export type Pending = QueuedMessage & {
   sent: Promise<Message>
 }
 
+type Owner = { key: string; controller: AbortController; ending?: Error }
+
 /** Messages that the service has not acknowledged yet. They are kept in the storage: what one page could not send, the
  *  next one sends. Each conversation sends one at a time, in the order of `send`. */
-export function createOutbox(storage: Storage, delivery: Delivery) {
+export function createOutbox(
+  storage: Storage,
+  delivery: Delivery,
+  onRefused: (refused: QueuedMessage, error: unknown) => void,
+) {
   const pending = new Map<string, Pending>()
   const lastOf = new Map<string, Promise<unknown>>()
-  let owner: { key: string; controller: AbortController } | undefined
+  let current: Owner | undefined
+  let ending: Error = new SessionEndedError()
 
-  function enqueue(queued: QueuedMessage): Promise<Message> {
-    if (!owner) throw new SessionEndedError()
-    const { key, controller } = owner
+  function enqueue(owner: Owner, queued: QueuedMessage): Promise<Message> {
     const { client_id, conversation_id } = queued
     const before = lastOf.get(conversation_id) ?? Promise.resolve()
     const sent = before
-      .then(() => delivery.deliver(queued, controller.signal))
+      .then(() => delivery.deliver(queued, owner.controller.signal))
+      .catch((error) => {
+        if (owner.ending) throw owner.ending
+        onRefused(queued, error)
+        throw error
+      })
       .finally(() => {
         pending.delete(client_id)
-        if (!controller.signal.aborted) forget(key, client_id)
+        if (!owner.ending) forget(owner.key, client_id)
       })
     const settled = sent
-      .catch(() => {}) // whoever holds `sent` gets the error
+      .catch(() => {}) // whoever holds `sent` gets the error; nobody has to
       .finally(() => {
         if (lastOf.get(conversation_id) === settled) lastOf.delete(conversation_id)
       })
@@ -51,30 +62,33 @@ export function createOutbox(storage: Storage, delivery: Delivery) {
   return {
     /** Works for a user, and first sends what an earlier page left. */
     begin(userId: string) {
-      if (owner) return
-      owner = { key: `hostline.outbox.${userId}`, controller: new AbortController() }
-      for (const queued of storedMessages(storage, owner.key)) void enqueue(queued)
+      if (current) return
+      current = { key: `hostline.outbox.${userId}`, controller: new AbortController() }
+      for (const queued of storedMessages(storage, current.key)) void enqueue(current, queued)
     },
 
     /** @throws ApiError when the service refuses the message · SessionEndedError */
-    async send(conversationId: string, message: Draft): Promise<Message> {
-      const client_id = crypto.randomUUID()
+    send(conversationId: string, message: Draft): Promise<Message> {
+      if (!current) return Promise.reject(ending)
+      const client_id = uniqueId()
       const queued = { client_id, conversation_id: conversationId, message }
-      if (owner) remember(owner.key, queued)
-      return enqueue(queued)
+      remember(current.key, queued)
+      return enqueue(current, queued)
     },
 
     /** In the order in which they are sent, those of an earlier page first. */
     pending: (): Pending[] => [...pending.values()],
 
     /** Stops working for the user. Pending messages stay in the storage for their next login, or are dropped. */
-    end(leftovers: 'keep' | 'drop') {
-      if (!owner) return
-      const { key, controller } = owner
-      owner = undefined
+    end(leftovers: 'keep' | 'drop', reason: Error) {
+      if (!current) return
+      const { key, controller } = current
+      ending = reason
+      current.ending = reason
+      current = undefined
       pending.clear()
       lastOf.clear()
-      controller.abort(new SessionEndedError())
+      controller.abort()
       delivery.disconnected()
       if (leftovers === 'drop') removeKey(storage, key)
     },

@@ -1,8 +1,8 @@
-import type { Api } from './api.ts'
-import { type Connection, openConnection } from './connection.ts'
-import type { ClientFrame, EventGroup, ServerFrame } from './contract.ts'
-import { createBackoff, type Platform } from './platform.ts'
-import { renewalMilliseconds, type Session } from './session.ts'
+import { type Connection, watchConnection } from './connection.ts'
+import type { ClientFrame, ServerFrame, ServerFrames } from './contract.ts'
+import { ClosedError, SessionEndedError } from './errors.ts'
+import { createBackoff, type Deferred, deferred, type Platform } from './platform.ts'
+import { type ClientSession, renewalMilliseconds } from './session.ts'
 
 // What a close code asks of the client (docs/protocol.md).
 const finalCodes = [4400, 4409]
@@ -12,21 +12,25 @@ const slowDownMilliseconds = 10_000
 /** After a connection that held this long the pauses start small again. */
 const steadyMilliseconds = 10_000
 const shortestRenewalPause = 5_000
+/** Everything that the service tells. */
+const groups = 'ack,read,changes,notification,support'
 
 export type ChannelStatus = 'connecting' | 'open' | 'waiting' | 'closed'
 
 /** What a channel reports, by name. */
-export type ChannelEvents = { [F in ServerFrame as F['type']]: F } & {
+export type ChannelEvents = ServerFrames & {
   /** `code` is the close code (docs/protocol.md) when the service ended the connection. */
   status: { status: ChannelStatus; code?: number }
 }
 
-type ChannelOptions = {
+export type ChannelOptions = {
   baseUrl: string
-  events: readonly EventGroup[]
-  since: string | undefined
-  session: Session
-  api: Pick<Api, 'me' | 'newestMessageId'>
+  session: ClientSession
+  emit: (name: keyof ChannelEvents, event: ChannelEvents[keyof ChannelEvents]) => void
+  /** Asks the service something that needs a session. */
+  probe: () => Promise<unknown>
+  /** New messages get greater ids than this one. */
+  newestMessageId: () => Promise<string>
 }
 
 export type Channel = ReturnType<typeof createChannel>
@@ -34,12 +38,12 @@ export type Channel = ReturnType<typeof createChannel>
 /** The chat channel, over one connection after another. Each connection starts after the newest message that was
  *  delivered, so that none is missed and none comes twice. */
 export function createChannel(platform: Platform, options: ChannelOptions) {
-  const { timers, network } = platform
-  const { session, api } = options
-  const { on, emit } = createEmitter<ChannelEvents>()
+  const { timers, network, WebSocket } = platform
+  const { session, emit } = options
   const backoff = createBackoff(platform.random)
-  let status: ChannelStatus = 'connecting'
-  let newest = options.since
+  let status: ChannelStatus = 'closed'
+  let opened: Deferred<void> = deferred()
+  let newest: string | undefined
   let connection: Connection | undefined
   let token: string | undefined
   let refusedToken: string | undefined
@@ -58,9 +62,9 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     setStatus('connecting')
     try {
       // A WebSocket does not say why it was refused; a request says when the session is over.
-      if (wasRefused) await api.me()
+      if (wasRefused) await options.probe()
       token = await freshToken()
-      if (token !== undefined) newest ??= await api.newestMessageId()
+      if (token !== undefined) newest ??= await options.newestMessageId()
       if (attempt === attempts) dial(token)
     } catch {
       if (attempt === attempts) retryLater()
@@ -71,26 +75,34 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     refusedToken === undefined ? session.token() : session.renew(refusedToken)
 
   function dial(accessToken: string | undefined) {
-    if (accessToken === undefined) return stop()
+    if (accessToken === undefined) return stop(new SessionEndedError())
     let openedAt: number | undefined
-    connection = openConnection(platform, {
-      url: channelUrl(options, newest),
-      token: accessToken,
+    connection = watchConnection(timers, openSocket(accessToken), {
       onOpen() {
         openedAt = timers.now()
         refusedToken = undefined
         wasRefused = false
         planRenewal()
         setStatus('open')
+        opened.resolve()
       },
       onFrame: deliver,
       onClose: (code) => lose(code, openedAt),
     })
   }
 
+  function openSocket(accessToken: string) {
+    if (!WebSocket) throw new ClosedError() // `start` has refused
+    const since = newest === undefined ? '' : `&since=${newest}`
+    const path = `/v1/chat/ws?events=${groups}${since}`
+    // The token is sent in a header of the upgrade: addresses end up in logs.
+    const protocols = ['hostline.v1', `bearer.${accessToken}`]
+    return new WebSocket(options.baseUrl.replace(/^http/, 'ws') + path, protocols)
+  }
+
   function lose(code: number, openedAt: number | undefined) {
     cancelRenewal()
-    if (finalCodes.includes(code)) return stop(code)
+    if (finalCodes.includes(code)) return stop(new ClosedError(code))
     if (renewalCodes.includes(code)) refusedToken = token
     if (openedAt === undefined) wasRefused = true
     else if (timers.now() - openedAt >= steadyMilliseconds) backoff.reset()
@@ -110,14 +122,16 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     void open()
   }
 
-  function stop(code?: number) {
+  function stop(reason: ClosedError | SessionEndedError) {
     if (status === 'closed') return
     attempts++
     cancelRetry()
     cancelRenewal()
     connection?.close()
     network?.removeEventListener('online', retryNow)
-    setStatus('closed', code)
+    if (reason instanceof SessionEndedError) newest = undefined
+    opened.reject(reason)
+    setStatus('closed', 'closeCode' in reason ? reason.closeCode : undefined)
   }
 
   // A renewal reaches the connection through `authenticate`; one that fails is tried again after the pause.
@@ -131,6 +145,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 
   function deliver(frame: ServerFrame) {
+    if (frame.type === 'resync') return void resync(attempts)
     if (frame.type === 'new_message') {
       const { id } = frame.message
       // Ids rise in the order of commits, and a replay comes before live messages.
@@ -140,6 +155,18 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     emit(frame.type, frame)
   }
 
+  // Whoever hears of it lists anew, and so sees everything up to the new position. Without it the connection starts over.
+  async function resync(attempt: number) {
+    try {
+      const position = await options.newestMessageId()
+      if (attempt !== attempts) return
+      if (newest === undefined || newest < position) newest = position
+      emit('resync', { type: 'resync' })
+    } catch {
+      if (attempt === attempts) connection?.drop()
+    }
+  }
+
   /** @returns false when there is no open connection */
   function send(frame: ClientFrame): boolean {
     if (status !== 'open') return false
@@ -147,54 +174,27 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     return true
   }
 
-  network?.addEventListener('online', retryNow)
-  void open()
-
   return {
-    on,
     send,
+    /** Starts, after the message `since`, after what was delivered before, or with what comes from now on.
+     *  @returns what resolves once the connection is open, and rejects when there will be none */
+    start(since?: string): Promise<void> {
+      if (!WebSocket) return Promise.reject(new Error('no WebSocket here: give createClient one'))
+      if (status !== 'closed') return opened.promise
+      opened = deferred()
+      opened.promise.catch(() => {}) // not everybody waits for it
+      newest = since ?? newest
+      backoff.reset()
+      network?.addEventListener('online', retryNow)
+      void open()
+      return opened.promise
+    },
+    stop,
     status: () => status,
-    /** The id of the newest message that was delivered: a later page passes it as `since`. */
     newestMessageId: () => newest,
-    typing: (conversationId: string) => send({ type: 'typing', conversation_id: conversationId }),
-    markRead: (conversationId: string) => send({ type: 'read', conversation_id: conversationId }),
     /** Extends the connection with a newer access token. */
     authenticate(accessToken: string) {
       if (send({ type: 'auth', token: accessToken })) token = accessToken
-    },
-    close: () => stop(),
-  }
-}
-
-function channelUrl({ baseUrl, events }: ChannelOptions, since: string | undefined) {
-  const query = `events=${events.join(',')}${since === undefined ? '' : `&since=${since}`}`
-  return `${baseUrl.replace(/^http/, 'ws')}/v1/chat/ws?${query}`
-}
-
-type Handler<T> = (event: T) => void
-
-function createEmitter<Events>() {
-  const handlersOf = new Map<keyof Events, Set<Handler<never>>>()
-
-  return {
-    /** @returns a function that removes the handler */
-    on<Name extends keyof Events>(name: Name, handler: Handler<Events[Name]>): () => void {
-      const handlers = handlersOf.get(name) ?? new Set()
-      handlersOf.set(name, handlers.add(handler))
-      return () => void handlers.delete(handler)
-    },
-
-    emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-      for (const handler of [...(handlersOf.get(name) ?? [])]) {
-        try {
-          handler(event as never) // `on` lets in nothing else under this name
-        } catch (error) {
-          // A mistake of the page is reported as uncaught, and stops neither the channel nor the other handlers.
-          queueMicrotask(() => {
-            throw error
-          })
-        }
-      }
     },
   }
 }

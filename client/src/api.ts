@@ -1,0 +1,217 @@
+import type {
+  Answer,
+  Body,
+  CursorPage,
+  Item,
+  ListRoute,
+  Message,
+  NewMessage,
+  Page,
+  Query,
+} from './contract.ts'
+import type { HttpRequest, Request } from './http.ts'
+import { uniqueId } from './platform.ts'
+import type { Progress } from './upload.ts'
+
+type Params = Record<string, string>
+type UploadOptions = {
+  /** A `File` has a name and a type of its own. */
+  name?: string
+  type?: string
+  onProgress?: Progress
+  signal?: AbortSignal
+}
+
+/** Lower than the id of every message. */
+const lowestId = '0'.repeat(26)
+
+export type Api = ReturnType<typeof createApi>
+
+/** What people do, by the thing that they do it with. All throw `ApiError` when the service refuses.
+ *  @param send sends a request and reads its answer */
+export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
+  // The operations and their answers are the contract's.
+  const request: Request = (route, ...[options]) => send({ route, ...options }) as never
+
+  /** A list by page or, whole, by cursor: rows that arrive meanwhile do not disturb that. */
+  const listOf = <R extends ListRoute>(route: R, params?: Params) => ({
+    list: (query?: Query<R>) =>
+      send({ route, params, query: query as HttpRequest['query'] }) as Promise<Page<Item<R>>>,
+    async *each(query?: Query<R>): AsyncGenerator<Item<R>, void> {
+      for (let cursor: string | undefined | null; cursor !== null; ) {
+        const part = {
+          route,
+          params,
+          query: { limit: 50, ...(query as HttpRequest['query']), cursor },
+        }
+        const answer = (await send(part)) as CursorPage<Item<R>>
+        yield* answer.data
+        cursor = answer.pagination.cursor
+      }
+    },
+  })
+
+  const conversations = listOf('GET /v1/chat/conversations')
+  const messagesOf = (id: string) => listOf('GET /v1/chat/conversations/{id}/messages', { id })
+
+  /** All messages after the message `since`, of all conversations, oldest first. */
+  async function* messagesSince(since: string): AsyncGenerator<Message, void> {
+    for (let last: string | undefined = since; last !== undefined; ) {
+      const query = { since: last, limit: 100 }
+      const answer: CursorPage<Message> = await request('GET /v1/chat/messages', { query })
+      yield* answer.data
+      last = answer.pagination.has_more ? answer.data.at(-1)?.id : undefined
+    }
+  }
+
+  /** New messages get greater ids than this one. */
+  async function newestMessageId(): Promise<string> {
+    for await (const { id, last_message } of conversations.each()) {
+      if (!last_message) continue
+      const { data } = await messagesOf(id).list({ per_page: 1 })
+      return data[0]?.id ?? lowestId
+    }
+    return lowestId
+  }
+
+  return {
+    request,
+    listOf,
+    newestMessageId,
+
+    conversations: {
+      /** Most recent activity first. */
+      ...conversations,
+      /** Finds the conversation with another user, or makes it. */
+      open: (userId: string) =>
+        request('POST /v1/chat/conversations', { body: { user_id: userId } }),
+      /** Marks as read: all, or up to a message. */
+      markRead: (id: string, upTo?: string) =>
+        request('PUT /v1/chat/conversations/{id}/read', {
+          params: { id },
+          ...(upTo !== undefined && { body: { message_id: upTo } }),
+        }),
+      /** Stops pushes from it, for good or until a time (ISO 8601). */
+      mute: (id: string, until?: string) =>
+        request('PUT /v1/chat/conversations/{id}/mute', {
+          params: { id },
+          ...(until !== undefined && { body: { until } }),
+        }),
+      unmute: (id: string) =>
+        request('DELETE /v1/chat/conversations/{id}/mute', { params: { id } }),
+      /** Unread messages of all conversations. */
+      unreadCount: () => request('GET /v1/chat/unread-count'),
+    },
+
+    messages: {
+      /** Newest first. */
+      list: (id: string, query?: Query<'GET /v1/chat/conversations/{id}/messages'>) =>
+        messagesOf(id).list(query),
+      each: (id: string, query?: Query<'GET /v1/chat/conversations/{id}/messages'>) =>
+        messagesOf(id).each(query),
+      since: messagesSince,
+      /** Just one request. `client.send` is the one that does not lose a message. */
+      send: (id: string, body: NewMessage, signal?: AbortSignal) =>
+        request('POST /v1/chat/conversations/{id}/messages', {
+          params: { id },
+          body,
+          ...(signal && { signal }),
+        }),
+      /** Removes the text of an own message for both; the message stays in its place. */
+      remove: (id: string, messageId: string) =>
+        request('DELETE /v1/chat/conversations/{id}/messages/{message_id}', {
+          params: { id, message_id: messageId },
+        }),
+    },
+
+    broadcasts: {
+      /** To all followers of a host. */
+      send: (broadcast: Body<'POST /v1/chat/broadcast'>) =>
+        request('POST /v1/chat/broadcast', { body: { client_id: uniqueId(), ...broadcast } }),
+      get: (id: string) => request('GET /v1/chat/broadcasts/{id}', { params: { id } }),
+    },
+
+    files: {
+      /** Stores a file. Its answer is what a file message takes: `send(id, { type: 'file', body: '', ...file })`. */
+      upload: (bytes: Blob & { name?: string }, options: UploadOptions = {}) => {
+        const { name = bytes.name, type = bytes.type, onProgress, signal } = options
+        const headers = {
+          'content-type': type || 'application/octet-stream',
+          ...(name !== undefined && { 'x-file-name': encodeURIComponent(name) }),
+        }
+        const file = { bytes, onProgress }
+        const sent = send({ route: 'POST /v1/files', headers, file, signal })
+        return sent as Promise<Answer<'POST /v1/files'>>
+      },
+    },
+
+    blocks: {
+      ...listOf('GET /v1/users/blocks'),
+      add: (userId: string) =>
+        request('PUT /v1/users/blocks/{user_id}', { params: { user_id: userId } }),
+      remove: (userId: string) =>
+        request('DELETE /v1/users/blocks/{user_id}', { params: { user_id: userId } }),
+    },
+
+    /** Reports a person or a message to the admins. */
+    report: (body: Body<'POST /v1/reports'>) => request('POST /v1/reports', { body }),
+
+    tickets: {
+      ...listOf('GET /v1/support/tickets'),
+      create: (ticket: Body<'POST /v1/support/tickets'>) =>
+        request('POST /v1/support/tickets', { body: { client_id: uniqueId(), ...ticket } }),
+      get: (id: string) => request('GET /v1/support/tickets/{id}', { params: { id } }),
+      reply: (id: string, reply: Body<'POST /v1/support/tickets/{id}/messages'>) =>
+        request('POST /v1/support/tickets/{id}/messages', {
+          params: { id },
+          body: { client_id: uniqueId(), ...reply },
+        }),
+      close: (id: string) => request('POST /v1/support/tickets/{id}/close', { params: { id } }),
+    },
+
+    notifications: {
+      /** Newest first; `{ unread: true }` for the unread ones. */
+      ...listOf('GET /v1/notifications'),
+      unreadCount: () => request('GET /v1/notifications/unread-count'),
+      markRead: (id: string) => request('PUT /v1/notifications/{id}/read', { params: { id } }),
+      markAllRead: () => request('PUT /v1/notifications/read-all'),
+      preferences: () => request('GET /v1/notifications/preferences'),
+      /** Changes what is named, and leaves the rest. */
+      updatePreferences: (body: Body<'PUT /v1/notifications/preferences'>) =>
+        request('PUT /v1/notifications/preferences', { body }),
+    },
+
+    account: {
+      get: () => request('GET /v1/users/me'),
+      update: (body: Body<'PATCH /v1/users/me'>) => request('PATCH /v1/users/me', { body }),
+      /** Removes the account for good. */
+      remove: (body: Body<'DELETE /v1/users/me'>) => request('DELETE /v1/users/me', { body }),
+      export: () => request('GET /v1/users/me/export'),
+      changePassword: (body: Body<'POST /v1/auth/password/change'>) =>
+        request('POST /v1/auth/password/change', { body }),
+      /** Mails a link, if there is such an account. */
+      forgotPassword: (email: string) =>
+        request('POST /v1/auth/password/forgot', { body: { email } }),
+      resetPassword: (body: Body<'POST /v1/auth/password/reset'>) =>
+        request('POST /v1/auth/password/reset', { body }),
+      verifyEmail: (token: string) => request('POST /v1/auth/verify-email', { body: { token } }),
+      resendVerification: () => request('POST /v1/auth/verify-email/resend'),
+      changeEmail: (body: Body<'POST /v1/auth/email/change'>) =>
+        request('POST /v1/auth/email/change', { body }),
+      confirmEmail: (token: string) => request('POST /v1/auth/email/confirm', { body: { token } }),
+      undoEmail: (token: string) => request('POST /v1/auth/email/undo', { body: { token } }),
+    },
+
+    sessions: {
+      ...listOf('GET /v1/auth/sessions'),
+      end: (id: string) => request('DELETE /v1/auth/sessions/{id}', { params: { id } }),
+    },
+
+    /** The second factor: an app that shows codes. */
+    totp: {
+      setUp: () => request('POST /v1/auth/totp'),
+      confirm: (code: string) => request('POST /v1/auth/totp/confirm', { body: { code } }),
+      remove: (body: Body<'DELETE /v1/auth/totp'>) => request('DELETE /v1/auth/totp', { body }),
+    },
+  }
+}

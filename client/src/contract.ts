@@ -1,0 +1,42 @@
+import type {
+  ClientFrames,
+  CursorPagination,
+  ErrorBody,
+  NewMessage,
+  Operations,
+  Pagination,
+  ServerFrames,
+} from './schema.ts'
+
+/** What goes over the wire, after the service's own descriptions. */
+
+export type * from './schema.ts'
+
+/** Method and path of an operation: `GET /v1/users/me`. */
+export type Route = keyof Operations
+export type Answer<R extends Route> = Operations[R]['answer'] extends null
+  ? undefined
+  : Operations[R]['answer']
+/** Parameters in the path, query and body of an operation. */
+export type Input<R extends Route> = Omit<Operations[R], 'answer'>
+export type Body<R extends Route> = Operations[R] extends { body?: infer B } ? B : never
+/** Page, filters and the like of a list. */
+export type Query<R extends Route> = Operations[R] extends { query?: infer Q } ? Q : never
+
+export type ListRoute = {
+  [R in Route]: Answer<R> extends { data: unknown[]; pagination: unknown } ? R : never
+}[Route]
+/** What a list holds. */
+export type Item<R extends ListRoute> = Answer<R> extends { data: (infer T)[] } ? T : never
+export type Page<T> = { success: true; data: T[]; pagination: Pagination }
+export type CursorPage<T> = { data: T[]; pagination: CursorPagination }
+
+export type ErrorCode = ErrorBody['error']['code']
+
+/** A message without its idempotency key, which the outbox adds. */
+export type Draft = Omit<NewMessage, 'client_id'>
+
+export type AckFrame = ServerFrames['ack']
+export type ErrorFrame = ServerFrames['error']
+export type ServerFrame = ServerFrames[keyof ServerFrames]
+export type ClientFrame = ClientFrames[keyof ClientFrames]

@@ -1,0 +1,142 @@
+import type { Answer, Input, Route } from './contract.ts'
+import { ApiError, apiErrorOf, retryAfterMilliseconds } from './errors.ts'
+import { linkSignals, type Platform, reasonOf, sleep } from './platform.ts'
+import { type Progress, sendFile } from './upload.ts'
+
+const answerMilliseconds = 30_000
+const longestWait = 30_000
+
+type QueryValues = Record<string, string | number | boolean | null | undefined>
+export type HttpRequest = {
+  /** Method and path; `params` go where the path has braces. */
+  route: string
+  params?: Record<string, string> | undefined
+  query?: QueryValues | undefined
+  body?: unknown
+  /** How long the answer may take; without a bound for a file. */
+  milliseconds?: number
+
+  file?: { bytes: Blob; onProgress?: Progress | undefined } | undefined
+  headers?: Record<string, string>
+  signal?: AbortSignal | undefined
+  token?: string | undefined
+}
+
+/** Sends one request and reads its answer, both as JSON.
+ *  @throws ApiError for a refusal; what `fetch` throws when there is no network or no answer */
+export type HttpTransport = (request: HttpRequest) => Promise<unknown>
+
+export function createHttpTransport(
+  { fetch }: Platform,
+  baseUrl: string,
+  language: string | undefined,
+): HttpTransport {
+  function headersOf({ body, headers, token }: HttpRequest): Record<string, string> {
+    return {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(language !== undefined && { 'accept-language': language }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    }
+  }
+
+  return async (request) => {
+    const { route, params, query, body, file, signal } = request
+    if (signal?.aborted) throw reasonOf(signal)
+    const [method = '', path = ''] = route.split(' ')
+    const url = baseUrl + pathOf(path, params) + queryString(query)
+    const milliseconds = file ? undefined : (request.milliseconds ?? answerMilliseconds)
+    const deadline = linkSignals([signal], milliseconds)
+    const sent = { method, signal: deadline.signal, headers: headersOf(request) }
+    try {
+      const answer = await (file
+        ? sendFile(fetch, url, { ...sent, ...file })
+        : fetch(url, { ...sent, ...(body !== undefined && { body: JSON.stringify(body) }) }))
+      return await read(answer)
+    } finally {
+      deadline.release()
+    }
+  }
+}
+
+async function read(answer: Response): Promise<unknown> {
+  if (!answer.ok) throw await apiErrorOf(answer)
+  const text = await answer.text()
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+function pathOf(path: string, params: Record<string, string> = {}) {
+  return path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
+}
+
+// React Native's URLSearchParams only reads.
+function queryString(query: QueryValues = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  const pairs = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`
+}
+
+type Options<R extends Route> = Input<R> & { signal?: AbortSignal }
+/** What `request` takes besides the route, left out where an operation needs nothing. */
+export type RequestArguments<R extends Route> =
+  Record<string, never> extends Input<R> ? [options?: Options<R>] : [options: Options<R>]
+
+/** Sends the request of an operation: `request('GET /v1/users/me')`.
+ *  @throws ApiError for a refusal */
+export type Request = <R extends Route>(
+  route: R,
+  ...[options]: RequestArguments<R>
+) => Promise<Answer<R>>
+
+type Sender = {
+  /** An access token that works, and another one when it was refused after all. */
+  token: () => Promise<string | undefined>
+  renew: (refused: string) => Promise<string | undefined>
+  /** Aborted when the client is closed. */
+  closing: AbortSignal
+}
+
+/** Sends requests as whoever is logged in. What is safe to repeat is sent again when the service says how long to wait. */
+export function createRequest({ timers }: Platform, http: HttpTransport, sender: Sender) {
+  // A refused token is renewed once: a second refusal means what it says.
+  async function sendAsUser(request: HttpRequest): Promise<unknown> {
+    const token = await sender.token()
+    try {
+      return await http({ ...request, token })
+    } catch (error) {
+      const isRefused = error instanceof ApiError && error.code === 'unauthorized'
+      const renewed = isRefused && token !== undefined ? await sender.renew(token) : undefined
+      if (renewed === undefined) throw error
+      return http({ ...request, token: renewed })
+    }
+  }
+
+  /** @throws the error when another try is no use, or too far away */
+  async function waitBeforeRetry(error: unknown, request: HttpRequest, deadline: number) {
+    const pause = isRepeatable(request) ? retryAfterMilliseconds(error) : undefined
+    if (pause === undefined || timers.now() + pause > deadline) throw error
+    await sleep(timers, pause, request.signal)
+  }
+
+  async function retryWhenAsked(request: HttpRequest): Promise<unknown> {
+    const deadline = timers.now() + longestWait
+    for (;;) {
+      try {
+        return await sendAsUser(request)
+      } catch (error) {
+        await waitBeforeRetry(error, request, deadline)
+      }
+    }
+  }
+
+  return async (request: HttpRequest): Promise<unknown> => {
+    const { signal, release } = linkSignals([request.signal, sender.closing])
+    return retryWhenAsked({ ...request, signal }).finally(release)
+  }
+}
+
+/** With a `client_id` the second sending is the same as the first. */
+function isRepeatable({ route, body }: HttpRequest) {
+  if (/^(GET|PUT|DELETE)/.test(route)) return true
+  return typeof body === 'object' && body !== null && 'client_id' in body && !!body.client_id
+}

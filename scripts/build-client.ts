@@ -1,0 +1,80 @@
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+const folder = join(project, 'client')
+
+/** Makes the package in client/dist: `bun scripts/build-client.ts` prints its archive. */
+if (import.meta.main) console.log(packClient(join(folder, 'dist')))
+
+/** Packs what npm takes.
+ *  @returns the path of the archive */
+export function packClient(destination: string): string {
+  const built = mkdtempSync(join(tmpdir(), 'hostline-client-'))
+  for (const name of ['package.json', 'README.md', 'service-worker.js']) {
+    copyFileSync(join(folder, name), join(built, name))
+  }
+  copyFileSync(join(project, 'LICENSE'), join(built, 'LICENSE'))
+  writeFileSync(join(built, 'client.js'), clientScript())
+  writeFileSync(join(built, 'client.d.ts'), clientTypes())
+  mkdirSync(destination, { recursive: true })
+  const pack = [process.execPath, 'pm', 'pack', '--quiet', '--destination', destination]
+  const archive = run(pack, built).trim()
+  rmSync(built, { recursive: true })
+  return archive
+}
+
+/** The client as one module. It and `clientTypes` are called while the executable is built, where `Bun.build` cannot be. */
+export function clientScript(): string {
+  const entry = join(folder, 'src/client.ts')
+  return run([process.execPath, 'build', entry, '--format=esm', '--target=browser', '--minify'])
+}
+
+/** The types of the client in one file. */
+export function clientTypes(): string {
+  const output = mkdtempSync(join(tmpdir(), 'hostline-client-'))
+  const compiler = join(project, 'node_modules/typescript/bin/tsc')
+  const emit = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', output]
+  run([process.execPath, compiler, '--project', folder, ...emit])
+  const modules = new Map(
+    readdirSync(output).map((name) => [
+      name.replace('.d.ts', ''),
+      readFileSync(join(output, name), 'utf8'),
+    ]),
+  )
+  rmSync(output, { recursive: true })
+  return mergeTypes(modules, 'client')
+}
+
+/** One module of many: every name is there once (the compiler finds it otherwise). Of values only the entry's are
+ *  exported. */
+function mergeTypes(modules: Map<string, string>, entry: string): string {
+  const all = [...modules.values()].join('')
+  const declarations = all
+    .replaceAll(/^(import|export) [^;]*? from '[^']*';\n/gm, '')
+    .replaceAll(/^export \{\};\n/gm, '')
+    .replaceAll(/^export (?=declare|type|interface)/gm, '')
+    .replaceAll(/import\("\.\/[\w-]+\.ts"\)\./g, '')
+  const types = [...all.matchAll(/^export (?:type|interface) (\w+)/gm)].map(([, name]) => name)
+  const exported = modules.get(entry) ?? ''
+  const values = [...exported.matchAll(/^export \{([^}]*)\}|^export declare function (\w+)/gm)]
+    .flatMap(([, names, name]) => names?.split(',') ?? [name ?? ''])
+    .filter((name) => !name.includes('type '))
+  return `${declarations}export { ${values.join(', ')} };\nexport type { ${types.join(', ')} };\n`
+}
+
+function run(command: string[], cwd = project): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd })
+  if (exitCode !== 0) throw new Error(`${command.join(' ')}:\n${stdout}${stderr}`)
+  return stdout.toString()
+}

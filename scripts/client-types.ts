@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readConfig } from '../src/config.ts'
+import type { Json } from '../src/http/openapi-schemas.ts'
+import { createLog } from '../src/lib/log.ts'
+import { openService } from '../src/serve.ts'
+
+type Content = { content?: Record<string, { schema: Json }>; required?: boolean }
+type Parameter = { in: string; name: string; schema: Json }
+type Operation = {
+  summary: string
+  parameters?: Parameter[]
+  requestBody?: Content
+  responses: Record<string, Content>
+}
+type Documents = { openapi: Json; asyncapi: Json }
+
+const banner = '// Made by scripts/client-types.ts from the descriptions of the service.\n'
+const project = fileURLToPath(new URL('..', import.meta.url))
+
+/** Writes the client's types anew from what the service says about itself: `bun scripts/client-types.ts [FILE]`. */
+if (import.meta.main) {
+  const file = process.argv[2] ?? join(project, 'client/src/schema.ts')
+  writeFileSync(file, await generateTypes())
+}
+
+export async function generateTypes(): Promise<string> {
+  return generate(contractOf(await describe()))
+}
+
+async function describe(): Promise<Documents> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'hostline-types-'))
+  const log = createLog({ level: 'error', format: 'json', now: Date.now, write: console.error })
+  const config = { ...readConfig({}, false), dataDir }
+  const service = await openService(config, log, (error) => {
+    throw error
+  })
+  const read = async (name: string) => {
+    const answer = await service.app.handle(new Request(`http://localhost/v1/${name}.json`))
+    return (await answer.json()) as Json
+  }
+  const documents = { openapi: await read('openapi'), asyncapi: await read('asyncapi') }
+  await service.close()
+  rmSync(dataDir, { recursive: true })
+  return documents
+}
+
+/** Of both descriptions what a client needs: operations with their JSON, frames, reasons. */
+function contractOf({ openapi, asyncapi }: Documents): Json {
+  // Beside the global `Error`, the name would mislead.
+  const { Error: ErrorBody, ...schemas } = (openapi['components'] as { schemas: Json }).schemas
+  const channel = asyncapi['components'] as { schemas: Json; messages: Json }
+  return {
+    ...channel.schemas,
+    ...schemas,
+    ErrorBody: { ...(ErrorBody as Json), title: 'ErrorBody' },
+    Operations: operationsOf(openapi['paths'] as Record<string, Record<string, Operation>>),
+    ServerFrames: framesOf(channel.messages, 'server_'),
+    ClientFrames: framesOf(channel.messages, 'client_'),
+    ErrorReason: { type: 'string', enum: reasonsOf(openapi) },
+  }
+}
+
+/** By method and path: what each takes, and its answer, which is null where there is none. */
+function operationsOf(paths: Record<string, Record<string, Operation>>): Json {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [
+      `${method.toUpperCase()} ${path}`,
+      formOf(operation),
+    ]),
+  )
+  return wholeObject(Object.fromEntries(operations))
+}
+
+function formOf({ summary, parameters = [], requestBody, responses }: Operation): Json {
+  const inside = (place: string) => parameters.filter((parameter) => parameter.in === place)
+  const byName = (found: Parameter[]) =>
+    Object.fromEntries(found.map(({ name, schema }) => [name, schema]))
+  const [path, query] = [inside('path'), inside('query')]
+  const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
+  const [body, answer] = [requestBody, success].map((it) => it?.content?.['application/json'])
+  const properties = {
+    ...(path.length > 0 && { params: wholeObject(byName(path)) }),
+    ...(query.length > 0 && { query: { type: 'object', properties: byName(query) } }),
+    ...(body && { body: body.schema }),
+    answer: answer?.schema ?? { type: 'null' },
+  }
+  const optional = ['query', requestBody?.required === false && 'body']
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', description: summary, properties, required }
+}
+
+/** An object with all of these properties. */
+function wholeObject(properties: Json): Json {
+  return { type: 'object', properties, required: Object.keys(properties) }
+}
+
+function framesOf(messages: Json, prefix: string): Json {
+  const own = Object.entries(messages).filter(([name]) => name.startsWith(prefix))
+  const properties = Object.fromEntries(
+    own.map(([name, message]) => {
+      const { payload } = message as { payload: Json }
+      return [name.slice(prefix.length), payload['schema']]
+    }),
+  )
+  return wholeObject(properties)
+}
+
+function reasonsOf(openapi: Json): string[] {
+  const { responses } = openapi['components'] as { responses: Record<string, Json> }
+  const found = Object.values(responses).flatMap(({ headers }) => {
+    const header = (headers as Json)['X-Error-Reason'] as { schema: { enum: string[] } } | undefined
+    return header?.schema.enum ?? []
+  })
+  return [...new Set(found)].sort()
+}
+
+/** @returns an interface for each schema
+ *  @throws when the generator of test/consumers is not installed, or refuses a schema */
+async function generate(schemas: Json): Promise<string> {
+  const definitions = JSON.stringify(schemas).replaceAll('#/components/schemas/', '#/definitions/')
+  const tool = join(project, 'test/consumers/node_modules/.bin/json2ts')
+  const options = [
+    '--no-additionalProperties',
+    '--unreachableDefinitions',
+    '--bannerComment',
+    banner,
+  ]
+  const child = Bun.spawn([process.execPath, tool, ...options], {
+    stdin: new Blob([`{"title": "Contract", "definitions": ${definitions}}`]),
+    stdout: 'pipe',
+  })
+  const text = await child.stdout.text()
+  if ((await child.exited) !== 0) throw new Error('json2ts failed')
+  return formatted(withoutOrigins(text))
+}
+
+/** Leaves out what the generator says of each interface: which schema led to it. */
+function withoutOrigins(text: string) {
+  return text
+    .replace(/export interface Contract \{[^}]*\}\n/, '')
+    .replaceAll(/ \* (This interface was referenced by|via the `definition`) .*\n/g, '')
+    .replaceAll(/( \*\n)+(?= \*\/)/g, '')
+    .replaceAll(/\/\*\*\n \*\/\n/g, '')
+}
+
+async function formatted(text: string) {
+  const tool = join(project, 'node_modules/.bin/biome')
+  const command = [process.execPath, tool, 'format', '--stdin-file-path=client/src/schema.ts']
+  const child = Bun.spawn(command, { cwd: project, stdin: new Blob([text]), stdout: 'pipe' })
+  return child.stdout.text()
+}
