@@ -5,8 +5,9 @@ RUN npm install --global bun@1.4.5
 WORKDIR /src
 # What is locked has a layer of its own: it stays when only the sources change.
 COPY package.json bun.lock bunfig.toml ./
-RUN bun install --frozen-lockfile --production
+RUN bun install --frozen-lockfile
 COPY tsconfig.json ./
+COPY client client
 COPY src src
 COPY drizzle drizzle
 COPY scripts scripts

@@ -14,3 +14,8 @@ declare module '*.client.js' {
   const text: string
   export default text
 }
+
+declare module '*/service-worker.js' {
+  const text: string
+  export default text
+}

@@ -1,88 +1,184 @@
-import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdirSync } from 'node:fs'
 import { chromium, type Page } from 'playwright-core'
-import { temporaryDirectory } from './support/directory.ts'
+import { createConsumer } from './support/consumers.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
 import { startService } from './support/service.ts'
 
 const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome')
-const switches = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync']
+const switches = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  // Names that are no loopback to the browser: pages from there are no secure context.
+  '--host-resolver-rules=MAP *.test 127.0.0.1',
+]
 
-/** Two tabs of one browser, on the origin under which they reach the service. */
-async function startTabs() {
-  const directory = temporaryDirectory()
-  const service = await startService({ listen: true })
-  const proxy = startFaultProxy(service.base)
-  const browser = await chromium.launchPersistentContext(`${directory.path}/profile`, {
-    executablePath: executablePath ?? '',
-    args: switches,
-    headless: true,
-    bypassCSP: true,
+// An app of somebody else, built by Vite.
+const consumer = createConsumer({
+  'index.html':
+    '<!doctype html><title>App</title><link rel="icon" href="data:,"><script type="module" src="/main.ts"></script>',
+  'main.ts': `import { createClient, webStorage } from 'hostline-client'
+    const baseUrl = new URLSearchParams(location.search).get('service')
+    const client = createClient({ baseUrl, storage: webStorage(localStorage) })
+    Object.assign(globalThis, { client, bodies: [] })
+    client.on('new_message', ({ message }) => bodies.push(message.body))
+    client.restore()`,
+})
+await consumer.addClient()
+mkdirSync(consumer.path('public'))
+await Bun.write(
+  consumer.path('public/service-worker.js'),
+  Bun.file(consumer.path('node_modules/hostline-client/service-worker.js')),
+)
+const built = executablePath
+  ? await consumer.tool('vite', 'build', '--logLevel', 'error')
+  : undefined
+const chrome = executablePath
+  ? await chromium.launch({ executablePath, args: switches, headless: true })
+  : undefined
+afterAll(async () => {
+  await chrome?.close()
+  consumer[Symbol.dispose]()
+})
+
+/** The app in a browser, on one host, and the service on another. */
+async function startApp({ host }: { host: string }) {
+  const app = Bun.serve({
+    port: 0,
+    fetch: (request) => {
+      const { pathname } = new URL(request.url)
+      return new Response(
+        Bun.file(consumer.path(`dist${pathname === '/' ? '/index.html' : pathname}`)),
+      )
+    },
   })
-  const open = async () => {
-    const page = await browser.newPage()
-    await page.goto(`${proxy.base}/v1/openapi.json`)
-    await load(page)
-    return page
-  }
+  const origin = `http://${host}:${app.port}`
+  const service = await startService({ listen: true, environment: { CORS_ORIGINS: origin } })
+  const proxy = startFaultProxy(service.base)
+  const browser = await chrome?.newContext()
+  if (!browser) throw new Error('there is no browser')
   return {
     service,
     proxy,
-    tabs: [await open(), await open()] as const,
+    browser,
+    origin,
+    async open(): Promise<Page> {
+      const page = await browser.newPage()
+      await page.goto(`${origin}/?service=${encodeURIComponent(proxy.base)}`)
+      return page
+    },
     async [Symbol.asyncDispose]() {
       await browser.close()
       await proxy[Symbol.asyncDispose]()
       await service[Symbol.asyncDispose]()
-      directory[Symbol.dispose]()
+      await app.stop(true)
     },
   }
 }
 
-/** Gives a page the client as a browser gets it, with the storage that the tabs share. */
-async function load(page: Page) {
-  const entrypoints = [join(import.meta.dir, '../client/client.ts')]
-  const { outputs } = await Bun.build({ entrypoints, target: 'browser', minify: true })
-  const script = await outputs[0]?.text()
-  await page.evaluate(`import(URL.createObjectURL(
-    new Blob([${JSON.stringify(script)}], { type: 'text/javascript' })
-  )).then(({ createClient, webStorage }) => {
-    globalThis.client = createClient({ baseUrl: location.origin, storage: webStorage(localStorage) })
-  })`)
-}
+describe.skipIf(!executablePath)('an app that Vite built, in a browser', () => {
+  test('is built without a warning', () => {
+    expect(built).toEqual({ exitCode: 0, output: '' })
+  })
 
-describe.skipIf(!executablePath)('the client, in a browser', () => {
-  test('chats, shares a session between tabs and goes on after a reload', async () => {
-    await using all = await startTabs()
-    const { service, proxy, tabs } = all
-    const [one, other] = tabs
-    const bob = await service.register('bob')
+  test('chats from an insecure origin, shares a session between tabs and goes on after a reload', async () => {
+    await using all = await startApp({ host: 'app.test' })
+    const [one, other] = [await all.open(), await all.open()]
+    const bob = await all.service.register('bob')
+    expect(await one.evaluate('[isSecureContext, typeof crypto.randomUUID]')).toEqual([
+      false,
+      'undefined',
+    ])
     await one.evaluate(`client.register({ email: 'ada@example.com', password: 'correct horse' })`)
     await other.evaluate('client.restore()')
-    await one.evaluate(`client.conversations.open('${bob.id}').then(({ id }) => {
-      globalThis.conversation = id
-      globalThis.bodies = []
-      globalThis.channel = client.connect()
-      channel.on('new_message', ({ message }) => bodies.push(message.body))
-    })`)
-    await one.waitForFunction(`channel.status() === 'open'`)
-    await one.evaluate(`client.send(conversation, { body: 'hello' })`)
+    await one.evaluate('client.connect()')
+    const id = await one.evaluate(`client.conversations.open('${bob.id}').then(({ id }) => id)`)
+    await one.evaluate(`client.send('${id}', { body: 'hello' })`)
     await one.waitForFunction(`bodies.includes('hello')`)
 
     // Both tabs find that the token no longer works, at once.
-    const spoil = `localStorage.setItem('hostline.session', JSON.stringify({
-      ...JSON.parse(localStorage.getItem('hostline.session')), accessToken: 'not.a.token' }))`
-    await one.evaluate(spoil)
-    for (const tab of tabs) {
-      await tab.reload()
-      await load(tab)
-      await tab.evaluate('client.restore()')
-    }
-    const people = await Promise.all(tabs.map((tab) => tab.evaluate('client.me()')))
+    await one.evaluate(`localStorage.setItem('hostline.session', JSON.stringify({
+      ...JSON.parse(localStorage.getItem('hostline.session')), accessToken: 'not.a.token' }))`)
+    for (const tab of [one, other]) await tab.reload()
+    const people = await Promise.all(
+      [one, other].map((tab) => tab.evaluate('client.account.get()')),
+    )
     expect(people).toMatchObject([{ email: 'ada@example.com' }, { email: 'ada@example.com' }])
-    // What one tab stored may reach the other late; the service forgives the second try.
-    expect(proxy.count('POST', '/v1/auth/refresh')).toBeWithin(1, 3)
-    expect(proxy.frames.toServer).toMatchObject([{ type: 'message', body: 'hello' }])
-    const sessions = await Promise.all(tabs.map((tab) => tab.evaluate(`client.user().email`)))
-    expect(sessions).toEqual(['ada@example.com', 'ada@example.com'])
+    expect(await other.evaluate('client.user().email')).toBe('ada@example.com')
+  })
+
+  test('sends after a reload what it could not send before', async () => {
+    await using all = await startApp({ host: 'app.test' })
+    const page = await all.open()
+    const bob = await all.service.register('bob')
+    await page.evaluate(`client.register({ email: 'ada@example.com', password: 'correct horse' })`)
+    const id = await page.evaluate(`client.conversations.open('${bob.id}').then(({ id }) => id)`)
+    all.proxy.control.isOffline = true
+    await page.evaluate(`void client.send('${id}', { body: 'kept' })`)
+    all.proxy.control.isOffline = false
+    await page.reload()
+    await page.evaluate('Promise.all(client.pending().map(({ sent }) => sent))')
+    const { body } = await all.service.call('GET', `/v1/chat/conversations/${id}/messages`, bob)
+    expect(body.data.map((message: { body: string }) => message.body)).toEqual(['kept'])
+  })
+
+  test('sends a file and shows how far it is, and knows why one is refused', async () => {
+    await using all = await startApp({ host: 'app.test' })
+    const page = await all.open()
+    await page.evaluate(`client.register({ email: 'ada@example.com', password: 'correct horse' })`)
+    const [file, last, refusal] = (await page.evaluate(`(async () => {
+      const steps = []
+      const onProgress = (sent, total) => steps.push([sent, total])
+      const file = await client.files.upload(new File(['x'.repeat(1_000_000)], 'ä.txt', { type: 'text/plain' }), { onProgress })
+      const large = new Blob([new Uint8Array(26_000_000)])
+      const refusal = await client.files.upload(large, { onProgress }).catch(({ name, code, status, requestId }) =>
+        ({ name, code, status, hasId: requestId?.length === 26 }))
+      return [file, steps.find(([sent, total]) => sent === total), refusal]
+    })()`)) as [unknown, unknown, unknown]
+    expect(file).toMatchObject({
+      file_name: 'ä.txt',
+      file_size: 1_000_000,
+      file_type: 'text/plain',
+    })
+    expect(last).toEqual([1_000_000, 1_000_000])
+    expect(refusal).toMatchObject({ name: 'ApiError', code: 'validation_error', status: 413 })
+  })
+
+  test('shows a push with the service worker of the package, also while no page is looked at', async () => {
+    await using all = await startApp({ host: 'localhost' })
+    await all.browser.grantPermissions(['notifications'], { origin: all.origin })
+    const page = await all.open()
+    const devtools = await all.browser.newCDPSession(page)
+    const registered = new Promise<string>((resolve) => {
+      devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [first] }) => {
+        if (first) resolve(first.registrationId)
+      })
+    })
+    await devtools.send('ServiceWorker.enable')
+    await page.evaluate(`navigator.serviceWorker.register('/service-worker.js')
+      .then(() => navigator.serviceWorker.ready).then(() => true)`)
+    const registrationId = await registered
+    const data = JSON.stringify({
+      title: 'Bob',
+      body: 'hello',
+      data: { type: 'chat_message' },
+      tag: 'c',
+    })
+    await devtools.send('ServiceWorker.deliverPushMessage', {
+      origin: all.origin,
+      registrationId,
+      data,
+    })
+    const shown = `navigator.serviceWorker.ready.then((it) => it.getNotifications()).then((all) =>
+      all.map(({ title, body, data, tag }) => ({ title, body, data, tag })))`
+    await page.waitForFunction(`${shown}.then((all) => all.length > 0)`)
+    expect(await page.evaluate(shown)).toEqual([
+      { title: 'Bob', body: 'hello', data: { type: 'chat_message' }, tag: 'c' },
+    ])
   })
 })

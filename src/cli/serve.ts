@@ -28,6 +28,8 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
   const running = await serve(config, log)
   reload = running.reloadCertificate
   const { port, setUpLink } = running
+  // Heeded before anybody reads that it listens.
+  const stopped = stopSignal(log)
   log.info(`hostline ${version} listens on ${config.host}:${port}`, { data_dir: config.dataDir })
   if (config.smtpUrl === undefined) {
     log.warn('no SMTP_URL: mails are written to this log instead of being sent')
@@ -35,7 +37,7 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
   if (setUpLink !== undefined) {
     log.info('there is no admin yet: make one within 30 minutes', { link: setUpLink })
   }
-  await stopSignal(log)
+  await stopped
   await running.stop()
   log.info('stopped')
 }

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import serviceWorker from '../../client/service-worker.js' with { type: 'text' }
 import { isLoopback } from '../http/client-ip.ts'
 import { hidden, operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
@@ -41,6 +42,17 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
     .use(accountPageRoute('set-up'))
     .get('/assets/account.css', ({ set }) => asset(set, 'text/css', pageStyle), hidden)
     .get('/assets/account.js', ({ set }) => asset(set, 'text/javascript', accountScript), hidden)
+    .get(
+      '/client.js',
+      async ({ set }) => shared(set, 'text/javascript', (await import('./client-files.ts')).script),
+      hidden,
+    )
+    .get(
+      '/client.d.ts',
+      async ({ set }) => shared(set, 'text/plain', (await import('./client-files.ts')).types),
+      hidden,
+    )
+    .get('/service-worker.js', ({ set }) => asset(set, 'text/javascript', serviceWorker), hidden)
     .get(
       '/healthz',
       () => ({ status: 'ok', version }),
@@ -114,6 +126,12 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
   headers['content-type'] = `${type}; charset=utf-8`
   headers['cache-control'] = 'public, max-age=3600'
   return text
+}
+
+/** What pages of other origins may load, too. */
+function shared(set: ResponseSet, type: string, text: string) {
+  set.headers['access-control-allow-origin'] = '*'
+  return asset(set, type, text)
 }
 
 type DescriptionOf = {

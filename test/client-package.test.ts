@@ -1,0 +1,219 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { clientScript, clientTypes } from '../scripts/build-client.ts'
+import { generateTypes } from '../scripts/client-types.ts'
+import { createConsumer } from './support/consumers.ts'
+import { startService } from './support/service.ts'
+
+const project = join(import.meta.dir, '..')
+const manifest = (path: string) => Bun.file(join(project, path)).json()
+
+const consumer = createConsumer()
+await consumer.addClient()
+afterAll(() => consumer[Symbol.dispose]())
+
+/** Two people who talk, and then nothing that keeps the process alive. */
+const program = `
+import { createClient } from 'hostline-client'
+const baseUrl = process.argv[2]
+const options = { baseUrl, WebSocket: globalThis.WebSocket ?? (await import('ws')).WebSocket }
+const [ada, bob] = [createClient(options), createClient(options)]
+await ada.register({ email: 'ada@example.com', password: 'correct horse' })
+const { id: bobId } = await bob.register({ email: 'bob@example.com', password: 'correct horse' })
+await Promise.all([ada.connect(), bob.connect()])
+const heard = new Promise((resolve) => bob.on('new_message', ({ message }) => resolve(message.body)))
+const { id } = await ada.conversations.open(bobId)
+await ada.send(id, { body: 'hello' })
+const progress = []
+const file = await ada.files.upload(new Blob(['x'.repeat(300_000)]), {
+  name: 'a.txt', type: 'text/plain', onProgress: (sent, total) => progress.push([sent, total]),
+})
+console.log(await heard, file.file_size, progress.length > 1, progress.at(-1)[0] === progress.at(-1)[1])
+ada.close()
+bob.close()
+`
+
+describe('the package', () => {
+  test('is one module of at most 8 KB on the wire, needs nothing, and has the service’s version', async () => {
+    const own = await manifest('client/package.json')
+    expect(Bun.gzipSync(clientScript(), { level: 9 }).length).toBeLessThan(8_192)
+    expect([own.dependencies, own.version]).toEqual([
+      undefined,
+      (await manifest('package.json')).version,
+    ])
+    expect(clientScript()).not.toMatch(/\bimport\b/)
+  })
+
+  test('has the types that the descriptions of the service give', async () => {
+    const path = join(project, 'client/src/schema.ts')
+    expect(await Bun.file(path).text()).toBe(await generateTypes())
+  })
+
+  test('is served with its types and a service worker, for pages of other origins too', async () => {
+    await using service = await startService({ listen: true })
+    const read = async (path: string) => {
+      const answer = await fetch(service.base + path)
+      return [answer.headers.get('content-type')?.split(';')[0], await answer.text()]
+    }
+    expect(await read('/client.js')).toEqual(['text/javascript', clientScript()])
+    expect(await read('/client.d.ts')).toEqual(['text/plain', clientTypes()])
+    expect((await read('/service-worker.js'))[1]).toContain('showNotification')
+    const { headers } = await fetch(`${service.base}/client.js`)
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+  })
+})
+
+describe('a program of somebody else', () => {
+  test.each(['node', 'node22'] as const)('runs under %s, and ends by itself', async (node) => {
+    await using service = await startService({ listen: true })
+    consumer.write({ 'main.js': program })
+    expect(await consumer[node]('main.js', service.base)).toEqual({
+      exitCode: 0,
+      output: 'hello 300000 true true\n',
+    })
+  })
+
+  test('is told when there is no WebSocket', async () => {
+    consumer.write({
+      'none.js': `import { createClient } from 'hostline-client'
+        delete globalThis.WebSocket
+        await createClient({ baseUrl: 'http://localhost' }).connect().catch(({ message }) => console.log(message))`,
+    })
+    const { output } = await consumer.node('none.js')
+    expect(output).toBe('no WebSocket here: give createClient one\n')
+  })
+
+  test('runs with nothing but what React Native has', async () => {
+    await using service = await startService({ listen: true })
+    consumer.write({ 'main.js': app, 'native.js': reactNative })
+    const options = ['--bundle', '--format=iife', '--outfile=app.js']
+    expect(await consumer.tool('esbuild', 'main.js', ...options)).toMatchObject({ exitCode: 0 })
+    const { output } = await consumer.node('native.js', service.base)
+    expect(output).toBe('hello ada@example.com ada@example.com undefined\n')
+  })
+
+  test('runs as esbuild bundled it', async () => {
+    await using service = await startService({ listen: true })
+    consumer.write({ 'main.js': program })
+    const options = ['--bundle', '--platform=node', '--format=esm', '--outfile=bundled.mjs']
+    const bundled = await consumer.tool('esbuild', 'main.js', '--external:ws', ...options)
+    expect(bundled).toMatchObject({ exitCode: 0 })
+    expect((await consumer.node('bundled.mjs', service.base)).output).toBe(
+      'hello 300000 true true\n',
+    )
+  })
+})
+
+/** A program in a realm that has nothing but what React Native documents: no crypto, no EventTarget, no locks, no streams, signals
+ *  without reasons, a storage that answers later. */
+const reactNative = `
+import { readFileSync } from 'node:fs'
+import { createContext, runInContext } from 'node:vm'
+import { WebSocket } from 'ws'
+
+class Controller {
+  own = new AbortController()
+  get signal() { return this.own.signal }
+  abort() { this.own.abort() }
+}
+const device = new Map()
+const AsyncStorage = {
+  getAllKeys: async () => [...device.keys()],
+  getItem: async (key) => device.get(key) ?? null,
+  setItem: async (key, value) => { device.set(key, value) },
+  removeItem: async (key) => { device.delete(key) },
+}
+const given = { fetch, Headers, Request, Response, FormData, Blob, WebSocket, AbortController: Controller, AsyncStorage,
+  setTimeout, clearTimeout, queueMicrotask, console, baseUrl: process.argv[2], navigator: { product: 'ReactNative' } }
+const realm = createContext(given)
+const source = readFileSync('app.js', 'utf8')
+runInContext(source, realm)
+`
+const app = `
+import { asyncStorage, createClient } from 'hostline-client'
+const open = async () => createClient({ baseUrl, storage: await asyncStorage(AsyncStorage) })
+const start = async () => {
+  const ada = await open()
+  const bob = createClient({ baseUrl })
+  await ada.register({ email: 'ada@example.com', password: 'correct horse' })
+  const { id: bobId } = await bob.register({ email: 'bob@example.com', password: 'correct horse' })
+  await Promise.all([ada.connect(), bob.connect()])
+  const heard = new Promise((resolve) => bob.on('new_message', ({ message }) => resolve(message.body)))
+  const { id } = await ada.conversations.open(bobId)
+  await ada.send(id, { body: 'hello' })
+  ada.close()
+  const reopened = await open()
+  console.log(await heard, reopened.restore().email, (await reopened.account.get()).email, typeof crypto)
+  reopened.close()
+  bob.close()
+}
+start()
+`
+
+const typed = `
+import { ApiError, createClient, type Message, type Ticket } from 'hostline-client'
+const client = createClient({ baseUrl: 'http://localhost:3000' })
+client.on('new_message', ({ message }) => console.log(message.body, message satisfies Message))
+client.on('notification', ({ unread_count }) => unread_count satisfies number)
+const ticket: Ticket = await client.tickets.create({ subject: 'Help', body: 'It is broken.' })
+const { data } = await client.request('GET /v1/admin/users', { query: { q: 'ada' } })
+console.log(data[0]?.email, ticket.status)
+for await (const { participant } of client.conversations.each()) console.log(participant.id)
+try {
+  await client.login({ email: 'a', password: 'b' })
+} catch (error) {
+  if (error instanceof ApiError && error.reason === 'totp_required') console.log(error.details?.['code'])
+}
+client.close()
+export {}
+`
+const mistakes = [
+  `await client.tickets.create({ titel: 'Help', subject: 'a', body: 'b' })`,
+  `client.on('new_mesage', () => {})`,
+  `await client.request('GET /v1/nothing')`,
+  `await client.request('POST /v1/reports', {})`,
+  `(await client.account.get()).emial`,
+]
+const settings = (more: object) =>
+  JSON.stringify({
+    compilerOptions: {
+      strict: true,
+      noEmit: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+      module: 'NodeNext',
+      target: 'ES2022',
+      ...more,
+    },
+    include: ['typed.ts'],
+  })
+
+describe('a strict project', () => {
+  const browser = settings({ lib: ['ES2022', 'DOM'], types: [] })
+  const node = settings({ lib: ['ES2022'], types: ['node'] })
+
+  test.each([
+    ['of a browser', browser],
+    ['of Node', node],
+  ])('%s compiles with it', async (_, tsconfig) => {
+    consumer.write({ 'typed.ts': typed, 'tsconfig.json': tsconfig })
+    expect(await consumer.check('--project', '.')).toEqual({ exitCode: 0, output: '' })
+  })
+
+  test('compiles with TypeScript 5', async () => {
+    consumer.write({ 'typed.ts': typed, 'tsconfig.json': browser })
+    expect(await consumer.tool('tsc', '--project', '.')).toEqual({ exitCode: 0, output: '' })
+  })
+
+  test('does not compile with a misspelt field, event, route or answer', async () => {
+    consumer.write({
+      'typed.ts': typed + mistakes.join(';\n'),
+      'tsconfig.json': browser,
+    })
+    const { output } = await consumer.check('--project', '.')
+    const lines = [...output.matchAll(/^typed\.ts\((\d+),/gm)].map(([, line]) => Number(line))
+    const first = typed.split('\n').length
+    expect([...new Set(lines)]).toEqual(mistakes.map((_, index) => first + index))
+  })
+})
