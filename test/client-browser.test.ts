@@ -1,22 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
-import { chromium, type Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
+import { hasBrowser, openProfile } from './support/browser.ts'
 import { createConsumer } from './support/consumers.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
 import { startService } from './support/service.ts'
-
-const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome')
-const switches = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  // Names that are no loopback to the browser: pages from there are no secure context.
-  '--host-resolver-rules=MAP *.test 127.0.0.1',
-]
 
 // An app of somebody else, built by Vite.
 const consumer = createConsumer({
@@ -35,16 +23,8 @@ await Bun.write(
   consumer.path('public/service-worker.js'),
   Bun.file(consumer.path('node_modules/hostline-client/service-worker.js')),
 )
-const built = executablePath
-  ? await consumer.tool('vite', 'build', '--logLevel', 'error')
-  : undefined
-const chrome = executablePath
-  ? await chromium.launch({ executablePath, args: switches, headless: true })
-  : undefined
-afterAll(async () => {
-  await chrome?.close()
-  consumer[Symbol.dispose]()
-})
+const built = await consumer.tool('vite', 'build', '--logLevel', 'error')
+afterAll(() => consumer[Symbol.dispose]())
 
 /** The app in a browser, on one host, and the service on another. */
 async function startApp({ host }: { host: string }) {
@@ -60,8 +40,7 @@ async function startApp({ host }: { host: string }) {
   const origin = `http://${host}:${app.port}`
   const service = await startService({ listen: true, environment: { CORS_ORIGINS: origin } })
   const proxy = startFaultProxy(service.base)
-  const browser = await chrome?.newContext()
-  if (!browser) throw new Error('there is no browser')
+  const browser = await openProfile()
   return {
     service,
     proxy,
@@ -81,7 +60,7 @@ async function startApp({ host }: { host: string }) {
   }
 }
 
-describe.skipIf(!executablePath)('an app that Vite built, in a browser', () => {
+describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
   test('is built without a warning', () => {
     expect(built).toEqual({ exitCode: 0, output: '' })
   })

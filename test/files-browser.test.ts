@@ -1,14 +1,12 @@
 import { expect, test } from 'bun:test'
-import { chromium, type Page } from 'playwright-core'
-import { temporaryDirectory } from './support/directory.ts'
+import type { Page } from 'playwright-core'
+import { hasBrowser, openProfile } from './support/browser.ts'
 import { png, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
 // What a browser makes of other people's files on our origin: it shows what can only be shown, and runs nothing.
 
-const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome') ?? ''
-const hasBrowser = executablePath !== ''
 const run = 'document.title = "run"; window.parent.name = "run"'
 
 /** A second of silence, which a player takes. */
@@ -33,13 +31,8 @@ const silence = (() => {
 test.skipIf(!hasBrowser)(
   'a browser shows pictures and sound, and runs no file of anybody',
   async () => {
-    using directory = temporaryDirectory()
     await using service = await startService({ listen: true })
-    await using browser = await chromium.launchPersistentContext(directory.path, {
-      executablePath,
-      args: ['--no-sandbox', '--disable-gpu', '--no-first-run'],
-      headless: true,
-    })
+    await using browser = await openProfile()
     const ada = await service.register()
     const put = async (bytes: string | Uint8Array, type: string, name: string) => {
       const { body } = await upload(service, ada, bytes, { type, name })

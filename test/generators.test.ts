@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createConsumer } from './support/consumers.ts'
+import { createConsumer, expectError } from './support/consumers.ts'
 import { startService } from './support/service.ts'
 
 // What others make of the description: clients of three generators, under a strict compiler and in a running program.
@@ -43,7 +43,16 @@ import * as orval from './orval'
 type Schemas = components['schemas']
 `
 
-test('what they make compiles, and knows the data of a notification by its type', async () => {
+const mistakes = [
+  "export const a: Schemas['NewTicket'] = { subject: 's', body: 'b', titel: 't' }",
+  "export const b: hey.NewTicket = { subject: 's', body: 'b', titel: 't' }",
+  "export const c: orval.NewTicket = { subject: 's', body: 'b', titel: 't' }",
+  "hey.serviceSendNotifications({ body: { user_id: 'a', type: 'broadcast', titel: 't' } })",
+  "hey.serviceSendNotifications({ body: { type: 'broadcast', title: 't' } })",
+  "orval.sendMessage('id', { body: 'b', titel: 't' })",
+]
+
+test('what they make compiles and knows the data of a notification by its type, but no misspelt field', async () => {
   consumer.write({
     'fine.ts': `${imports}
       type Notification = Schemas['Notification'] | hey.Notification | orval.Notification
@@ -54,28 +63,9 @@ test('what they make compiles, and knows the data of a notification by its type'
       export const many: hey.NewNotification = { user_ids: ['a'], type: 'payment_captured', data }
       export const third: orval.NewNotification = { user_id: 'a', type: 'payment_captured', data }
     `,
+    'wrong.ts': imports + mistakes.map(expectError).join(''),
   })
   expect(await consumer.check()).toEqual({ exitCode: 0, output: '' })
-}, 30_000)
-
-const mistakes = [
-  "export const a: Schemas['NewTicket'] = { subject: 's', body: 'b', titel: 't' }",
-  "export const b: hey.NewTicket = { subject: 's', body: 'b', titel: 't' }",
-  "export const c: orval.NewTicket = { subject: 's', body: 'b', titel: 't' }",
-  "hey.serviceSendNotifications({ body: { user_id: 'a', type: 'broadcast', titel: 't' } })",
-  "hey.serviceSendNotifications({ body: { type: 'broadcast', title: 't' } })",
-  "orval.sendMessage('id', { body: 'b', titel: 't' })",
-]
-
-test('a body with a misspelt field, or to nobody, does not compile', async () => {
-  consumer.write({ 'wrong.ts': [imports.trim(), ...mistakes].join('\n') })
-  const { exitCode, output } = await consumer.check()
-  consumer.write({ 'wrong.ts': '' })
-  expect(exitCode).not.toBe(0)
-  const lines = [...output.matchAll(/^wrong\.ts\((\d+),/gm)].map(([, line]) => Number(line))
-  expect([...new Set(lines)]).toEqual(
-    mistakes.map((_, n) => n + imports.trim().split('\n').length + 1),
-  )
 }, 30_000)
 
 const conversation = `

@@ -1,21 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type BrowserContext, chromium } from 'playwright-core'
+import type { BrowserContext } from 'playwright-core'
+import { hasBrowser, openProfile } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { type ServerProcess, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
-
-const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome')
-const switches = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 
 /** A server whose links lead to itself, a mail server, and a browser. */
 async function startAll() {
@@ -31,11 +21,7 @@ async function startAll() {
       RATE_LIMIT_REGISTER: 'off',
     },
   })
-  const browser = await chromium.launchPersistentContext(`${directory.path}/profile`, {
-    executablePath: executablePath ?? '',
-    args: switches,
-    headless: true,
-  })
+  const browser = await openProfile()
   return {
     mail,
     server,
@@ -75,7 +61,7 @@ async function visit(browser: BrowserContext, url: string) {
 
 const personOf = (name: string) => ({ email: `${name}@example.com`, password: 'correct horse' })
 
-describe.skipIf(!executablePath)('the pages behind links, in a browser', () => {
+describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
   let all: Awaited<ReturnType<typeof startAll>>
   beforeAll(async () => {
     all = await startAll()

@@ -14,6 +14,9 @@ import { temporaryDirectory } from './directory.ts'
 const compiler = join(import.meta.dir, '../../node_modules/.bin/tsc')
 const tools = join(import.meta.dir, '../consumers/node_modules')
 
+/** A line of TypeScript that must not compile: else the compiler complains of the mark above it. */
+export const expectError = (line: string) => `// @ts-expect-error\n${line}\n`
+
 let archive: string | undefined
 
 export type Consumer = ReturnType<typeof createConsumer>
