@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { dependencies } from '../package.json' with { type: 'json' }
+import { clientScript, clientTypes } from '../scripts/build-client.ts'
 import { createSbom } from '../scripts/sbom.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
@@ -94,6 +95,14 @@ test('commands work in it', async () => {
   expect(command(cwd, 'check')).toMatchObject({ exitCode: 0 })
   expect(JSON.parse(command(cwd, 'openapi').out).openapi).toBe('3.1.0')
   expect(command(cwd, 'nonsense').exitCode).toBe(2)
+})
+
+test('the client is in it, with its types and a service worker', async () => {
+  await using server = await startServer({ command: [executable], cwd: emptyFolder('client') })
+  const read = async (path: string) => (await fetch(server.base + path)).text()
+  expect(await read('/client.js')).toBe(clientScript())
+  expect(await read('/client.d.ts')).toBe(clientTypes())
+  expect(await read('/service-worker.js')).toContain('showNotification')
 })
 
 test('what lies in the folder where it starts is not run', () => {
