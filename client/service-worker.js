@@ -13,15 +13,19 @@ self.addEventListener('push', (event) => {
   )
 })
 
-// A click goes to a page that is open, which is told what was pushed, else it opens one.
+// A click goes to a page of this scope that is open. It is told what was pushed; a page that is opened finds it in its
+// address, after `#hostline=`.
 self.addEventListener('notificationclick', (event) => {
   event.notification.close()
   event.waitUntil(show(event.notification.data))
 })
 
 async function show(data) {
-  const [page] = await self.clients.matchAll({ type: 'window', includeUncontrolled: true })
-  if (!page) return self.clients.openWindow(self.registration.scope)
+  const { scope } = self.registration
+  const pages = await self.clients.matchAll({ type: 'window', includeUncontrolled: true })
+  const page = pages.find(({ url }) => url.startsWith(scope))
+  if (!page)
+    return self.clients.openWindow(`${scope}#hostline=${encodeURIComponent(JSON.stringify(data))}`)
   page.postMessage({ type: 'hostline_notification', data })
   return page.focus()
 }

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createClient, type Message, type Storage } from 'hostline-client'
+import { ApiError, createClient, type Message, type Storage } from 'hostline-client'
 
 /** A host that answers, also what was said while it was away: `bun examples/bot.ts URL EMAIL PASSWORD [FILE]`. It ends when
  *  somebody says "bye". */
@@ -33,14 +33,21 @@ const user = client.restore() ?? (await client.login({ email, password }))
 const answerTo = ({ body }: Message) =>
   body === 'bye' ? 'Goodbye!' : `You said: ${body}. I will call you back.`
 
-// One message after the other. An answer that is sent twice would have to be the same: that is what `send` takes care of.
+// One message after the other. After a crash the same message is answered again: with the same key, so that the answer
+// comes once.
 let work = Promise.resolve()
 client.on('new_message', ({ message }) => {
-  if (message.sender_id !== user.id) work = work.then(() => answer(message))
+  if (message.sender_id !== user.id) work = work.then(() => answer(message)).catch(console.error)
 })
 
 async function answer(message: Message) {
-  await client.send(message.conversation_id, { body: answerTo(message) })
+  const reply = { body: answerTo(message), client_id: `answer-${message.id}` }
+  try {
+    await client.send(message.conversation_id, reply)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    console.error(`not answered: ${error.reason ?? error.code}`) // such as `blocked`
+  }
   await client.conversations.markRead(message.conversation_id, message.id)
   storage.set('answered', message.id)
   console.log(`answered: ${message.body}`)
@@ -53,6 +60,6 @@ client.on('session_ended', () => {
   client.close()
 })
 
-const since = storage.get('answered')
-await client.connect(since ? { since } : {})
+const since = storage.get('answered') ?? undefined
+await client.connect({ since })
 console.log(`${user.display_name} listens`)

@@ -56,8 +56,8 @@ export function clientTypes(): string {
   return mergeTypes(modules, 'client')
 }
 
-/** One module of many: every name is there once (the compiler finds it otherwise). Of values only the entry's are
- *  exported. */
+/** One module of many: every name is there once (the compiler finds it otherwise). Exported are the
+ *  entry's and the contract's. */
 function mergeTypes(modules: Map<string, string>, entry: string): string {
   const all = [...modules.values()].join('')
   const declarations = all
@@ -65,12 +65,22 @@ function mergeTypes(modules: Map<string, string>, entry: string): string {
     .replaceAll(/^export \{\};\n/gm, '')
     .replaceAll(/^export (?=declare|type|interface)/gm, '')
     .replaceAll(/import\("\.\/[\w-]+\.ts"\)\./g, '')
-  const types = [...all.matchAll(/^export (?:type|interface) (\w+)/gm)].map(([, name]) => name)
-  const exported = modules.get(entry) ?? ''
-  const values = [...exported.matchAll(/^export \{([^}]*)\}|^export declare function (\w+)/gm)]
-    .flatMap(([, names, name]) => names?.split(',') ?? [name ?? ''])
-    .filter((name) => !name.includes('type '))
-  return `${declarations}export { ${values.join(', ')} };\nexport type { ${types.join(', ')} };\n`
+  const own = modules.get(entry) ?? ''
+  const named = [...own.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names = '']) =>
+    names.split(',').map((name) => name.trim()),
+  )
+  const declared = ['contract', 'schema', entry].flatMap((name) => declaredIn(modules.get(name)))
+  const isValue = (name: string) =>
+    all.includes(`class ${name} `) || all.includes(`function ${name}(`)
+  const names = [...new Set([...named, ...declared].map((name) => name.replace('type ', '')))]
+  const list = names.map((name) => (isValue(name) ? name : `type ${name}`))
+  return `${declarations}export { ${list.join(', ')} };\n`
+}
+
+/** The names that a module exports in declaring them. */
+function declaredIn(text = ''): string[] {
+  const found = text.matchAll(/^export (?:declare )?(?:type|interface|function|class) (\w+)/gm)
+  return [...found].map(([, name = '']) => name)
 }
 
 function run(command: string[], cwd = project): string {

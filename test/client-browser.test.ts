@@ -81,8 +81,11 @@ describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
     await one.waitForFunction(`bodies.includes('hello')`)
 
     // Both tabs find that the token no longer works, at once.
-    await one.evaluate(`localStorage.setItem('hostline.session', JSON.stringify({
-      ...JSON.parse(localStorage.getItem('hostline.session')), accessToken: 'not.a.token' }))`)
+    await one.evaluate(`{
+      const key = Object.keys(localStorage).find((key) => key.endsWith(' session'))
+      const stored = JSON.parse(localStorage.getItem(key))
+      localStorage.setItem(key, JSON.stringify({ ...stored, accessToken: 'not.a.token' }))
+    }`)
     for (const tab of [one, other]) await tab.reload()
     const people = await Promise.all(
       [one, other].map((tab) => tab.evaluate('client.account.get()')),

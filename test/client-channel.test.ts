@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import { type Client, type ClientEvents, ClosedError, memoryStorage } from '../client/src/client.ts'
+import { type Client, type ClientEvents, ClosedError } from '../client/src/client.ts'
 import { closeCodes } from '../src/realtime/hub.ts'
-import { ada, bob, refusalOf, startChat, startPair, storedSession } from './support/clients.ts'
+import {
+  ada,
+  bob,
+  pageStorage,
+  refusalOf,
+  startChat,
+  startPair,
+  storedSession,
+} from './support/clients.ts'
 import { hang, refusal } from './support/fault-proxy.ts'
 import type { TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
@@ -117,7 +125,7 @@ describe('a channel to the service', () => {
 
 describe('a channel', () => {
   test('shows its token to no address, and asks for everything that there is to tell', async () => {
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await using chat = await startChat({ storage })
     const message = await chat.say('before')
     await openChannel(chat.client)
@@ -197,7 +205,7 @@ describe('a channel', () => {
   ])(
     'after %i renews its token %i times and waits at least %i ms',
     async (code, renewals, floor) => {
-      const storage = memoryStorage()
+      const storage = pageStorage()
       await using chat = await startChat({ storage })
       const { accessToken: first } = storedSession(storage)
       const channel = await openChannel(chat.client)
@@ -360,7 +368,7 @@ describe('a channel', () => {
   })
 
   test('sends the token that a request renewed', async () => {
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await using chat = await startChat({ storage })
     await openChannel(chat.client)
     const { accessToken: first } = storedSession(storage)

@@ -1,6 +1,13 @@
 import { expect, test } from 'bun:test'
-import { memoryStorage } from '../client/src/client.ts'
-import { ada, bob, refusalOf, startChat, startClients, startPair } from './support/clients.ts'
+import {
+  ada,
+  bob,
+  pageStorage,
+  refusalOf,
+  startChat,
+  startClients,
+  startPair,
+} from './support/clients.ts'
 import { hang, networkError, refusal } from './support/fault-proxy.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -168,7 +175,7 @@ test('does not give up on a message while the service asks for time', async () =
 })
 
 test('tells a refusal, drops the message and goes on with the next', async () => {
-  await using chat = await startOpen({ storage: memoryStorage() })
+  await using chat = await startOpen({ storage: pageStorage() })
   chat.refuseNext('forbidden')
   const [refused, next] = [refusalOf(chat.send('1')), chat.send('2')]
   expect(await refused).toMatchObject({ name: 'ApiError', code: 'forbidden', status: undefined })
@@ -187,7 +194,7 @@ test('tells what the service itself refuses over the channel', async () => {
 })
 
 test('sends after a reload what the page before did not get through, in order and once', async () => {
-  const storage = memoryStorage()
+  const storage = pageStorage()
   await using chat = await startChat({ storage })
   const { proxy, client, create, conversationId, messagesPath, user } = chat
   proxy.onNext(messagesPath, hang)
@@ -201,12 +208,12 @@ test('sends after a reload what the page before did not get through, in order an
   const sent = await Promise.all(pending.map((it) => it.sent))
   expect(sent).toEqual(await chat.stored())
   expect(proxy.count('POST', messagesPath)).toBe(3)
-  const outboxKey = `hostline.outbox.${user.id}`
+  const outboxKey = `outbox.${user.id}`
   expect([storage.get(outboxKey), reloaded.pending(), lost.length]).toEqual([undefined, [], 2])
 })
 
 test('keeps messages for the next login of the same person, and sends none for another', async () => {
-  await using all = await startClients({ storage: memoryStorage() })
+  await using all = await startClients({ storage: pageStorage() })
   const { client, proxy } = all
   const users = [await client.register(bob), await client.register(ada)]
   const conversation = await client.conversations.open(users[0]?.id ?? '')
@@ -227,7 +234,7 @@ test('keeps messages for the next login of the same person, and sends none for a
 test.each(['toServer', 'toClient'] as const)(
   'sends nothing in the name of the next person who logs in (lost %s)',
   async (direction) => {
-    await using chat = await startOpen({ storage: memoryStorage() })
+    await using chat = await startOpen({ storage: pageStorage() })
     const { proxy, client, messagesPath } = chat
     const lost = Promise.withResolvers<unknown>()
     const type = direction === 'toServer' ? 'message' : 'ack'
@@ -243,7 +250,7 @@ test.each(['toServer', 'toClient'] as const)(
 )
 
 test('sends nothing in the name of the next person while it waits as long as it was asked to', async () => {
-  await using chat = await startChat({ storage: memoryStorage() })
+  await using chat = await startChat({ storage: pageStorage() })
   const { proxy, client, timers, conversationId, messagesPath } = chat
   proxy.onNext(messagesPath, () => refusal(429, 'rate_limited', { 'retry-after': '7' }))
   const sending = refusalOf(client.send(conversationId, { body: 'from Ada' }))
@@ -256,10 +263,10 @@ test('sends nothing in the name of the next person while it waits as long as it 
 })
 
 test('forgets unsent messages with a logout', async () => {
-  const storage = memoryStorage()
+  const storage = pageStorage()
   await using chat = await startChat({ storage })
   const { proxy, client, messagesPath } = chat
-  const outboxKey = `hostline.outbox.${chat.user.id}`
+  const outboxKey = `outbox.${chat.user.id}`
   proxy.onNext(messagesPath, unavailable)
   const sending = refusalOf(client.send(chat.conversationId, { body: 'secret' }))
   await waitFor(() => proxy.count('POST', messagesPath) === 1)

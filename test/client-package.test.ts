@@ -154,7 +154,7 @@ start()
 
 const typed = `
 import { ApiError, createClient, type Message, type Ticket } from 'hostline-client'
-const client = createClient({ baseUrl: 'http://localhost:3000' })
+const client = createClient({ baseUrl: 'http://localhost:3000', WebSocket })
 client.on('new_message', ({ message }) => console.log(message.body, message satisfies Message))
 client.on('notification', ({ unread_count }) => unread_count satisfies number)
 const ticket: Ticket = await client.tickets.create({ subject: 'Help', body: 'It is broken.' })
@@ -166,8 +166,8 @@ try {
 } catch (error) {
   if (error instanceof ApiError && error.reason === 'totp_required') console.log(error.details?.['code'])
 }
+await client.connect({ since: client.newestMessageId() })
 client.close()
-export {}
 `
 const mistakes = [
   `await client.tickets.create({ titel: 'Help', subject: 'a', body: 'b' })`,
@@ -175,6 +175,7 @@ const mistakes = [
   `await client.request('GET /v1/nothing')`,
   `await client.request('POST /v1/reports', {})`,
   `void (await client.account.get()).emial`,
+  `await client.conversations.list({ limit: 5 })`,
 ]
 const settings = (more: object) =>
   JSON.stringify({
@@ -192,19 +193,19 @@ const settings = (more: object) =>
   })
 
 describe('a strict project', () => {
-  const write = (more: object) =>
+  const write = (more: object, socket: string) =>
     consumer.write({
-      'typed.ts': typed + mistakes.map(expectError).join(''),
+      'typed.ts': socket + typed + mistakes.map(expectError).join(''),
       'tsconfig.json': settings(more),
     })
 
   test('of a browser compiles with it, by TypeScript 5, but for what is misspelt', async () => {
-    write({ lib: ['ES2022', 'DOM'], types: [] })
+    write({ lib: ['ES2022', 'DOM'], types: [] }, '')
     expect(await consumer.tool('tsc', '--project', '.')).toEqual({ exitCode: 0, output: '' })
   })
 
   test('of Node compiles with it, too', async () => {
-    write({ lib: ['ES2022'], types: ['node'] })
+    write({ lib: ['ES2022'], types: ['node'] }, `import { WebSocket } from 'ws'`)
     expect(await consumer.check('--project', '.')).toEqual({ exitCode: 0, output: '' })
   })
 })

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { ApiError, memoryStorage, webStorage } from '../client/src/client.ts'
+import { ApiError, webStorage } from '../client/src/client.ts'
 import {
   ada,
   bob,
+  pageStorage,
   refusalOf,
   sessionKey,
   startChat,
@@ -52,7 +53,7 @@ describe('the session', () => {
 
   test('is renewed once for ten requests at a time whose token is refused', async () => {
     await using all = await startClients()
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await all.create({ storage }).register(ada)
     const spoilt = { ...storedSession(storage), accessToken: 'not.a.token' }
     storage.set(sessionKey, JSON.stringify(spoilt))
@@ -65,7 +66,7 @@ describe('the session', () => {
 
   test('ends once, for the requests of the moment too, when the service refuses to renew it', async () => {
     await using all = await startClients()
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await all.create({ storage }).register(ada)
     await all.endSessionsOf(ada)
     const restored = all.create({ storage })
@@ -74,7 +75,10 @@ describe('the session', () => {
       refusalOf(restored.account.get()),
       refusalOf(restored.account.get()),
     ])
-    expect(await refused).toMatchObject([{ code: 'unauthorized' }, { code: 'unauthorized' }])
+    expect(await refused).toMatchObject([
+      { name: 'SessionEndedError' },
+      { name: 'SessionEndedError' },
+    ])
     expect(all.endings()).toBe(1)
     expect([restored.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
   })
@@ -92,7 +96,7 @@ describe('the session', () => {
 
   test('is shared by two tabs: what one renewed, the other uses', async () => {
     await using all = await startClients()
-    const storage = memoryStorage()
+    const storage = pageStorage()
     const [one, other] = [all.create({ storage }), all.create({ storage })]
     await one.register(ada)
     other.restore()
@@ -104,7 +108,7 @@ describe('the session', () => {
 
   test('is renewed by one tab at a time where the browser has locks', async () => {
     await using all = await startClients()
-    const storage = memoryStorage()
+    const storage = pageStorage()
     const locks = createLocks()
     const [one, other] = [all.create({ storage, locks }), all.create({ storage, locks })]
     await one.register(ada)
@@ -117,19 +121,19 @@ describe('the session', () => {
 
   test('of another person in another tab is not taken up', async () => {
     await using all = await startClients()
-    const storage = memoryStorage()
+    const storage = pageStorage()
     const [one, other] = [all.create({ storage }), all.create({ storage })]
     await one.register(ada)
     await other.register(bob)
     all.advance(expiry)
-    expect(await refusalOf(one.account.get())).toMatchObject({ code: 'unauthorized' })
+    expect(await refusalOf(one.account.get())).toMatchObject({ name: 'SessionEndedError' })
     expect((await other.account.get()).email).toBe(bob.email)
     expect(all.endings()).toBe(1)
   })
 
   test('ends for good with a logout, which is no surprise to the page', async () => {
     await using all = await startClients()
-    const storage = memoryStorage()
+    const storage = pageStorage()
     const client = all.create({ storage })
     await client.register(ada)
     const { accessToken } = storedSession(storage)
@@ -156,7 +160,7 @@ describe('a session in a tight spot', () => {
   })
 
   test('renews once for refusals that come one after another', async () => {
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client } = chat
     const { accessToken } = storedSession(storage)
@@ -175,7 +179,7 @@ describe('a session in a tight spot', () => {
   })
 
   test('is not brought back by a renewal that ends after the logout', async () => {
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client } = chat
     const loggedOut = Promise.withResolvers<void>()
@@ -191,13 +195,13 @@ describe('a session in a tight spot', () => {
     await waitFor(() => renewals.length === 1)
     await client.logout()
     loggedOut.resolve()
-    expect(await asking).toMatchObject({ code: 'unauthorized' })
+    expect(await asking).toMatchObject({ name: 'SessionEndedError' })
     expect([client.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
     expect(renewals).toEqual([200])
   })
 
   test('is the same for two tabs that renew it at once, where the browser has no locks', async () => {
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client, timers } = chat
     const other = chat.create()
@@ -219,7 +223,7 @@ describe('a session in a tight spot', () => {
   })
 
   test('outlives an answer to its renewal that got lost, without a request of the page', async () => {
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client, timers } = chat
     const { accessToken: first } = storedSession(storage)
@@ -250,7 +254,7 @@ describe('a session in a tight spot', () => {
   })
 
   test('is gone for all tabs after a logout, whoever renewed it last', async () => {
-    const storage = memoryStorage()
+    const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client, timers, create } = chat
     const other = create()
@@ -278,7 +282,7 @@ describe('a session in a tight spot', () => {
 function createLocks() {
   let last: Promise<unknown> = Promise.resolve()
   return {
-    request<T>(_: string, work: () => Promise<T>): Promise<T> {
+    request<T>(_: string, _options: object, work: () => Promise<T>): Promise<T> {
       const mine = last.then(work)
       last = mine.catch(() => {})
       return mine
@@ -369,11 +373,9 @@ describe('REST', () => {
   test('makes an error of an answer that the service did not write', async () => {
     await using chat = await startChat()
     chat.proxy.onNext('/v1/users/me', () => new Response('<h1>Bad gateway', { status: 502 }))
-    expect(await refusalOf(chat.client.account.get())).toMatchObject({
-      status: 502,
-      code: 'internal_error',
-      message: 'HTTP 502',
-    })
+    expect(await refusalOf(chat.client.account.get())).toEqual(
+      new Error('HTTP 502, not from the service'),
+    )
   })
 
   test('catches up after a message, oldest first, over all conversations', async () => {

@@ -8,22 +8,25 @@ import type {
   NewMessage,
   Page,
   Query,
+  Route,
 } from './contract.ts'
 import type { HttpRequest, Request } from './http.ts'
 import { uniqueId } from './platform.ts'
 import type { Progress } from './upload.ts'
+import { type PushRegistration, subscribeWith } from './web-push.ts'
 
 type Params = Record<string, string>
+type PageQuery<R extends Route> = Omit<Query<R>, 'limit' | 'cursor'>
+type EachQuery<R extends Route> = Omit<Query<R>, 'page' | 'per_page' | 'cursor'>
 type UploadOptions = {
   /** A `File` has a name and a type of its own. */
-  name?: string
-  type?: string
-  onProgress?: Progress
-  signal?: AbortSignal
+  name?: string | undefined
+  type?: string | undefined
+  onProgress?: Progress | undefined
+  signal?: AbortSignal | undefined
 }
 
-/** Lower than the id of every message. */
-const lowestId = '0'.repeat(26)
+type MessagesRoute = 'GET /v1/chat/conversations/{id}/messages'
 
 export type Api = ReturnType<typeof createApi>
 
@@ -35,9 +38,9 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
 
   /** A list by page or, whole, by cursor: rows that arrive meanwhile do not disturb that. */
   const listOf = <R extends ListRoute>(route: R, params?: Params) => ({
-    list: (query?: Query<R>) =>
+    list: (query?: PageQuery<R>) =>
       send({ route, params, query: query as HttpRequest['query'] }) as Promise<Page<Item<R>>>,
-    async *each(query?: Query<R>): AsyncGenerator<Item<R>, void> {
+    async *each(query?: EachQuery<R>): AsyncGenerator<Item<R>, void> {
       for (let cursor: string | undefined | null; cursor !== null; ) {
         const part = {
           route,
@@ -64,20 +67,13 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
     }
   }
 
-  /** New messages get greater ids than this one. */
-  async function newestMessageId(): Promise<string> {
-    for await (const { id, last_message } of conversations.each()) {
-      if (!last_message) continue
-      const { data } = await messagesOf(id).list({ per_page: 1 })
-      return data[0]?.id ?? lowestId
-    }
-    return lowestId
-  }
+  const registerPushToken = (body: Body<'POST /v1/notifications/push-tokens'>) =>
+    request('POST /v1/notifications/push-tokens', { body })
+  const removePushToken = (id: string) =>
+    request('DELETE /v1/notifications/push-tokens/{id}', { params: { id } })
 
   return {
     request,
-    listOf,
-    newestMessageId,
 
     conversations: {
       /** Most recent activity first. */
@@ -105,10 +101,8 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
 
     messages: {
       /** Newest first. */
-      list: (id: string, query?: Query<'GET /v1/chat/conversations/{id}/messages'>) =>
-        messagesOf(id).list(query),
-      each: (id: string, query?: Query<'GET /v1/chat/conversations/{id}/messages'>) =>
-        messagesOf(id).each(query),
+      list: (id: string, query?: PageQuery<MessagesRoute>) => messagesOf(id).list(query),
+      each: (id: string, query?: EachQuery<MessagesRoute>) => messagesOf(id).each(query),
       since: messagesSince,
       /** Just one request. `client.send` is the one that does not lose a message. */
       send: (id: string, body: NewMessage, signal?: AbortSignal) =>
@@ -133,15 +127,15 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
 
     files: {
       /** Stores a file. Its answer is what a file message takes: `send(id, { type: 'file', body: '', ...file })`. */
-      upload: (bytes: Blob & { name?: string }, options: UploadOptions = {}) => {
+      async upload(bytes: Blob & { name?: string }, options: UploadOptions = {}) {
         const { name = bytes.name, type = bytes.type, onProgress, signal } = options
         const headers = {
           'content-type': type || 'application/octet-stream',
           ...(name !== undefined && { 'x-file-name': encodeURIComponent(name) }),
         }
         const file = { bytes, onProgress }
-        const sent = send({ route: 'POST /v1/files', headers, file, signal })
-        return sent as Promise<Answer<'POST /v1/files'>>
+        const stored = await send({ route: 'POST /v1/files', headers, file, signal })
+        return stored as Answer<'POST /v1/files'>
       },
     },
 
@@ -179,6 +173,26 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
       /** Changes what is named, and leaves the rest. */
       updatePreferences: (body: Body<'PUT /v1/notifications/preferences'>) =>
         request('PUT /v1/notifications/preferences', { body }),
+    },
+
+    pushTokens: {
+      ...listOf('GET /v1/notifications/push-tokens'),
+      /** Registers the token that FCM gave to a device; again after each login. */
+      register: registerPushToken,
+      remove: removePushToken,
+      /** Subscribes this browser. Ask the person first: it asks for permission.
+       *  @param registration of a service worker such as `hostline-client/service-worker.js`
+       *  @throws what the browser throws when the person declines */
+      async subscribe({ pushManager }: PushRegistration) {
+        const { public_key } = await request('GET /v1/notifications/web-push-key')
+        const subscription = await subscribeWith(pushManager, public_key)
+        return registerPushToken({ platform: 'web', token: JSON.stringify(subscription) })
+      },
+      /** Ends this browser's subscription; without the id the service forgets the token when it next pushes. */
+      async unsubscribe({ pushManager }: PushRegistration, tokenId?: string): Promise<void> {
+        if (tokenId !== undefined) await removePushToken(tokenId)
+        await (await pushManager.getSubscription())?.unsubscribe()
+      },
     },
 
     account: {

@@ -1,8 +1,10 @@
+import type { Api } from './api.ts'
 import { type Connection, watchConnection } from './connection.ts'
 import type { ClientFrame, ServerFrame, ServerFrames } from './contract.ts'
 import { ClosedError, SessionEndedError } from './errors.ts'
-import { createBackoff, type Deferred, deferred, type Platform } from './platform.ts'
+import type { Platform } from './platform.ts'
 import { type ClientSession, renewalMilliseconds } from './session.ts'
+import { createBackoff, type Deferred, deferred } from './waiting.ts'
 
 // What a close code asks of the client (docs/protocol.md).
 const finalCodes = [4400, 4409]
@@ -27,10 +29,7 @@ export type ChannelOptions = {
   baseUrl: string
   session: ClientSession
   emit: (name: keyof ChannelEvents, event: ChannelEvents[keyof ChannelEvents]) => void
-  /** Asks the service something that needs a session. */
-  probe: () => Promise<unknown>
-  /** New messages get greater ids than this one. */
-  newestMessageId: () => Promise<string>
+  api: Pick<Api, 'account' | 'conversations' | 'messages'>
 }
 
 export type Channel = ReturnType<typeof createChannel>
@@ -39,7 +38,7 @@ export type Channel = ReturnType<typeof createChannel>
  *  delivered, so that none is missed and none comes twice. */
 export function createChannel(platform: Platform, options: ChannelOptions) {
   const { timers, network, WebSocket } = platform
-  const { session, emit } = options
+  const { session, emit, api } = options
   const backoff = createBackoff(platform.random)
   let status: ChannelStatus = 'closed'
   let opened: Deferred<void> = deferred()
@@ -47,6 +46,8 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   let connection: Connection | undefined
   let token: string | undefined
   let refusedToken: string | undefined
+  /** Something was missed, and nobody has been told yet. */
+  let owesResync = false
   let wasRefused = false
   let attempts = 0
   let cancelRetry = () => {}
@@ -62,10 +63,13 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     setStatus('connecting')
     try {
       // A WebSocket does not say why it was refused; a request says when the session is over.
-      if (wasRefused) await options.probe()
-      token = await freshToken()
-      if (token !== undefined) newest ??= await options.newestMessageId()
-      if (attempt === attempts) dial(token)
+      if (wasRefused) await api.account.get()
+      const fresh = await freshToken()
+      const position = fresh === undefined ? undefined : (newest ?? (await newestMessageId(api)))
+      if (attempt !== attempts) return
+      token = fresh
+      newest = position
+      dial(fresh)
     } catch {
       if (attempt === attempts) retryLater()
     }
@@ -85,6 +89,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
         planRenewal()
         setStatus('open')
         opened.resolve()
+        if (owesResync) void resync()
       },
       onFrame: deliver,
       onClose: (code) => lose(code, openedAt),
@@ -102,6 +107,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
 
   function lose(code: number, openedAt: number | undefined) {
     cancelRenewal()
+    if (openedAt !== undefined) expectOpening()
     if (finalCodes.includes(code)) return stop(new ClosedError(code))
     if (renewalCodes.includes(code)) refusedToken = token
     if (openedAt === undefined) wasRefused = true
@@ -129,7 +135,10 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     cancelRenewal()
     connection?.close()
     network?.removeEventListener('online', retryNow)
-    if (reason instanceof SessionEndedError) newest = undefined
+    if (reason instanceof SessionEndedError) {
+      newest = undefined
+      owesResync = false
+    }
     opened.reject(reason)
     setStatus('closed', 'closeCode' in reason ? reason.closeCode : undefined)
   }
@@ -145,7 +154,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 
   function deliver(frame: ServerFrame) {
-    if (frame.type === 'resync') return void resync(attempts)
+    if (frame.type === 'resync') return void resync()
     if (frame.type === 'new_message') {
       const { id } = frame.message
       // Ids rise in the order of commits, and a replay comes before live messages.
@@ -155,16 +164,26 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     emit(frame.type, frame)
   }
 
-  // Whoever hears of it lists anew, and so sees everything up to the new position. Without it the connection starts over.
-  async function resync(attempt: number) {
+  // Whoever hears of it lists anew, and so sees everything up to the new position. Until that is known the connection
+  // starts over.
+  async function resync() {
+    owesResync = true
+    const attempt = attempts
     try {
-      const position = await options.newestMessageId()
-      if (attempt !== attempts) return
+      const position = await newestMessageId(api)
+      if (attempt !== attempts || !owesResync) return
+      owesResync = false
       if (newest === undefined || newest < position) newest = position
       emit('resync', { type: 'resync' })
     } catch {
       if (attempt === attempts) connection?.drop()
     }
+  }
+
+  /** From now on `connect` waits for the next opening. */
+  function expectOpening() {
+    opened = deferred()
+    opened.promise.catch(() => {}) // not everybody waits for it
   }
 
   /** @returns false when there is no open connection */
@@ -181,8 +200,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     start(since?: string): Promise<void> {
       if (!WebSocket) return Promise.reject(new Error('no WebSocket here: give createClient one'))
       if (status !== 'closed') return opened.promise
-      opened = deferred()
-      opened.promise.catch(() => {}) // not everybody waits for it
+      expectOpening()
       newest = since ?? newest
       backoff.reset()
       network?.addEventListener('online', retryNow)
@@ -197,4 +215,17 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
       if (send({ type: 'auth', token: accessToken })) token = accessToken
     },
   }
+}
+
+/** Lower than the id of every message. */
+const lowestId = '0'.repeat(26)
+
+/** New messages get greater ids than this one. */
+async function newestMessageId({ conversations, messages }: ChannelOptions['api']) {
+  for await (const { id, last_message } of conversations.each()) {
+    if (!last_message) continue
+    const { data } = await messages.list(id, { per_page: 1 })
+    return data[0]?.id ?? lowestId
+  }
+  return lowestId
 }

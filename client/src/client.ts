@@ -1,15 +1,14 @@
 import { createApi } from './api.ts'
 import { type ChannelEvents, type ChannelOptions, createChannel } from './channel.ts'
-import type { Answer, Body, Draft, User } from './contract.ts'
+import type { Answer, Body, NewMessage, User } from './contract.ts'
 import { createDelivery, type QueuedMessage } from './delivery.ts'
 import { createEmitter } from './emitter.ts'
 import { ApiError, ClosedError, SessionEndedError } from './errors.ts'
 import { createHttpTransport, createRequest } from './http.ts'
 import { createOutbox } from './outbox.ts'
-import { type Platform, platformOf } from './platform.ts'
-import { createPush } from './push.ts'
+import { type GivenPlatform, platformOf } from './platform.ts'
 import { createSession } from './session.ts'
-import { memoryStorage, type Storage } from './storage.ts'
+import { memoryStorage, type Storage, scoped } from './storage.ts'
 
 export type { ChannelEvents, ChannelStatus } from './channel.ts'
 export type * from './contract.ts'
@@ -21,18 +20,18 @@ export type { Platform, Socket, Timers } from './platform.ts'
 export { asyncStorage, memoryStorage, type Storage, webStorage } from './storage.ts'
 export type { Progress } from './upload.ts'
 
-export type ClientOptions = Partial<Platform> & {
+export type ClientOptions = GivenPlatform & {
   /** Scheme and host of the service, without a path. */
   baseUrl: string
   /** The language of error messages; without it the browser's own. */
-  language?: string
+  language?: string | undefined
   /** Keeps the session and unsent messages. `webStorage(localStorage)` outlives the page, and its tabs share it. */
-  storage?: Storage
+  storage?: Storage | undefined
   /** `sk_…`: the client of a server, which calls the service feed by `request`. Nobody logs in. */
-  serviceKey?: string
+  serviceKey?: string | undefined
 }
 
-/** What a client tells, by name: frames of the service as they come, and what happens to the client itself. */
+/** Events by name: frames of the service as they come, and what happens to the client itself. */
 export type ClientEvents = ChannelEvents & {
   /** The service ended the session; not told after a `logout`. */
   session_ended: undefined
@@ -46,9 +45,10 @@ export type Client = ReturnType<typeof createClient>
 
 /** A client of the service, for browsers, Node, Bun and React Native. */
 export function createClient(options: ClientOptions) {
-  const { storage = memoryStorage(), serviceKey } = options
+  const { serviceKey } = options
   const platform = platformOf(options)
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
+  const storage = scoped(options.storage ?? memoryStorage(), baseUrl)
   const closed = new AbortController()
   const closing = closed.signal
   const { on, emit, isHeard } = createEmitter<ClientEvents>()
@@ -58,25 +58,27 @@ export function createClient(options: ClientOptions) {
     http,
     storage,
     closing,
+    lockName: options.storage && `hostline ${baseUrl}`,
     onRenewed: (accessToken) => channel.authenticate(accessToken),
-    onEnd(ending) {
-      const reason = new SessionEndedError()
+    onEnd(ending, reason) {
       channel.stop(reason)
       outbox.end(ending === 'logged_out' ? 'drop' : 'keep', reason)
       if (ending === 'ended') emit('session_ended', undefined)
     },
   })
-  const key = { token: async () => serviceKey, renew: async () => undefined }
-  const tokens = serviceKey === undefined ? session : key
-  const send = createRequest(platform, http, { ...tokens, closing })
-  const { newestMessageId, listOf, ...api } = createApi(send)
+  const key = {
+    token: async () => serviceKey,
+    renew: async () => undefined,
+    signal: () => closing,
+  }
+  const sender = serviceKey === undefined ? session : key
+  const api = createApi(createRequest(platform, http, { ...sender, closing }))
   const channel = createChannel(platform, {
     baseUrl,
     session,
     // A channel tells a part of what the client tells.
     emit: emit as ChannelOptions['emit'],
-    probe: api.account.get,
-    newestMessageId,
+    api,
   })
   const delivery = createDelivery(platform, { sendFrame: channel.send, post: api.messages.send })
   const outbox = createOutbox(storage, delivery, (message, error) =>
@@ -87,7 +89,7 @@ export function createClient(options: ClientOptions) {
   on('status', ({ status }) => {
     if (status !== 'open') return delivery.disconnected()
     delivery.connected()
-    if (isHeard('unread_notifications')) void countUnread().catch(() => {}) // the next opening tells
+    if (isHeard('unread_notifications')) countUnread()
   })
   on('notification', ({ unread_count: count }) => tellUnread(count))
   on('notifications_read', ({ unread_count: count }) => tellUnread(count))
@@ -98,11 +100,13 @@ export function createClient(options: ClientOptions) {
     emit('unread_notifications', { count })
   }
 
-  // A frame that comes meanwhile is newer than the answer.
-  async function countUnread() {
+  // A frame that comes meanwhile is newer than the answer. Where none comes, the next opening tells.
+  function countUnread() {
     const before = toldUnread
-    const { count } = await api.notifications.unreadCount()
-    if (toldUnread === before) tellUnread(count)
+    api.notifications.unreadCount().then(
+      ({ count }) => toldUnread === before && tellUnread(count),
+      () => {},
+    )
   }
 
   async function begin(route: string, body: object): Promise<User> {
@@ -111,6 +115,7 @@ export function createClient(options: ClientOptions) {
   }
 
   function use(authenticated: Answer<'POST /v1/auth/login'>): User {
+    if (closing.aborted) throw closing.reason
     const user = session.begin(authenticated)
     outbox.begin(user.id)
     return user
@@ -118,7 +123,6 @@ export function createClient(options: ClientOptions) {
 
   return {
     ...api,
-    pushTokens: createPush({ request: api.request, listOf }),
 
     login: (credentials: Body<'POST /v1/auth/login'>) => begin('POST /v1/auth/login', credentials),
     register: (registration: Body<'POST /v1/auth/register'>) =>
@@ -129,6 +133,7 @@ export function createClient(options: ClientOptions) {
     /** Goes on with the session and the unsent messages that an earlier page left in the storage.
      *  @returns who is logged in; undefined when nobody is */
     restore(): User | undefined {
+      if (closing.aborted) throw closing.reason
       const user = session.current()?.user ?? session.restore()
       if (user) outbox.begin(user.id)
       return user
@@ -142,28 +147,34 @@ export function createClient(options: ClientOptions) {
       try {
         await api.request('POST /v1/auth/logout', { body: { refresh_token: login.refreshToken } })
       } catch (error) {
-        if (!(error instanceof ApiError && error.status === 401)) throw error
+        const isOver = error instanceof SessionEndedError
+        if (!isOver && !(error instanceof ApiError && error.status === 401)) throw error
       } finally {
-        session.end('logged_out')
+        // Somebody else may have logged in meanwhile.
+        if (session.current()?.renewalKey === login.renewalKey) session.end('logged_out')
       }
     },
 
     user: () => session.current()?.user,
 
     /** Sends a message once, even if that takes many tries: over the open channel or else over REST, and again after a
-     *  lost connection or a reload. The messages of a conversation go out one after the other.
+     *  lost connection or a reload. The messages of a conversation go out one after the other. With a `client_id` of one's
+     *  own, the same message is sent once even by another run of the program.
      *  @returns the stored message
      *  @throws ApiError when the service refuses it · SessionEndedError */
-    send: (conversationId: string, message: Draft) => outbox.send(conversationId, message),
+    send: (conversationId: string, message: NewMessage) => outbox.send(conversationId, message),
     /** The messages on their way, also those of an earlier page. */
     pending: outbox.pending,
 
+    /** Calls `handler` for each event of a name. Add handlers before `connect`: they miss nothing then.
+     *  @returns a function that removes the handler */
     on,
     /** Opens the channel and keeps it open. Messages come in order, none twice, none lost: those after the message
-     *  `since`, else those after what came before, else those from now on.
+     *  `since`, else those after what came before, else those from now on. A channel that is kept open goes on as it is.
      *  @returns what resolves once it is open
      *  @throws SessionEndedError · ClosedError */
-    connect: ({ since }: { since?: string } = {}) => channel.start(since),
+    connect: ({ since }: { since?: string | undefined } = {}): Promise<void> =>
+      closing.aborted ? Promise.reject(closing.reason) : channel.start(since),
     disconnect: () => channel.stop(new ClosedError()),
     status: channel.status,
     /** The id of the newest message that came: a later page passes it to `connect` as `since`. */

@@ -33,7 +33,7 @@ export type CursorPage<T> = { data: T[]; pagination: CursorPagination }
 
 export type ErrorCode = ErrorBody['error']['code']
 
-/** A message without its idempotency key, which the outbox adds. */
+/** A message without its idempotency key. */
 export type Draft = Omit<NewMessage, 'client_id'>
 
 export type AckFrame = ServerFrames['ack']

@@ -1,15 +1,9 @@
 import type { AckFrame, ClientFrame, Draft, ErrorFrame, Message, NewMessage } from './contract.ts'
 import { ApiError, retryAfterMilliseconds } from './errors.ts'
-import {
-  createBackoff,
-  type Deferred,
-  deferred,
-  type Platform,
-  reasonOf,
-  sleep,
-} from './platform.ts'
+import type { Platform } from './platform.ts'
+import { createBackoff, type Deferred, deferred, reasonOf, sleep } from './waiting.ts'
 
-const answerMilliseconds = 10_000
+const ackMilliseconds = 10_000
 /** A message that makes the service fail this often is given up. */
 const mostFailures = 5
 
@@ -36,7 +30,7 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
     const frame = { ...fields, conversation_id, client_id, ...(message_type && { message_type }) }
     const answer = deferred<Message | undefined>()
     unanswered.set(client_id, answer)
-    const cancel = timers.after(answerMilliseconds, () => answer.resolve(undefined))
+    const cancel = timers.after(ackMilliseconds, () => answer.resolve(undefined))
     if (!sendFrame({ type: 'message', ...frame })) answer.resolve(undefined)
     return answer.promise.finally(() => {
       cancel()

@@ -8,7 +8,8 @@ type ErrorInfo = {
   requestId?: string | undefined
 }
 
-/** The service refused a request. Anything else that is thrown (a lost network, an abort) is no `ApiError`. */
+/** The service refused a request. Anything else that is thrown (a lost network, an abort, the
+ *  answer of a proxy) is no `ApiError`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
@@ -59,10 +60,12 @@ export function retryAfterMilliseconds(error: unknown): number | undefined {
   return error.retryAfterSeconds * 1_000
 }
 
-export async function apiErrorOf(answer: Response): Promise<ApiError> {
-  const text = await answer.text()
+/** @returns an `ApiError`, unless something between here and the service answered */
+export async function errorOf(answer: Response): Promise<Error> {
+  const body = errorBodyOf(await answer.text())
+  if (!body) return new Error(`HTTP ${answer.status}, not from the service`)
   const seconds = Number.parseInt(answer.headers.get('retry-after') ?? '', 10)
-  return new ApiError(errorBodyOf(text, answer.status), {
+  return new ApiError(body, {
     status: answer.status,
     reason: answer.headers.get('x-error-reason') ?? undefined,
     retryAfterSeconds: Number.isNaN(seconds) ? undefined : seconds,
@@ -70,11 +73,11 @@ export async function apiErrorOf(answer: Response): Promise<ApiError> {
   })
 }
 
-// A proxy in front of the service may have answered, in HTML.
-function errorBodyOf(text: string, status: number): ErrorBody {
+function errorBodyOf(text: string): ErrorBody | undefined {
   try {
     const body = JSON.parse(text)
-    if (typeof body?.error?.code === 'string') return body
-  } catch {}
-  return { error: { code: 'internal_error', message: `HTTP ${status}`, details: null } }
+    return typeof body?.error?.code === 'string' ? body : undefined
+  } catch {
+    return undefined
+  }
 }

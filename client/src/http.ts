@@ -1,9 +1,10 @@
 import type { Answer, Input, Route } from './contract.ts'
-import { ApiError, apiErrorOf, retryAfterMilliseconds } from './errors.ts'
-import { linkSignals, type Platform, reasonOf, sleep } from './platform.ts'
+import { ApiError, errorOf, retryAfterMilliseconds } from './errors.ts'
+import type { Platform } from './platform.ts'
 import { type Progress, sendFile } from './upload.ts'
+import { linkSignals, reasonOf, sleep, unlessAborted } from './waiting.ts'
 
-const answerMilliseconds = 30_000
+const requestMilliseconds = 30_000
 const longestWait = 30_000
 
 type QueryValues = Record<string, string | number | boolean | null | undefined>
@@ -45,7 +46,7 @@ export function createHttpTransport(
     if (signal?.aborted) throw reasonOf(signal)
     const [method = '', path = ''] = route.split(' ')
     const url = baseUrl + pathOf(path, params) + queryString(query)
-    const milliseconds = file ? undefined : (request.milliseconds ?? answerMilliseconds)
+    const milliseconds = file ? undefined : (request.milliseconds ?? requestMilliseconds)
     const deadline = linkSignals([signal], milliseconds)
     const sent = { method, signal: deadline.signal, headers: headersOf(request) }
     try {
@@ -60,7 +61,7 @@ export function createHttpTransport(
 }
 
 async function read(answer: Response): Promise<unknown> {
-  if (!answer.ok) throw await apiErrorOf(answer)
+  if (!answer.ok) throw await errorOf(answer)
   const text = await answer.text()
   return text === '' ? undefined : JSON.parse(text)
 }
@@ -76,7 +77,7 @@ function queryString(query: QueryValues = {}) {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-type Options<R extends Route> = Input<R> & { signal?: AbortSignal }
+type Options<R extends Route> = Input<R> & { signal?: AbortSignal | undefined }
 /** What `request` takes besides the route, left out where an operation needs nothing. */
 export type RequestArguments<R extends Route> =
   Record<string, never> extends Input<R> ? [options?: Options<R>] : [options: Options<R>]
@@ -88,10 +89,13 @@ export type Request = <R extends Route>(
   ...[options]: RequestArguments<R>
 ) => Promise<Answer<R>>
 
+type Bounded = HttpRequest & { signal: AbortSignal }
 type Sender = {
   /** An access token that works, and another one when it was refused after all. */
   token: () => Promise<string | undefined>
   renew: (refused: string) => Promise<string | undefined>
+  /** Aborted when the session ends. */
+  signal: () => AbortSignal
   /** Aborted when the client is closed. */
   closing: AbortSignal
 }
@@ -99,26 +103,28 @@ type Sender = {
 /** Sends requests as whoever is logged in. What is safe to repeat is sent again when the service says how long to wait. */
 export function createRequest({ timers }: Platform, http: HttpTransport, sender: Sender) {
   // A refused token is renewed once: a second refusal means what it says.
-  async function sendAsUser(request: HttpRequest): Promise<unknown> {
-    const token = await sender.token()
+  async function sendAsUser(request: Bounded): Promise<unknown> {
+    const { signal } = request
+    const token = await unlessAborted(sender.token(), signal)
     try {
       return await http({ ...request, token })
     } catch (error) {
       const isRefused = error instanceof ApiError && error.code === 'unauthorized'
-      const renewed = isRefused && token !== undefined ? await sender.renew(token) : undefined
+      const isRenewable = isRefused && token !== undefined
+      const renewed = isRenewable ? await unlessAborted(sender.renew(token), signal) : undefined
       if (renewed === undefined) throw error
       return http({ ...request, token: renewed })
     }
   }
 
   /** @throws the error when another try is no use, or too far away */
-  async function waitBeforeRetry(error: unknown, request: HttpRequest, deadline: number) {
+  async function waitBeforeRetry(error: unknown, request: Bounded, deadline: number) {
     const pause = isRepeatable(request) ? retryAfterMilliseconds(error) : undefined
     if (pause === undefined || timers.now() + pause > deadline) throw error
     await sleep(timers, pause, request.signal)
   }
 
-  async function retryWhenAsked(request: HttpRequest): Promise<unknown> {
+  async function retryWhenAsked(request: Bounded): Promise<unknown> {
     const deadline = timers.now() + longestWait
     for (;;) {
       try {
@@ -130,7 +136,7 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
   }
 
   return async (request: HttpRequest): Promise<unknown> => {
-    const { signal, release } = linkSignals([request.signal, sender.closing])
+    const { signal, release } = linkSignals([request.signal, sender.signal(), sender.closing])
     return retryWhenAsked({ ...request, signal }).finally(release)
   }
 }

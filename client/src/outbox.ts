@@ -1,4 +1,4 @@
-import type { Draft, Message } from './contract.ts'
+import type { Message, NewMessage } from './contract.ts'
 import type { Delivery, QueuedMessage } from './delivery.ts'
 import { SessionEndedError } from './errors.ts'
 import { uniqueId } from './platform.ts'
@@ -63,14 +63,17 @@ export function createOutbox(
     /** Works for a user, and first sends what an earlier page left. */
     begin(userId: string) {
       if (current) return
-      current = { key: `hostline.outbox.${userId}`, controller: new AbortController() }
+      current = { key: `outbox.${userId}`, controller: new AbortController() }
       for (const queued of storedMessages(storage, current.key)) void enqueue(current, queued)
     },
 
     /** @throws ApiError when the service refuses the message · SessionEndedError */
-    send(conversationId: string, message: Draft): Promise<Message> {
+    send(conversationId: string, draft: NewMessage): Promise<Message> {
       if (!current) return Promise.reject(ending)
-      const client_id = uniqueId()
+      const { client_id: given, ...message } = draft
+      const client_id = given ?? uniqueId()
+      const underway = pending.get(client_id)
+      if (underway) return underway.sent
       const queued = { client_id, conversation_id: conversationId, message }
       remember(current.key, queued)
       return enqueue(current, queued)

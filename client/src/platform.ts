@@ -4,9 +4,9 @@ export type Platform = {
   random: () => number
   fetch: (url: string, init: object) => Promise<Response>
   /** Absent in Node 20: the package `ws` has one. */
-  WebSocket: (new (url: string, protocols: string[]) => Socket) | undefined
+  WebSocket: (new (url: string, protocols?: string[]) => Socket) | undefined
   /** Lets one tab at a time work: a browser's `navigator.locks`. */
-  locks: { request<T>(name: string, work: () => Promise<T>): Promise<T> } | undefined
+  locks: Locks | undefined
   /** Fires `online` when there is a network again: a browser's `window`. */
   network: Network | undefined
 }
@@ -21,11 +21,17 @@ export type Timers = {
 /** The part of a WebSocket that the client uses. */
 export type Socket = {
   onopen: ((event: never) => void) | null
-  onmessage: ((event: { data: unknown }) => void) | null
-  onclose: ((event: { code: number }) => void) | null
+  onmessage: ((event: never) => void) | null
+  onclose: ((event: never) => void) | null
   onerror: ((event: never) => void) | null
   send(text: string): void
   close(code?: number): void
+  /** Node's `ws` has it: what waits for a peer that is gone keeps a program alive. */
+  terminate?(): void
+}
+
+type Locks = {
+  request<T>(name: string, options: { signal: AbortSignal }, work: () => Promise<T>): Promise<T>
 }
 
 type Network = Record<
@@ -41,8 +47,11 @@ const systemTimers: Timers = {
   },
 }
 
+/** A platform of which parts may be missing. */
+export type GivenPlatform = { [Part in keyof Platform]?: Platform[Part] | undefined }
+
 /** Fills what is not given with what the browser or runtime has. */
-export function platformOf(given: Partial<Platform>): Platform {
+export function platformOf(given: GivenPlatform): Platform {
   const { navigator, addEventListener, WebSocket }: Surroundings = globalThis as never
   return {
     timers: given.timers ?? systemTimers,
@@ -65,73 +74,4 @@ type Surroundings = {
 export function uniqueId(): string {
   const part = () => Math.random().toString(36).slice(2, 12)
   return Date.now().toString(36) + part() + part()
-}
-
-/** @throws the signal's reason when it is aborted meanwhile */
-export function sleep(timers: Timers, milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      cancel()
-      reject(reasonOf(signal))
-    }
-    const cancel = timers.after(milliseconds, () => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    })
-    signal?.addEventListener('abort', abort)
-    if (signal?.aborted) abort()
-  })
-}
-
-/** A signal that is aborted with one of the others, or when the time is over.
- *  Choice: `AbortSignal.any` and `timeout` are too young for browsers of three years ago, and missing in React Native. */
-export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?: number) {
-  const controller = new AbortController()
-  const abort = () => controller.abort(reasonOf(signals.find((signal) => signal?.aborted)))
-  const giveUp = () => controller.abort(new Error('the service did not answer in time'))
-  const timer = milliseconds === undefined ? undefined : setTimeout(giveUp, milliseconds)
-  for (const signal of signals) signal?.addEventListener('abort', abort)
-  if (signals.some((signal) => signal?.aborted)) abort()
-
-  return {
-    signal: controller.signal,
-    release() {
-      clearTimeout(timer)
-      for (const signal of signals) signal?.removeEventListener('abort', abort)
-    },
-  }
-}
-
-/** React Native's signals keep no reason. */
-export function reasonOf(signal: AbortSignal | undefined): unknown {
-  return signal?.reason ?? new Error('aborted')
-}
-
-/** A promise that is settled from outside. */
-export type Deferred<T> = {
-  promise: Promise<T>
-  resolve: (value: T) => void
-  reject: (error: unknown) => void
-}
-
-export function deferred<T>(): Deferred<T> {
-  const settle = {} as Deferred<T>
-  const promise = new Promise<T>((resolve, reject) => Object.assign(settle, { resolve, reject }))
-  return Object.assign(settle, { promise })
-}
-
-const firstPause = 1_000
-const longestPause = 30_000
-
-/** Milliseconds between tries: exponential with full jitter, so that clients that lost a server together do not return
- *  together. */
-export function createBackoff(random: () => number) {
-  let tries = 0
-
-  return {
-    next: (): number => random() * Math.min(longestPause, firstPause * 2 ** tries++),
-    reset() {
-      tries = 0
-    },
-  }
 }

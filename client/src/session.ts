@@ -1,15 +1,18 @@
 import type { Authenticated, TokenSet, User } from './contract.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, SessionEndedError } from './errors.ts'
 import type { HttpTransport } from './http.ts'
-import { createBackoff, type Platform, uniqueId } from './platform.ts'
+import { type Platform, uniqueId } from './platform.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
+import { createBackoff, linkSignals } from './waiting.ts'
 
-const storageKey = 'hostline.session'
+const storageKey = 'session'
 /** A token is renewed this long before it expires. */
 export const renewalMilliseconds = 60_000
 /** For this long the service repeats the answer to a renewal that was lost (docs/protocol.md). */
 const repetitionMilliseconds = 60_000
 const renewalAnswerMilliseconds = 10_000
+/** A tab that holds the lock for longer hangs. */
+const lockMilliseconds = 10_000
 
 type StoredSession = {
   user: User
@@ -25,8 +28,10 @@ type Ending = 'logged_out' | 'ended' | 'replaced'
 type SessionOptions = {
   http: HttpTransport
   storage: Storage
+  /** The name of the lock among the tabs that share the storage; undefined when none do. */
+  lockName: string | undefined
   onRenewed: (accessToken: string) => void
-  onEnd: (ending: Ending) => void
+  onEnd: (ending: Ending, reason: SessionEndedError) => void
   /** Aborted when the client is closed. */
   closing: AbortSignal
 }
@@ -35,10 +40,11 @@ export type ClientSession = ReturnType<typeof createSession>
 
 /** Who is logged in, here and in the other tabs that share the storage, and an access token that works. */
 export function createSession({ timers, locks, random }: Platform, options: SessionOptions) {
-  const { http, storage, onRenewed, onEnd, closing } = options
+  const { http, storage, lockName, onRenewed, onEnd, closing } = options
   const backoff = createBackoff(random)
   let current: StoredSession | undefined
   let isStored = false
+  let login = new AbortController()
   let renewal: Promise<void> | undefined
   let unansweredSince: number | undefined
   let cancelRepetition = () => {}
@@ -52,6 +58,8 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
       expiresAt: timers.now() + tokens.expires_in * 1_000,
     }
     isStored = writeJson(storage, storageKey, current)
+    // The tokens of before are worth nothing to the next page.
+    if (!isStored) removeKey(storage, storageKey)
   }
 
   function end(ending: Ending) {
@@ -62,14 +70,36 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
     if (isOwn || stored?.refreshToken === refreshToken) removeKey(storage, storageKey)
     current = undefined
     stopRepeating()
-    onEnd(ending)
+    const reason = new SessionEndedError()
+    login.abort(reason)
+    login = new AbortController()
+    onEnd(ending, reason)
   }
 
   function renewOnce(): Promise<void> {
-    renewal ??= (locks ? locks.request(storageKey, rotate) : rotate()).finally(() => {
+    renewal ??= oneTabAtATime(rotate).finally(() => {
       renewal = undefined
     })
     return renewal
+  }
+
+  // Without the lock two tabs may ask at once: with the same key they get the same answer.
+  async function oneTabAtATime(work: () => Promise<void>): Promise<void> {
+    if (!locks || lockName === undefined) return work()
+    const { signal, release } = linkSignals([closing], lockMilliseconds)
+    let hasBegun = false
+    const begin = () => {
+      hasBegun = true
+      return work()
+    }
+    try {
+      await locks.request(lockName, { signal }, begin)
+    } catch (error) {
+      if (hasBegun || closing.aborted) throw error
+      await work()
+    } finally {
+      release()
+    }
   }
 
   async function rotate() {
@@ -110,8 +140,7 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
       end('ended')
       return true
     }
-    const isOlder = stored.expiresAt <= before.expiresAt
-    if (isOlder || stored.refreshToken === before.refreshToken) return false
+    if (stored.refreshToken === before.refreshToken) return false
     current = stored
     onRenewed(stored.accessToken)
     return true
@@ -122,6 +151,8 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
   return {
     end,
     current: () => current,
+    /** Aborted when the session ends: what one person asked for must not be asked in the name of the next. */
+    signal: () => login.signal,
 
     begin({ user, ...tokens }: Authenticated): User {
       end('replaced')

@@ -27,7 +27,7 @@ export async function asyncStorage(area: {
 }): Promise<Storage> {
   const values = new Map<string, string>()
   for (const key of await area.getAllKeys()) {
-    const value = key.startsWith('hostline.') ? await area.getItem(key) : null
+    const value = key.startsWith('hostline ') ? await area.getItem(key) : null
     if (value !== null) values.set(key, value)
   }
   let written = Promise.resolve()
@@ -56,6 +56,16 @@ export function memoryStorage(): Storage {
   }
 }
 
+/** The part of a storage that belongs to one service: another one must not see tokens. */
+export function scoped(storage: Storage, baseUrl: string): Storage {
+  const own = (key: string) => `hostline ${baseUrl} ${key}`
+  return {
+    get: (key) => storage.get(own(key)),
+    set: (key, value) => storage.set(own(key), value),
+    remove: (key) => storage.remove(own(key)),
+  }
+}
+
 /** @returns undefined when there is nothing, or nothing readable */
 export function readJson(storage: Storage, key: string): unknown {
   try {
@@ -66,13 +76,12 @@ export function readJson(storage: Storage, key: string): unknown {
 }
 
 /** Choice: a full or forbidden storage does not stop the work at hand; what it should have kept is lost with the page.
- *  @returns whether the value is kept; if not, nothing is */
+ *  @returns whether the value is kept; if not, the one before is */
 export function writeJson(storage: Storage, key: string, value: unknown): boolean {
   try {
     storage.set(key, JSON.stringify(value))
     return true
   } catch {
-    removeKey(storage, key)
     return false
   }
 }

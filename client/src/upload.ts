@@ -1,4 +1,5 @@
-import { type Platform, reasonOf } from './platform.ts'
+import type { Platform } from './platform.ts'
+import { reasonOf } from './waiting.ts'
 
 /** Told how many bytes of how many are on their way. */
 export type Progress = (sentBytes: number, totalBytes: number) => void
@@ -43,21 +44,24 @@ function sendByXhr(
   { method, headers, signal, bytes, onProgress }: FileRequest & { onProgress: Progress },
 ): Promise<Response> {
   const abort = () => request.abort()
-  return new Promise<Response>((resolve, reject) => {
+  const answered = new Promise<void>((resolve, reject) => {
     request.open(method, url)
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value)
     request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total)
-    request.onload = () => resolve(responseOf(request))
+    request.onload = () => resolve()
     request.onerror = () => reject(new TypeError('the network failed'))
     request.onabort = () => reject(reasonOf(signal))
     signal.addEventListener('abort', abort)
     request.send(bytes)
-  }).finally(() => signal.removeEventListener('abort', abort))
+  })
+  return answered
+    .then(() => responseOf(request))
+    .finally(() => signal.removeEventListener('abort', abort))
 }
 
 function responseOf(request: Xhr) {
-  const lines = request.getAllResponseHeaders().trim().split('\r\n')
-  const headers = lines.map((line) => line.split(': ', 2) as [string, string])
+  const lines = [...request.getAllResponseHeaders().matchAll(/^(.+?): (.*?)\r?$/gm)]
+  const headers = lines.map(([, name = '', value = '']): [string, string] => [name, value])
   return new Response(request.responseText, { status: request.status, headers })
 }
 

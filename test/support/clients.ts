@@ -14,7 +14,7 @@ import { createTestTimers } from './timers.ts'
 const password = 'correct horse'
 export const ada = { email: 'ada@example.com', password, display_name: 'Ada' }
 export const bob = { email: 'bob@example.com', password, display_name: 'Bob' }
-export const sessionKey = 'hostline.session'
+export const sessionKey = 'session'
 
 /** Waits for a refusal and shows it. */
 export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
@@ -109,6 +109,17 @@ export async function startChat(options: Partial<ClientOptions> = {}) {
       const path = `/v1/chat/conversations/${conversationId}/messages`
       return (await service.call('GET', path, { token: friend.token })).body.data.toReversed()
     },
+  }
+}
+
+/** A storage whose keys do not name the service, which is at another address in each test. */
+export function pageStorage(): Storage {
+  const storage = memoryStorage()
+  const short = (key: string) => key.replace(/^hostline \S+ /, '')
+  return {
+    get: (key) => storage.get(short(key)),
+    set: (key, value) => storage.set(short(key), value),
+    remove: (key) => storage.remove(short(key)),
   }
 }
 

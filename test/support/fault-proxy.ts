@@ -49,7 +49,7 @@ export function startFaultProxy(address: string | (() => string)) {
     const send = () => forward(service(), request, body)
     if (fault) return fault(send)
     if (isUpgrade) return tunnel(request, url)
-    return (random ? disturbed(random, send) : send()).catch(networkError)
+    return (random ? disturbRequest(random, send) : send()).catch(networkError)
   }
 
   async function tunnel(request: Request, url: URL): Promise<Response | undefined> {
@@ -79,7 +79,7 @@ export function startFaultProxy(address: string | (() => string)) {
     const frame = JSON.parse(text)
     frames[direction].push(frame)
     const forward = () => void (direction === 'toServer' ? upstream : client)?.send(text)
-    if (random) return disturb(random, opened, frame, forward)
+    if (random) return disturbFrame(random, opened, frame, forward)
     const found = take(frameFaults, (it) => it.direction === direction && it.type === frame.type)
     if (found) found.fault(forward, frame)
     else forward()
@@ -145,7 +145,7 @@ const brokenCode = 1006
 const longestDelay = 4
 
 /** A request that may come late or twice, and whose answer may be lost, or which itself is. */
-async function disturbed({ below }: Random, send: () => Promise<Response>): Promise<Response> {
+async function disturbRequest({ below }: Random, send: () => Promise<Response>): Promise<Response> {
   await Bun.sleep(below(longestDelay))
   if (below(20) === 0) return networkError()
   const first = send()
@@ -156,7 +156,7 @@ async function disturbed({ below }: Random, send: () => Promise<Response>): Prom
 }
 
 /** Frames come late, twice and in another order, but for messages to the client: on those a connection keeps the order. */
-function disturb({ below }: Random, opened: Tunnel, frame: Json, forward: () => void) {
+function disturbFrame({ below }: Random, opened: Tunnel, frame: Json, forward: () => void) {
   const forwardAll = () => {
     forward()
     if (below(10) === 0) forward()
@@ -203,9 +203,18 @@ function take<T>(list: T[], isWanted: (item: T) => boolean): T | undefined {
   return index < 0 ? undefined : list.splice(index, 1)[0]
 }
 
-/** An answer that breaks off: `fetch` throws. */
+/** An answer that breaks off: reading it throws. Without a beginning, some runtimes would ask again by themselves. */
 export function networkError() {
-  return new Response(new ReadableStream({ pull: (controller) => controller.error() }))
+  let hasBegun = false
+  return new Response(
+    new ReadableStream({
+      pull(controller) {
+        if (hasBegun) controller.error()
+        else controller.enqueue('{')
+        hasBegun = true
+      },
+    }),
+  )
 }
 
 /** No answer, ever. */

@@ -1,0 +1,26 @@
+/** The part of a ServiceWorkerRegistration that is used. */
+export type PushRegistration = { pushManager: PushManager }
+type PushManager = {
+  getSubscription(): Promise<Subscription | null>
+  subscribe(options: {
+    userVisibleOnly: boolean
+    applicationServerKey: string
+  }): Promise<Subscription>
+}
+type Subscription = {
+  readonly options: { readonly applicationServerKey: ArrayBuffer | null }
+  unsubscribe(): Promise<boolean>
+}
+
+/** The browser's subscription for the key of a service; one for another key is of no use to it, and goes. */
+export async function subscribeWith(manager: PushManager, key: string): Promise<Subscription> {
+  const found = await manager.getSubscription()
+  if (found && base64url(found.options.applicationServerKey) === key) return found
+  await found?.unsubscribe()
+  return manager.subscribe({ userVisibleOnly: true, applicationServerKey: key })
+}
+
+function base64url(bytes: ArrayBuffer | null) {
+  const text = btoa(String.fromCharCode(...new Uint8Array(bytes ?? [])))
+  return text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+}

@@ -1,0 +1,192 @@
+import { expect, test } from 'bun:test'
+import { createClient, memoryStorage } from '../client/src/client.ts'
+import { ada, bob, pageStorage, refusalOf, sessionKey, startChat } from './support/clients.ts'
+import { refusal } from './support/fault-proxy.ts'
+import { createTestTimers } from './support/timers.ts'
+import { waitFor } from './support/wait.ts'
+
+// What happens while something else is on its way.
+
+/** Holds the next answer to a path back. */
+function hold(proxy: Awaited<ReturnType<typeof startChat>>['proxy'], path: string) {
+  const asked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<Response | undefined>()
+  proxy.onNext(path, async (forward) => {
+    asked.resolve()
+    return (await released.promise) ?? forward()
+  })
+  return { asked: asked.promise, release: released.resolve }
+}
+
+const conversations = '/v1/chat/conversations'
+
+test('what one person asked for is not asked for in the name of the next', async () => {
+  await using chat = await startChat()
+  const { client, proxy, timers } = chat
+  proxy.onNext('/v1/support/tickets', () => refusal(429, 'rate_limited', { 'retry-after': '5' }))
+  const asking = refusalOf(client.tickets.create({ subject: 'private', body: 'of Ada' }))
+  await waitFor(() => timers.waiting().includes(5_000))
+  await client.logout()
+  await client.register({ ...bob, email: 'next@example.com' })
+  timers.advance(5_000)
+  expect(await asking).toMatchObject({ name: 'SessionEndedError' })
+  expect((await client.tickets.list()).data).toEqual([])
+})
+
+test('a logout on its way does not end the session of the next', async () => {
+  await using chat = await startChat()
+  const { client, proxy } = chat
+  const { asked, release } = hold(proxy, '/v1/auth/logout')
+  const leaving = client.logout()
+  await asked
+  await client.register({ ...bob, email: 'next@example.com' })
+  release(undefined)
+  await leaving
+  expect(client.user()?.email).toBe('next@example.com')
+  expect((await client.account.get()).email).toBe('next@example.com')
+})
+
+test('a position that comes too late moves nobody', async () => {
+  await using chat = await startChat()
+  const { client, proxy } = chat
+  const [first] = [await chat.say('1'), await chat.say('2')]
+  const bodies: string[] = []
+  client.on('new_message', ({ message }) => bodies.push(message.body))
+  const { asked, release } = hold(proxy, conversations)
+  void client.connect()
+  await asked
+  client.disconnect()
+  const connected = client.connect({ since: first.id })
+  release(undefined)
+  await connected
+  await waitFor(() => bodies.length > 0)
+  await chat.say('3')
+  await waitFor(() => bodies.includes('3'))
+  expect(bodies).toEqual(['2', '3'])
+})
+
+test('a connection that breaks before a resync is told makes one new one, and the resync is told', async () => {
+  await using chat = await startChat()
+  const { client, proxy, timers } = chat
+  let resyncs = 0
+  client.on('resync', () => resyncs++)
+  await client.connect()
+  const { asked, release } = hold(proxy, conversations)
+  proxy.push({ type: 'resync' })
+  await asked
+  proxy.cut(1001)
+  await waitFor(() => client.status() === 'waiting')
+  release(refusal(500, 'internal_error'))
+  await waitFor(() => proxy.openSockets() === 0)
+  expect(timers.waiting()).toEqual([500])
+  timers.advance(500)
+  await waitFor(() => resyncs === 1)
+  expect([client.status(), proxy.openSockets()]).toEqual(['open', 1])
+  client.close()
+  expect(timers.waiting()).toEqual([])
+})
+
+test('to connect again while the channel waits for the network is to wait for it', async () => {
+  await using chat = await startChat()
+  const { client, proxy, timers } = chat
+  await client.connect()
+  proxy.cut(1001)
+  await waitFor(() => client.status() === 'waiting')
+  const statuses: string[] = []
+  const again = client.connect().then(() => statuses.push(client.status()))
+  timers.advance(500)
+  await again
+  expect(statuses).toEqual(['open'])
+})
+
+test('a closed client stays closed', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const { client, timers } = chat
+  client.close()
+  const closed = { name: 'ClosedError' }
+  expect(await refusalOf(client.connect())).toMatchObject(closed)
+  expect(() => client.restore()).toThrow('the client is closed')
+  expect(await refusalOf(client.login(ada))).toMatchObject(closed)
+  expect(timers.waiting()).toEqual([])
+  expect(storage.get(sessionKey)).toContain(chat.user.id)
+})
+
+test('a lock that another tab never gives back holds up neither an abort nor a renewal for ever', async () => {
+  const refused = {
+    request: async () => Promise.reject(new Error('the wait for the lock was over')),
+  }
+  const hung = { request: () => new Promise<never>(() => {}) }
+  await using chat = await startChat({ locks: refused })
+  const waiting = chat.create({ storage: memoryStorage(), locks: hung })
+  await waiting.login(ada)
+  chat.advance(15 * 60_000)
+  expect((await chat.client.account.get()).id).toBe(chat.user.id)
+  const controller = new AbortController()
+  const asking = refusalOf(waiting.request('GET /v1/users/me', { signal: controller.signal }))
+  controller.abort(new Error('gone'))
+  expect(await asking).toEqual(new Error('gone'))
+})
+
+test('a storage that is full keeps the messages that it has', async () => {
+  const storage = pageStorage()
+  let room = true
+  const set = (key: string, value: string) => {
+    if (!room) throw new Error('full')
+    storage.set(key, value)
+  }
+  await using chat = await startChat({ storage: { ...storage, set } })
+  chat.proxy.control.isOffline = true
+  void chat.client.send(chat.conversationId, { body: 'kept' })
+  room = false
+  void chat.client.send(chat.conversationId, { body: 'sent from here alone' })
+  expect(storage.get(`outbox.${chat.user.id}`)).toContain('kept')
+})
+
+test('a tab whose clock was set back renews the session for the others, too', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const other = chat.create({ timers: createTestTimers(chat.timers.now() - 3_600_000) })
+  other.restore()
+  const unauthorized = () => refusal(401, 'unauthorized')
+  chat.proxy.onNext('/v1/users/me', unauthorized)
+  await other.account.get()
+  chat.proxy.onNext('/v1/users/me', unauthorized)
+  await chat.client.account.get()
+  expect([chat.proxy.count('POST', '/v1/auth/refresh'), chat.endings()]).toEqual([1, 0])
+})
+
+test('a service does not get the session of another one from a storage that both use', async () => {
+  const storage = memoryStorage()
+  await using chat = await startChat({ storage })
+  const elsewhere = createClient({ baseUrl: 'http://elsewhere.test', storage })
+  expect([chat.create().restore()?.id, elsewhere.restore()]).toEqual([chat.user.id, undefined])
+})
+
+test('a message waits while something in between answers for the service', async () => {
+  await using chat = await startChat()
+  const { client, proxy, timers } = chat
+  for (let n = 0; n < 6; n++) {
+    proxy.onNext(chat.messagesPath, () => new Response('<h1>Not found', { status: 404 }))
+  }
+  const sending = client.send(chat.conversationId, { body: 'hello' })
+  for (let n = 1; n <= 6; n++) {
+    await waitFor(() => proxy.count('POST', chat.messagesPath) === n && timers.waiting().length > 0)
+    timers.advance(30_000)
+  }
+  expect((await sending).body).toBe('hello')
+})
+
+test('a message with a key of its own is sent once, whoever sends it again', async () => {
+  await using chat = await startChat()
+  const { client, conversationId } = chat
+  const draft = { body: 'answer', client_id: 'answer-1' }
+  const both = [client.send(conversationId, draft), client.send(conversationId, draft)]
+  const [one, same] = await Promise.all(both)
+  const later = await chat
+    .create()
+    .login(ada)
+    .then(() => client.send(conversationId, draft))
+  expect([same, later]).toEqual([one, one])
+  expect(await chat.stored()).toHaveLength(1)
+})
