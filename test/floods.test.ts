@@ -230,7 +230,7 @@ test(
     expect(took.length).toBeGreaterThan(5)
     expect(slowest).toBeLessThan(100)
   },
-  { ...measured, retry: 4 },
+  measured,
 )
 
 // Opens `argv[2]` connections that read nothing and whose kernel takes little, each with the request from stdin.

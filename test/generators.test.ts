@@ -28,12 +28,15 @@ afterAll(async () => {
 beforeAll(async () => {
   const description = await service.request('/v1/openapi.json')
   consumer.write({ 'api.json': await description.text() })
-  const made = await Promise.all([
-    consumer.tool('openapi-typescript', 'api.json', '-o', 'types.ts'),
-    consumer.tool('openapi-ts', '-i', 'api.json', '-o', 'hey', '-c', '@hey-api/client-fetch'),
-    consumer.tool('orval', '--config', 'orval.config.mjs'),
-  ])
-  for (const { exitCode, output } of made) expect([exitCode, output]).toEqual([0, output])
+  const commands = [
+    ['openapi-typescript', 'api.json', '-o', 'types.ts'],
+    ['openapi-ts', '-i', 'api.json', '-o', 'hey', '-c', '@hey-api/client-fetch'],
+    ['orval', '--config', 'orval.config.mjs'],
+  ] as const
+  for (const [name, ...options] of commands) {
+    const { exitCode, output } = await consumer.tool(name, ...options)
+    expect([exitCode, output]).toEqual([0, output])
+  }
 }, 30_000)
 
 const imports = `

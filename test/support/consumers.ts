@@ -17,6 +17,9 @@ const tools = join(import.meta.dir, '../consumers/node_modules')
 /** A line of TypeScript that must not compile: else the compiler complains of the mark above it. */
 export const expectError = (line: string) => `// @ts-expect-error\n${line}\n`
 
+// Other tests measure times meanwhile: Go's and Rust's tools take all processors otherwise.
+const oneThread = { GOMAXPROCS: '1', RAYON_NUM_THREADS: '1' }
+
 let archive: string | undefined
 
 export type Consumer = ReturnType<typeof createConsumer>
@@ -68,7 +71,8 @@ export function createConsumer(files: Record<string, string> = {}) {
 
   /** @returns the exit code and everything that was written */
   async function start(command: string[]) {
-    const child = Bun.spawn(command, { cwd: directory.path, stdout: 'pipe', stderr: 'pipe' })
+    const env = { ...process.env, ...oneThread }
+    const child = Bun.spawn(command, { cwd: directory.path, env, stdout: 'pipe', stderr: 'pipe' })
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
     return { exitCode: await child.exited, output: `${out}${err}` }
   }

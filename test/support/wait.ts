@@ -21,4 +21,4 @@ export const aWhile = (meanMilliseconds: number) =>
   waitFor(() => Math.random() < pauseMilliseconds / meanMilliseconds)
 
 /** For tests of times and memory, on a machine that runs others meanwhile: what is really wrong is so every time. */
-export const measured = { retry: 2, timeout: 30_000 }
+export const measured = { retry: 4, timeout: 30_000 }
