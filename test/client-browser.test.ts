@@ -1,10 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { hasBrowser, openProfile } from './support/browser.ts'
 import { createConsumer } from './support/consumers.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
-import { startService } from './support/service.ts'
+import { startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 // An app of somebody else, built by Vite.
 const consumer = createConsumer({
@@ -30,11 +32,10 @@ afterAll(() => consumer[Symbol.dispose]())
 async function startApp({ host }: { host: string }) {
   const app = Bun.serve({
     port: 0,
-    fetch: (request) => {
+    async fetch(request) {
       const { pathname } = new URL(request.url)
-      return new Response(
-        Bun.file(consumer.path(`dist${pathname === '/' ? '/index.html' : pathname}`)),
-      )
+      const file = Bun.file(consumer.path(`dist${pathname === '/' ? '/index.html' : pathname}`))
+      return (await file.exists()) ? new Response(file) : new Response(null, { status: 404 })
     },
   })
   const origin = `http://${host}:${app.port}`
@@ -131,6 +132,33 @@ describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
     expect(refusal).toMatchObject({ name: 'ApiError', code: 'validation_error', status: 413 })
   })
 
+  test('runs the socket of docs/guide.md in the console of the service’s own page', async () => {
+    await using service = await startService({ listen: true })
+    await greet(service)
+    const browser = await openProfile()
+    const page = await browser.newPage()
+    const said: string[] = []
+    page.on('console', (line) => said.push(line.text()))
+    await page.goto(service.base)
+    await page.evaluate(`(async () => { ${fromGuide('js', service.base)} })()`)
+    await waitFor(() => said.length === 3)
+    expect(said).toEqual(['new_message Hello Bob', 'new_message Hello Ada', 'ack Hello Ada'])
+    await browser.close()
+  })
+
+  test('runs the page of docs/guide.md', async () => {
+    await using all = await startApp({ host: 'localhost' })
+    await greet(all.service)
+    await Bun.write(consumer.path('dist/guide.html'), fromGuide('html', all.service.base))
+    const page = await all.browser.newPage()
+    await page.goto(`${all.origin}/guide.html`)
+    await page.waitForSelector('li')
+    await page.fill('input', 'Hello Ada')
+    await page.click('button')
+    await page.waitForSelector('li + li')
+    expect(await page.locator('li').allTextContents()).toEqual(['Hello Bob', 'Hello Ada'])
+  })
+
   test('shows a push with the service worker of the package, also while no page is looked at', async () => {
     await using all = await startApp({ host: 'localhost' })
     await all.browser.grantPermissions(['notifications'], { origin: all.origin })
@@ -164,3 +192,15 @@ describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
     ])
   })
 })
+
+async function greet(service: TestService) {
+  const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+  await service.say(ada, await service.openConversation(ada, bob), 'Hello Bob')
+}
+
+/** The first block of a language. */
+function fromGuide(language: string, base: string) {
+  const guide = readFileSync(join(import.meta.dir, '../docs/guide.md'), 'utf8')
+  const [, block = ''] = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(guide) ?? []
+  return block.replaceAll('http://localhost:3000', base)
+}

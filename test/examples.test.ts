@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createClient } from '../client/src/client.ts'
 import { createConsumer } from './support/consumers.ts'
+import { freePort } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -86,11 +87,4 @@ function linesOf(output: string) {
   return output
     .split('\n')
     .filter((line) => line !== '' && !/ExperimentalWarning|--trace-warn/.test(line))
-}
-
-async function freePort() {
-  const server = Bun.serve({ port: 0, fetch: () => new Response() })
-  const { port } = server
-  await server.stop(true)
-  return port
 }

@@ -3,18 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
-import { meet, startServer } from './support/process.ts'
+import { freePort, meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 import { waitFor } from './support/wait.ts'
 
 const nginx = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
-
-async function freePort() {
-  const probe = Bun.serve({ port: 0, fetch: () => new Response() })
-  const { port = 0 } = probe
-  await probe.stop(true)
-  return port
-}
 
 /** A real nginx in front of `upstream`, as docs/operations.md says. */
 async function startNginx(folder: string, upstream: string) {

@@ -72,6 +72,14 @@ async function readyToStart(dataDir: string | undefined): Promise<string> {
   return path
 }
 
+/** For what must be told its port. */
+export async function freePort() {
+  const server = Bun.serve({ port: 0, fetch: () => new Response() })
+  const { port } = server
+  await server.stop(true)
+  return port
+}
+
 async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void) {
   const decoder = new TextDecoder()
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
