@@ -155,6 +155,7 @@ export function createClient(options: ClientOptions) {
       }
     },
 
+    /** Who is logged in, as they were at the login. `account.get` asks the service. */
     user: () => session.current()?.user,
 
     /** Sends a message once, even if that takes many tries: over the open channel or else over REST, and again after a
