@@ -85,7 +85,7 @@ describe('people who talk', () => {
       code: 'forbidden',
       reason: 'blocked',
     })
-    expect(await refused).toMatchObject({ message: { conversation_id: id } })
+    expect(await refused).toMatchObject({ queued: { conversation_id: id } })
     expect(await Array.fromAsync(bob.client.blocks.each())).toMatchObject([
       { user: { id: ada.id } },
     ])

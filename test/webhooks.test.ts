@@ -605,5 +605,8 @@ test('commands make, list, test and delete webhooks, and a running server notice
     ['webhook', 'create', '--url', 'http://a.example', '--events', 'user.created'],
     own.service.directory,
   )
-  expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('public internet')])
+  expect([refused.exitCode, refused.err]).toEqual([
+    1,
+    expect.stringContaining('(WEBHOOK_PRIVATE=true allows others)'),
+  ])
 })

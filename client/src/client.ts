@@ -38,7 +38,7 @@ export type ClientEvents = ChannelEvents & {
   /** Unread notifications: when the channel opens, and when their number changes. */
   unread_notifications: { count: number }
   /** The service refused a message of `send` for good, perhaps one that an earlier page left. */
-  message_refused: { message: QueuedMessage; error: unknown }
+  message_refused: { queued: QueuedMessage; error: unknown }
 }
 
 export type Client = ReturnType<typeof createClient>
@@ -81,8 +81,8 @@ export function createClient(options: ClientOptions) {
     api,
   })
   const delivery = createDelivery(platform, { sendFrame: channel.send, post: api.messages.send })
-  const outbox = createOutbox(storage, delivery, (message, error) =>
-    emit('message_refused', { message, error }),
+  const outbox = createOutbox(storage, delivery, (queued, error) =>
+    emit('message_refused', { queued, error }),
   )
   on('ack', delivery.acknowledged)
   on('error', delivery.refused)

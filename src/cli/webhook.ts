@@ -59,7 +59,7 @@ function create(args: string[], terminal: Terminal) {
       .catch(
         explained({
           validation_error:
-            'the url must be an https address in the public internet, without a fragment',
+            'the url must be an https address in the public internet, without a fragment (WEBHOOK_PRIVATE=true allows others)',
           too_many_webhooks: 'there are as many webhooks as there may be',
         }),
       )
