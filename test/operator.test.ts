@@ -32,8 +32,15 @@ describe('jobs', () => {
     }
     expect((await jobs('state=dead')).data).toEqual([dead])
     expect((await jobs('state=dead')).pagination.total).toBe(1)
-    const waiting = await jobs('state=waiting&limit=1')
-    expect(waiting.data).toEqual([expect.objectContaining({ kind: 'verification_mail' })])
+    const later = insertDeadJob(service.sqlite)
+    service.sqlite.run('UPDATE outbox SET dead_at = NULL, run_at = run_at + ? WHERE id = ?', [
+      day,
+      later,
+    ])
+    const waiting = (await jobs('state=waiting&limit=10')).data
+    expect(waiting).toContainEqual(expect.objectContaining({ id: later, state: 'waiting' }))
+    expect(waiting).not.toContainEqual(expect.objectContaining({ id }))
+    await service.call('DELETE', `/v1/admin/jobs/${later}`, { token })
     expect((await jobs('state=ill')).error.details).toEqual({ state: expect.any(String) })
 
     const retried = await service.call('POST', `/v1/admin/jobs/${id}/retry`, { token })
@@ -50,7 +57,10 @@ describe('jobs', () => {
       expect((await service.call(method, `/v1/admin/jobs/${path}`, { token })).status).toBe(404)
     }
     expect(audited(service, 'job_retried')).toEqual([['user', id]])
-    expect(audited(service, 'job_discarded')).toEqual([['user', other]])
+    expect(audited(service, 'job_discarded')).toEqual([
+      ['user', later],
+      ['user', other],
+    ])
   })
 
   test('are listed, tried again and discarded on the command line', async () => {
