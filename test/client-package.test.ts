@@ -91,7 +91,7 @@ describe('a program of somebody else', () => {
     const options = ['--bundle', '--format=iife', '--outfile=app.js']
     expect(await consumer.tool('esbuild', 'main.js', ...options)).toMatchObject({ exitCode: 0 })
     const { output } = await consumer.node('native.js', service.base)
-    expect(output).toBe('hello ada@example.com ada@example.com undefined\n')
+    expect(output).toBe('hello ada@example.com ada@example.com undefined\nClosedError\n')
   })
 
   test('runs as esbuild bundled it', async () => {
@@ -115,7 +115,7 @@ import { WebSocket } from 'ws'
 
 class Controller {
   own = new AbortController()
-  get signal() { return this.own.signal }
+  signal = Object.defineProperty(this.own.signal, 'reason', { value: undefined })
   abort() { this.own.abort() }
 }
 const device = new Map()
@@ -148,6 +148,7 @@ const start = async () => {
   console.log(await heard, reopened.restore().email, (await reopened.account.get()).email, typeof crypto)
   reopened.close()
   bob.close()
+  console.log(await reopened.account.get().catch(({ name }) => name))
 }
 start()
 `

@@ -129,16 +129,17 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 
   function stop(reason: ClosedError | SessionEndedError) {
+    if (reason instanceof SessionEndedError) {
+      newest = undefined
+      owesResync = false
+      wasRefused = false
+    }
     if (status === 'closed') return
     attempts++
     cancelRetry()
     cancelRenewal()
     connection?.close()
     network?.removeEventListener('online', retryNow)
-    if (reason instanceof SessionEndedError) {
-      newest = undefined
-      owesResync = false
-    }
     opened.reject(reason)
     setStatus('closed', 'closeCode' in reason ? reason.closeCode : undefined)
   }

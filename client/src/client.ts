@@ -115,7 +115,7 @@ export function createClient(options: ClientOptions) {
   }
 
   function use(authenticated: Answer<'POST /v1/auth/login'>): User {
-    if (closing.aborted) throw closing.reason
+    if (closing.aborted) throw new ClosedError()
     const user = session.begin(authenticated)
     outbox.begin(user.id)
     return user
@@ -133,7 +133,7 @@ export function createClient(options: ClientOptions) {
     /** Goes on with the session and the unsent messages that an earlier page left in the storage.
      *  @returns who is logged in; undefined when nobody is */
     restore(): User | undefined {
-      if (closing.aborted) throw closing.reason
+      if (closing.aborted) throw new ClosedError()
       const user = session.current()?.user ?? session.restore()
       if (user) outbox.begin(user.id)
       return user
@@ -143,6 +143,7 @@ export function createClient(options: ClientOptions) {
      *  @throws what the network throws; at the service the session then ends when its tokens expire */
     async logout(): Promise<void> {
       const login = session.current()
+      const ended = session.signal()
       if (!login) return
       try {
         await api.request('POST /v1/auth/logout', { body: { refresh_token: login.refreshToken } })
@@ -151,7 +152,7 @@ export function createClient(options: ClientOptions) {
         if (!isOver && !(error instanceof ApiError && error.status === 401)) throw error
       } finally {
         // Somebody else may have logged in meanwhile.
-        if (session.current()?.renewalKey === login.renewalKey) session.end('logged_out')
+        if (!ended.aborted) session.end('logged_out')
       }
     },
 
@@ -175,7 +176,7 @@ export function createClient(options: ClientOptions) {
      *  @returns what resolves once it is open
      *  @throws SessionEndedError · ClosedError */
     connect: ({ since }: { since?: string | undefined } = {}): Promise<void> =>
-      closing.aborted ? Promise.reject(closing.reason) : channel.start(since),
+      closing.aborted ? Promise.reject(new ClosedError()) : channel.start(since),
     disconnect: () => channel.stop(new ClosedError()),
     status: channel.status,
     /** The id of the newest message that came: a later page passes it to `connect` as `since`. */

@@ -1,5 +1,11 @@
 import type { Answer, Input, Route } from './contract.ts'
-import { ApiError, errorOf, retryAfterMilliseconds } from './errors.ts'
+import {
+  ApiError,
+  ClosedError,
+  errorOf,
+  retryAfterMilliseconds,
+  SessionEndedError,
+} from './errors.ts'
 import type { Platform } from './platform.ts'
 import { type Progress, sendFile } from './upload.ts'
 import { linkSignals, reasonOf, sleep, unlessAborted } from './waiting.ts'
@@ -136,8 +142,15 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
   }
 
   return async (request: HttpRequest): Promise<unknown> => {
-    const { signal, release } = linkSignals([request.signal, sender.signal(), sender.closing])
-    return retryWhenAsked({ ...request, signal }).finally(release)
+    const login = sender.signal()
+    const { signal, release } = linkSignals([request.signal, login, sender.closing])
+    return retryWhenAsked({ ...request, signal })
+      .catch((error) => {
+        // React Native's signals keep no reason.
+        if (sender.closing.aborted) throw new ClosedError()
+        throw login.aborted ? new SessionEndedError() : error
+      })
+      .finally(release)
   }
 }
 

@@ -142,6 +142,7 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
     }
     if (stored.refreshToken === before.refreshToken) return false
     current = stored
+    stopRepeating()
     onRenewed(stored.accessToken)
     return true
   }
