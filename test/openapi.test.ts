@@ -220,7 +220,7 @@ describe('the description', () => {
       per: 'ip_address',
     })
     expect(login.description).toEndWith(
-      'Limit: 5 requests in 15 minutes for each IP address (`RATE_LIMIT_LOGIN`).',
+      'Counts towards the 5 requests in 15 minutes of each IP address (`RATE_LIMIT_LOGIN`).',
     )
     expect(paths['/v1/users/me'].get).not.toHaveProperty('x-rate-limit')
   })

@@ -113,7 +113,7 @@ test('the description names the roles or the scope, and the reasons of each oper
   ])
   const feed = paths['/v1/service/users/{id}'].get
   expect([feed['x-scope'], reasonsOf(feed, '403')]).toEqual(['users', ['scope_required']])
-  expect(feed.description).toStartWith('Takes a service key with the scope `users`.')
+  expect(feed.description).toStartWith('Needs a service key with the scope `users`.')
   expect(paths['/v1/admin/users'].get['x-roles']).toEqual(['admin'])
   expect(JSON.stringify(document)).not.toContain('{value}')
 })

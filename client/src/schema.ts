@@ -1486,13 +1486,13 @@ export interface ErrorBody {
 }
 export interface Operations {
   /**
-   * Tells that the process is up.
+   * Reports that the process is running.
    */
   'GET /healthz': {
     answer: Health
   }
   /**
-   * Tells whether requests are welcome.
+   * Reports whether the server takes requests.
    */
   'GET /readyz': {
     answer: Readiness
@@ -1596,7 +1596,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Mails a link to a new password.
+   * Mails a link for setting a new password.
    */
   'POST /v1/auth/password/forgot': {
     body: EmailBody
@@ -1617,14 +1617,14 @@ export interface Operations {
     answer: null
   }
   /**
-   * Mails a link to a new address.
+   * Starts a change of the e-mail address: mails a link to the new one.
    */
   'POST /v1/auth/email/change': {
     body: EmailChangeBody
     answer: null
   }
   /**
-   * Changes to the address that the link was mailed to.
+   * Confirms a new e-mail address with the token of the mailed link.
    */
   'POST /v1/auth/email/confirm': {
     body: OneTimeTokenBody
@@ -1797,7 +1797,7 @@ export interface Operations {
     answer: Export
   }
   /**
-   * Mails a person the link to a new password.
+   * Mails a person the link for setting a new password.
    */
   'POST /v1/admin/users/{id}/password-reset': {
     params: {
@@ -1891,7 +1891,7 @@ export interface Operations {
     answer: ManagedUser
   }
   /**
-   * Changes what the platform decides about a person.
+   * Changes a person’s role, status or profile.
    */
   'PATCH /v1/service/users/{id}': {
     params: {
@@ -2033,7 +2033,7 @@ export interface Operations {
     answer: Conversation
   }
   /**
-   * Lists own and received messages after another one, oldest first.
+   * Lists messages sent or received after the message `since`, oldest first.
    */
   'GET /v1/chat/messages': {
     query?: {
@@ -2119,7 +2119,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Lets the messages of a conversation be pushed again.
+   * Unmutes a conversation.
    */
   'DELETE /v1/chat/conversations/{id}/mute': {
     params: {
@@ -2215,7 +2215,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Takes a block back.
+   * Unblocks a person.
    */
   'DELETE /v1/users/blocks/{user_id}': {
     params: {
@@ -2369,7 +2369,7 @@ export interface Operations {
         }
   }
   /**
-   * Writes into a ticket of your own.
+   * Adds a message to your own ticket.
    */
   'POST /v1/support/tickets/{id}/messages': {
     params: {
@@ -2495,7 +2495,7 @@ export interface Operations {
     answer: DeskTicketMessage
   }
   /**
-   * Leaves a note that only admins see.
+   * Adds a note that only admins see.
    */
   'POST /v1/admin/support/tickets/{id}/notes': {
     params: {
@@ -2616,13 +2616,13 @@ export interface Operations {
     answer: null
   }
   /**
-   * Shows by which channels you hear of each type.
+   * Shows which channels are on for each type of notification.
    */
   'GET /v1/notifications/preferences': {
     answer: NotificationPreferences
   }
   /**
-   * Changes by which channels you hear of each type.
+   * Changes which channels are on for each type of notification.
    */
   'PUT /v1/notifications/preferences': {
     body: NotificationPreferencesUpdate
@@ -2778,7 +2778,7 @@ export interface Operations {
     answer: WebhookWithSecret
   }
   /**
-   * Sends a signed `webhook.test` now and shows what comes of it.
+   * Sends a signed `webhook.test` now and returns the result.
    */
   'POST /v1/admin/webhooks/{id}/test': {
     params: {
@@ -2830,7 +2830,7 @@ export interface Operations {
     answer: WebhookDelivery
   }
   /**
-   * Shows how the service is: sizes, traffic, deliveries, warnings.
+   * Shows the state of the service: sizes, traffic, deliveries, warnings.
    */
   'GET /v1/admin/system': {
     answer: System
@@ -2926,7 +2926,7 @@ export interface Operations {
     answer: Job
   }
   /**
-   * Discards a job, which is then not done.
+   * Discards a job; it will not run.
    */
   'DELETE /v1/admin/jobs/{id}': {
     params: {

@@ -23,20 +23,20 @@ function allowedOf({ access, scope }: DescribedRoute) {
   if (access === 'public') return { sentence: undefined, fields: {} }
   if (access === 'service')
     return {
-      sentence: `Takes a service key with the scope \`${scope}\`.`,
+      sentence: `Needs a service key with the scope \`${scope}\`.`,
       fields: { 'x-scope': scope },
     }
   const { sentence, allowed } = people[access]
   return { sentence, fields: { 'x-roles': allowed } }
 }
 
-const everybody = { sentence: 'Takes an access token of any role.', allowed: roles }
+const everybody = { sentence: 'Needs an access token (any role).', allowed: roles }
 const people = {
   user: everybody,
   socket: everybody,
-  admin: { sentence: 'Takes the role `admin`.', allowed: ['admin'] },
+  admin: { sentence: 'Needs the role `admin`.', allowed: ['admin'] },
   host: {
-    sentence: 'Takes the role `host` with a verified e-mail address, or `admin`.',
+    sentence: 'Needs the role `host` with a verified e-mail address, or `admin`.',
     allowed: ['host', 'admin'],
   },
 } as const
@@ -80,8 +80,12 @@ const keyNames = { user: 'user', service_key: 'service key', ip_address: 'IP add
 
 function sentenceOf({ name, requests, window_seconds, per }: Counted) {
   const count = new Intl.NumberFormat('en').format(requests)
-  return `Limit: ${count} requests ${windowText(window_seconds)} for each ${keyNames[per]} (\`${name}\`).`
+  const limit = `${count} requests ${windowText(window_seconds)} of each ${keyNames[per]} (\`${name}\`)`
+  const otherwise = name === anonymousLimit ? ' With an access token it counts for the user.' : ''
+  return `Counts towards the ${limit}.${otherwise}`
 }
+
+const anonymousLimit = 'RATE_LIMIT_ANONYMOUS'
 
 /** Such as "a minute" or "in 15 minutes". */
 function windowText(seconds: number) {

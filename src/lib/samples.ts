@@ -31,6 +31,7 @@ export const samples = {
   code: '492039',
   accessToken:
     'eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMUtHSjlEWUMwMEpKVDMyNVA2VlBXWDFWSiJ9.c2lnbmF0dXJl',
+  usedRefreshToken: 'rt_0mT3jQ5cYv8k1WbN2xRz7uLpHsEaGdFoKiVyXtCq9ZA',
   refreshToken: 'rt_tL7vV466OWRooNWgbEawpFdSnpeuFupCyXB2p1QnzQc',
   oneTimeToken: 'ZF_DOcRoTq-tIZAhIR8vDJqB04bSOdTjeRzUGS1JUHc',
   text: 'See you at ten?',

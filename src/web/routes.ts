@@ -56,7 +56,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
     .get(
       '/healthz',
       () => ({ status: 'ok', version }),
-      uncounted('getHealth', 'Tells that the process is up.', { 200: Health }),
+      uncounted('getHealth', 'Reports that the process is running.', { 200: Health }),
     )
     .get(
       '/readyz',
@@ -66,7 +66,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
       },
       uncounted(
         'getReadiness',
-        'Tells whether requests are welcome. They are while the database can be written and nobody shuts the server down.',
+        'Reports whether the server takes requests. It does while the database is writable and no shutdown has begun.',
         {
           200: Readiness,
         },
@@ -85,7 +85,7 @@ export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutes
       },
       uncounted(
         'getMetrics',
-        'Shows metrics as Prometheus text. Takes `METRICS_TOKEN` as bearer; where that is not configured, only the server’s own machine may read.',
+        'Shows metrics as Prometheus text. Needs `METRICS_TOKEN` as bearer token. Without that setting, only requests from the same machine are answered.',
         { 200: null },
         { errors: ['unauthorized'] },
       ),

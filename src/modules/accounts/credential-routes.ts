@@ -59,7 +59,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: EmailBody,
         ...visitor(
           'requestPasswordReset',
-          'Mails a link to a new password. The answer does not tell whether the address is known.',
+          'Mails a link for setting a new password. The answer does not tell whether the address is known.',
           {
             204: null,
           },
@@ -100,7 +100,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: EmailChangeBody,
         ...user(
           'requestEmailChange',
-          'Mails a link to a new address. The address changes when the link is followed, within 24 hours. At most once a minute and 5 times an hour.',
+          'Starts a change of the e-mail address: mails a link to the new one. The address changes when the link is followed, within 24 hours. At most once a minute and 5 times an hour.',
           { 204: null },
           {
             errors: ['invalid_credentials', 'login_throttled', 'mail_throttled', 'quota_exceeded'],
@@ -117,7 +117,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: OneTimeTokenBody,
         ...visitor(
           'confirmEmailChange',
-          'Changes to the address that the link was mailed to. The former address stays reserved for 7 days, in which a link that is mailed to it takes the change back.',
+          'Confirms a new e-mail address with the token of the mailed link. The former address stays reserved for 7 days; a link mailed there undoes the change.',
           { 200: UserBody },
           { errors: ['email_taken'] },
         ),
@@ -136,7 +136,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ({ context }) => totp.begin(context.user.userId),
       user(
         'createTotpSecret',
-        'Creates a secret for an authenticator. A first code then switches the second factor on.',
+        'Creates a secret for an authenticator. Confirm it with a first code to switch the second factor on.',
         { 200: TotpSecret },
         { errors: ['totp_exists'] },
       ),

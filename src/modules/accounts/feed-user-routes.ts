@@ -55,7 +55,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: NewPerson,
         ...service(
           'serviceCreateUser',
-          'Creates a person. The same `external_id` again gives the first one. The account has no password until its owner sets one by a reset link. Admins are made by admins alone.',
+          'Creates a person. The same `external_id` again returns the person created first. The account has no password until its owner sets one by a reset link. Only an admin can make somebody an admin.',
           { 201: ManagedUser },
           {
             errors: ['email_taken', 'role_required'],
@@ -86,7 +86,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: PersonUpdate,
         ...service(
           'serviceUpdateUser',
-          'Changes what the platform decides about a person. Fields that are left out stay. Admins are made by admins alone.',
+          'Changes a person’s role, status or profile. Fields that are left out keep their value. Only an admin can make somebody an admin.',
           { 200: ManagedUser },
           {
             errors: ['last_admin', 'role_required', 'external_id_taken'],
@@ -101,7 +101,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         feedUsers.openSession(params.id, clientOf(request, context.ip), context.by),
       sessionFeed(
         'serviceCreateSession',
-        'Logs in a person whom the platform has logged in itself. Takes anybody but admins, and asks for no second factor: that is up to whoever knows who it is. The scope `all` does not contain this one.',
+        'Logs in a person whom the platform has logged in itself. Works for everybody except admins, and asks for no second factor: the platform has checked who it is. The scope `all` does not include `sessions`.',
         { 201: Authenticated },
         {
           errors: ['role_required', 'recipient_gone'],

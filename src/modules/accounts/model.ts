@@ -95,7 +95,7 @@ export const Credentials = Type.Object(
 export type Credentials = Static<typeof Credentials>
 
 export const RefreshTokenBody = Body('RefreshTokenBody', {
-  refresh_token: Sample(samples.refreshToken),
+  refresh_token: Sample(samples.usedRefreshToken),
 })
 export const PasswordBody = Body('PasswordBody', { password: Sample(samples.password) })
 

@@ -60,7 +60,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: SetUp,
         ...newcomer(
           'createFirstAdmin',
-          'Creates the first admin. Takes the token of the link that the first start prints, within 30 minutes.',
+          'Creates the first admin. Needs the token from the link that the first start prints; it is valid for 30 minutes.',
           { 201: Authenticated },
           { errors: ['email_taken'], example: { user: { role: 'admin' } } },
         ),

@@ -96,7 +96,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         body: AccessUpdate,
         ...admin(
           'adminUpdateUser',
-          'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out stay, and the last admin stays one.',
+          'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out keep their value. The last admin cannot be demoted or disabled.',
           { 200: ManagedUser },
           { errors: ['last_admin'], example: { role: 'host' } },
         ),
@@ -128,7 +128,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
       admin(
         'adminSendPasswordReset',
-        'Mails a person the link to a new password. Nobody who is disabled gets one.',
+        'Mails a person the link for setting a new password. Disabled people get none.',
         { 204: null },
         { errors: ['mail_throttled'] },
       ),
@@ -142,7 +142,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       },
       admin(
         'adminListUserSessions',
-        'Lists the devices on which a person is logged in. The audit log notes who looked.',
+        'Lists the devices on which a person is logged in. Each call is recorded in the audit log.',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
       ),

@@ -52,7 +52,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         body: ProfileUpdate,
         ...user(
           'updateProfile',
-          'Changes your own profile. Fields that are left out stay; `avatar_url: null` brings the generated picture back.',
+          'Changes your own profile. Fields that are left out keep their value; `avatar_url: null` brings the generated picture back.',
           { 200: Profile },
         ),
       },

@@ -85,7 +85,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewConversation,
         ...user(
           'createConversation',
-          'Opens the conversation with another user. The one that the two have already comes back as it is.',
+          'Opens the conversation with another user. If the two already have one, it is returned.',
           { 201: Conversation },
           { errors: ['not_found', 'blocked'] },
         ),
@@ -100,7 +100,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       },
       user(
         'listMessagesSince',
-        'Lists own and received messages after another one, oldest first. This is how a client catches up. Past 1,000 conversations or 10,000 messages the answer is 409: list conversations and messages anew.',
+        'Lists messages sent or received after the message `since`, oldest first. This is how a client catches up. Past 1,000 conversations or 10,000 messages the answer is 409: list conversations and messages anew.',
         { 200: CursorListOf(Message) },
         {
           query: {
@@ -191,7 +191,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       ({ params, context }) => readState.unmute(context.user.userId, params.id),
       user(
         'unmuteConversation',
-        'Lets the messages of a conversation be pushed again.',
+        'Unmutes a conversation.',
         { 204: null },
         { errors: inConversation },
       ),
@@ -225,7 +225,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewBroadcast,
         ...host(
           'sendBroadcast',
-          'Sends a message to every follower. Each follower gets it once, in the conversation with you. To many it takes a while: `GET /v1/chat/broadcasts/{id}` shows the progress.',
+          'Sends a message to every follower. Each follower gets it once, in the conversation with you. With many recipients this takes a while: `GET /v1/chat/broadcasts/{id}` shows the progress.',
           { 201: Broadcast },
           { errors: ['idempotency_mismatch'], ...idempotent },
         ),

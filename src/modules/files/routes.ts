@@ -44,7 +44,7 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
       },
       user(
         'uploadFile',
-        'Uploads a file. The bytes are the body, with their type as Content-Type, or the field `file` of a form. The last four fields of the answer are those of a file message. What nothing uses for a day is removed.',
+        'Uploads a file. The bytes are the body, with their type as Content-Type, or the field `file` of a form. The `file_*` fields of the answer are those of a file message. A file that nothing uses for a day is removed.',
         { 201: UploadedFile },
         {
           headers: {
@@ -63,7 +63,7 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
 
 const readable = anybody(
   'downloadFile',
-  'Sends the bytes of a file. Whoever has the address may read it. Pictures, sound, films and PDF are shown, everything else is a download.',
+  'Sends the bytes of a file. Whoever has the address may read it. Images, audio, video and PDF are shown in the browser; everything else is downloaded.',
   { 200: null, 206: null, 304: null },
   {
     headers: { Range: Text({ max: 64 }, { description: 'One range of bytes.' }) },

@@ -60,7 +60,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
     .delete(
       '/v1/users/blocks/:user_id',
       ({ params, context }) => blocks.unblock(context.user.userId, params.user_id),
-      user('unblockUser', 'Takes a block back. A repeated call changes nothing.', { 204: null }),
+      user('unblockUser', 'Unblocks a person. A repeated call changes nothing.', { 204: null }),
     )
     .post(
       '/v1/reports',
@@ -78,7 +78,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         body: NewReport,
         ...user(
           'createReport',
-          'Reports a person or a message to the desk. The same report again gives the first one while it is open.',
+          'Reports a person or a message to the desk. Reporting the same target again while the report is open returns that report.',
           { 201: OwnReport },
           { errors: ['not_found', 'quota_exceeded'] },
         ),
@@ -104,7 +104,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         reportDetailView(await reports.view(params.id, context.byUser)),
       admin(
         'adminGetReport',
-        'Shows a report with what was said around it. The audit log notes who read it.',
+        'Shows a report with what was said around it. Each call is recorded in the audit log.',
         {
           200: ReportDetail,
         },
@@ -120,7 +120,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
         body: ReportUpdate,
         ...admin(
           'adminUpdateReport',
-          'Resolves a report or adds a note to it. The messages that it keeps go with the resolution.',
+          'Resolves a report or adds a note to it. Resolving it deletes the copies of messages that it kept.',
           { 200: ReportDetail },
           {
             errors: ['report_open'],

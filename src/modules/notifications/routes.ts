@@ -95,9 +95,13 @@ export function notificationRoutes(parts: Parts) {
     .get(
       '/v1/notifications/preferences',
       ({ context }) => preferencesView(preferences.list(context.user.userId)),
-      user('getNotificationPreferences', 'Shows by which channels you hear of each type.', {
-        200: Preferences,
-      }),
+      user(
+        'getNotificationPreferences',
+        'Shows which channels are on for each type of notification.',
+        {
+          200: Preferences,
+        },
+      ),
     )
     .put(
       '/v1/notifications/preferences',
@@ -107,7 +111,7 @@ export function notificationRoutes(parts: Parts) {
         body: PreferencesUpdate,
         ...user(
           'updateNotificationPreferences',
-          'Changes by which channels you hear of each type. What is left out stays. Some types cannot be switched off in the app.',
+          'Changes which channels are on for each type of notification. What is left out keeps its value. Some types cannot be switched off in the app.',
           {
             200: Preferences,
           },
@@ -175,7 +179,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewNotification,
         ...platform(
           'serviceSendNotifications',
-          'Notifies one person or up to a hundred. Texts that are left out are in the language of each person. Of those who were not notified, `duplicates` had a notification with the same `dedupe_key` and `muted` have switched the type off. `X-Idempotency-Key` is the `dedupe_key` of a body that has none.',
+          'Notifies one person or up to a hundred. Texts that are left out are in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`, `muted` those who switched the type off. `X-Idempotency-Key` is the `dedupe_key` of a body that has none.',
           { 201: NotifyResult },
           {
             headers: idempotent.headers,
@@ -203,7 +207,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewAnnouncement,
         ...admin(
           'adminSendAnnouncement',
-          'Notifies everybody, everybody with a role, or single people. To many it takes a while: `GET /v1/admin/notifications/{id}` shows the progress.',
+          'Notifies everybody, everybody with a role, or single people. With many recipients this takes a while: `GET /v1/admin/notifications/{id}` shows the progress.',
           { 201: Announcement },
           { errors: ['idempotency_mismatch'], ...idempotent },
         ),

@@ -34,9 +34,13 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
     .get(
       '/v1/admin/system',
       () => systemView(system()),
-      admin('adminGetSystem', 'Shows how the service is: sizes, traffic, deliveries, warnings.', {
-        200: SystemState,
-      }),
+      admin(
+        'adminGetSystem',
+        'Shows the state of the service: sizes, traffic, deliveries, warnings.',
+        {
+          200: SystemState,
+        },
+      ),
     )
     .get(
       '/v1/admin/audit-log',
@@ -89,12 +93,17 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
     .post(
       '/v1/admin/jobs/:id/retry',
       async ({ params, context }) => jobView(await jobs.retry(params.id, context.by)),
-      admin('adminRetryJob', 'Tries a job again now, with all its attempts.', { 200: JobItem }),
+      admin(
+        'adminRetryJob',
+        'Tries a job again now, with all its attempts.',
+        { 200: JobItem },
+        { example: { state: 'waiting', attempts: 0 } },
+      ),
     )
     .delete(
       '/v1/admin/jobs/:id',
       ({ params, context }) => jobs.discard(params.id, context.by),
-      admin('adminDiscardJob', 'Discards a job, which is then not done.', { 204: null }),
+      admin('adminDiscardJob', 'Discards a job; it will not run.', { 204: null }),
     )
 }
 

@@ -99,7 +99,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         body: FollowerImport,
         ...followFeed(
           'serviceImportFollowers',
-          'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. Ids of no user count as unknown. `ext:` and an external id names a person, too.',
+          'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. Ids that belong to no user are counted as `unknown`. `ext:` followed by an external id also names a person.',
           { 200: ImportCounts },
           { errors: ['not_a_host'] },
         ),

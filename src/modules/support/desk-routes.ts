@@ -159,7 +159,7 @@ export function deskRoutes(desk: DeskService) {
         ticketNoteView(await desk.addNote(context.byUser, params.id, body.body.trim())),
       {
         body: NewTicketNote,
-        ...admin('adminCreateTicketNote', 'Leaves a note that only admins see.', {
+        ...admin('adminCreateTicketNote', 'Adds a note that only admins see.', {
           201: TicketNote,
         }),
       },

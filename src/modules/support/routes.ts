@@ -104,7 +104,7 @@ export function supportRoutes(tickets: TicketService) {
         body: NewTicketMessage,
         ...user(
           'sendTicketMessage',
-          'Writes into a ticket of your own. A ticket that was resolved opens again, and for a while one that was closed.',
+          'Adds a message to your own ticket. This reopens a resolved ticket and, for some days, a closed one.',
           { 201: TicketMessage },
           {
             errors: [

@@ -70,7 +70,7 @@ export function webhookRoutes(webhooks: WebhookService) {
     .delete(
       '/v1/admin/webhooks/:id',
       ({ params, context }) => webhooks.delete(params.id, context.by),
-      admin('adminDeleteWebhook', 'Removes a webhook. What waits for it is not sent.', {
+      admin('adminDeleteWebhook', 'Removes a webhook. Waiting deliveries are dropped.', {
         204: null,
       }),
     )
@@ -80,14 +80,14 @@ export function webhookRoutes(webhooks: WebhookService) {
         webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
       admin(
         'adminRenewWebhookSecret',
-        'Renews the secret of a webhook. The new one is shown this once; the old one signs beside it for 24 hours.',
+        'Renews the secret of a webhook. The new one is shown this once. For 24 hours deliveries are signed with both.',
         { 200: WebhookWithSecret },
       ),
     )
     .post(
       '/v1/admin/webhooks/:id/test',
       async ({ params, context }) => testView(await webhooks.test(params.id, context.by)),
-      admin('adminTestWebhook', 'Sends a signed `webhook.test` now and shows what comes of it.', {
+      admin('adminTestWebhook', 'Sends a signed `webhook.test` now and returns the result.', {
         200: WebhookTest,
       }),
     )
@@ -114,6 +114,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         'adminRetryWebhookDelivery',
         'Delivers an event again now. It keeps its id and gets all its attempts anew.',
         { 200: WebhookDelivery },
+        { example: { status: 'waiting' } },
       ),
     )
 }
