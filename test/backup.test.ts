@@ -12,10 +12,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { backUp } from '../src/db/backup.ts'
 import { hostline as run } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
+import { startService } from './support/service.ts'
 
 const workshop = temporaryDirectory()
 const at = (...names: string[]) => join(workshop.path, ...names)
@@ -99,6 +101,23 @@ describe('a backup', () => {
     const { out } = await run(['check'], dataDir)
     expect(out).toMatch(/ok {4} last backup: .*, 0 days ago/)
   })
+
+  test('ends although others write faster than it copies', async () => {
+    await using service = await startService()
+    service.sqlite.run('CREATE TABLE filler (bytes BLOB)')
+    let isOver = false
+    const writing = (async () => {
+      while (!isOver) {
+        service.sqlite.run('INSERT INTO filler VALUES (zeroblob(4000000))')
+        await Bun.sleep(1)
+      }
+    })()
+    await backUp(service.directory, at('outrun.db')).finally(() => {
+      isOver = true
+    })
+    await writing
+    expect(statSync(at('outrun.db')).size).toBeLessThan(40_000_000)
+  }, 10_000)
 
   test('in a directory has the date as its name, and the newest stay', async () => {
     const { dataDir } = await filled

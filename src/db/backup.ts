@@ -1,5 +1,14 @@
 import { Database } from 'bun:sqlite'
-import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartError } from '../lib/errors.ts'
@@ -57,10 +66,12 @@ async function copyDatabase(directory: string, staged: string) {
     source.sqlite.run('BEGIN')
     source.sqlite.query('SELECT count(*) FROM sqlite_schema').get()
     const header = readHeader(wal)
+    const walBytes = statSync(wal).size
     files.push(await open(source.path), await open(wal))
     const [databaseFile, walFile] = files as [FileHandle, FileHandle]
     await copyPaced(databaseFile, staged)
-    await copyPaced(walFile, `${staged}-wal`)
+    // What is written from now on belongs to later states: a copy to the end would run after its writers.
+    await copyPaced(walFile, `${staged}-wal`, walBytes)
     if (readHeader(wal) !== header) rmSync(`${staged}-wal`)
   } finally {
     source.close()
@@ -78,15 +89,20 @@ function readHeader(wal: string): string {
   return header.toString('hex')
 }
 
-/** Copies a file, working half of the time at most: the disk and the cores are for those who wait. Each piece is synced by
- *  itself: the sync of a large one would hold up those of others. */
-export async function copyPaced(input: FileHandle, to: string): Promise<void> {
+/** Copies a file, or its first `bytes`, working half of the time at most: the disk and the cores are for those who wait. Each
+ *  piece is synced by itself: the sync of a large one would hold up those of others. */
+export async function copyPaced(
+  input: FileHandle,
+  to: string,
+  bytes = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const output = await open(to, 'wx', 0o600)
   try {
     const buffer = Buffer.alloc(chunkBytes)
     for (let position = 0; ; ) {
       const startedAt = performance.now()
-      const { bytesRead } = await input.read(buffer, 0, chunkBytes, position)
+      const wanted = Math.min(chunkBytes, bytes - position)
+      const { bytesRead } = await input.read(buffer, 0, wanted, position)
       await output.writeFile(buffer.subarray(0, bytesRead))
       position += bytesRead
       await output.datasync()
