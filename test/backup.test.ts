@@ -18,6 +18,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const workshop = temporaryDirectory()
 const at = (...names: string[]) => join(workshop.path, ...names)
@@ -77,7 +78,7 @@ describe('a backup', () => {
         if ((await say(server.base, people, body)).status === 201) acknowledged.push(body)
       }
     })
-    while (acknowledged.length < 500) await Bun.sleep(5)
+    await waitFor(() => acknowledged.length >= 500)
     const before = [...acknowledged]
     expect(await finished(hostline(dataDir, 'backup', file))).toMatchObject({
       exitCode: 0,
@@ -109,7 +110,7 @@ describe('a backup', () => {
     const writing = (async () => {
       while (!isOver) {
         service.sqlite.run('INSERT INTO filler VALUES (zeroblob(4000000))')
-        await Bun.sleep(1)
+        await new Promise(setImmediate)
       }
     })()
     await backUp(service.directory, at('outrun.db')).finally(() => {
@@ -141,10 +142,8 @@ describe('a backup', () => {
     await run(['backup', file], dataDir)
     const before = await Bun.file(file).bytes()
     const second = hostline(dataDir, 'backup', file)
-    while (!readdirSync(workshop.path).some((name) => name.startsWith('killed.db.'))) {
-      if (second.exitCode !== null) break
-      await Bun.sleep(1)
-    }
+    const hasBegun = () => readdirSync(workshop.path).some((name) => name.startsWith('killed.db.'))
+    await waitFor(() => hasBegun() || second.exitCode !== null)
     second.kill('SIGKILL')
     await second.exited
     const after = await Bun.file(file).bytes()

@@ -12,18 +12,21 @@ const consumer = createConsumer()
 await consumer.addClient()
 afterAll(() => consumer[Symbol.dispose]())
 
+const meeting = `
+await ada.register({ email: 'ada@example.com', password: 'correct horse' })
+const { id: bobId } = await bob.register({ email: 'bob@example.com', password: 'correct horse' })
+await Promise.all([ada.connect(), bob.connect()])
+const heard = new Promise((resolve) => bob.on('new_message', ({ message }) => resolve(message.body)))
+const { id } = await ada.conversations.open(bobId)
+await ada.send(id, { body: 'hello' })`
+
 /** Two people who talk, and then nothing that keeps the process alive. */
 const program = `
 import { createClient } from 'hostline-client'
 const baseUrl = process.argv[2]
 const options = { baseUrl, WebSocket: globalThis.WebSocket ?? (await import('ws')).WebSocket }
 const [ada, bob] = [createClient(options), createClient(options)]
-await ada.register({ email: 'ada@example.com', password: 'correct horse' })
-const { id: bobId } = await bob.register({ email: 'bob@example.com', password: 'correct horse' })
-await Promise.all([ada.connect(), bob.connect()])
-const heard = new Promise((resolve) => bob.on('new_message', ({ message }) => resolve(message.body)))
-const { id } = await ada.conversations.open(bobId)
-await ada.send(id, { body: 'hello' })
+${meeting}
 const progress = []
 const file = await ada.files.upload(new Blob(['x'.repeat(300_000)]), {
   name: 'a.txt', type: 'text/plain', onProgress: (sent, total) => progress.push([sent, total]),
@@ -137,12 +140,7 @@ const open = async () => createClient({ baseUrl, storage: await asyncStorage(Asy
 const start = async () => {
   const ada = await open()
   const bob = createClient({ baseUrl })
-  await ada.register({ email: 'ada@example.com', password: 'correct horse' })
-  const { id: bobId } = await bob.register({ email: 'bob@example.com', password: 'correct horse' })
-  await Promise.all([ada.connect(), bob.connect()])
-  const heard = new Promise((resolve) => bob.on('new_message', ({ message }) => resolve(message.body)))
-  const { id } = await ada.conversations.open(bobId)
-  await ada.send(id, { body: 'hello' })
+  ${meeting}
   ada.close()
   const reopened = await open()
   console.log(await heard, reopened.restore().email, (await reopened.account.get()).email, typeof crypto)

@@ -4,7 +4,7 @@ import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
-/** The chapters of the API description, in their order. */
+/** The tags of the API description, in their order. */
 export const tags = {
   Accounts: 'Registering, logging in and out, sessions, addresses, passwords, and the own profile.',
   Chat: 'Conversations of two people, their messages, and broadcasts of hosts to their followers.',
