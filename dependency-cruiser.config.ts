@@ -77,6 +77,15 @@ const rules: IForbiddenRuleType[] = [
     to: { dependencyTypes: ['local'], pathNot: '^src/lib/' },
   },
   {
+    // What the pages show, everybody could build: they have the client and nothing else.
+    name: 'pages-use-the-public-interface',
+    from: { path: '^src/web/(ui|console|demo|reference)/' },
+    to: {
+      dependencyTypes: ['local'],
+      pathNot: ['^src/web/ui/', '^src/web/$1/', '^client/src/'],
+    },
+  },
+  {
     name: 'client-stands-alone',
     from: { path: client },
     to: { pathNot: client },

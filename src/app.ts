@@ -32,7 +32,7 @@ export function createApp({ config, log }: Core, options: AppOptions) {
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
   const routes: AnyElysia = new Elysia({ name: 'routes', normalize: false })
-    .use(webRoutes({ ...options, metricsToken: config.metricsToken }))
+    .use(webRoutes({ ...options, demo: config.demo, metricsToken: config.metricsToken }))
     .use(socketRoute(channel, config))
     .use(
       descriptionRoute(openApi, () =>

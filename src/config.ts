@@ -167,6 +167,11 @@ export const entries = {
     emailAddress,
     'E-mail address that gets one mail for all that came to unassigned tickets within ten minutes.',
   ),
+  DEMO: optional(
+    trueOrFalse,
+    'Whether the demo is served at `/demo`.',
+    '`true` unless `PUBLIC_URL` is https',
+  ),
   ADMIN_TOTP: entry(
     'optional',
     oneOf(['optional', 'required']),
@@ -275,6 +280,7 @@ function configOf(values: Values, isTerminal: boolean) {
       /** Undefined for the data directory. */
       bucket: values.FILES_S3_URL,
     }),
+    demo: values.DEMO ?? !publicUrl.startsWith('https:'),
     adminTotp: values.ADMIN_TOTP,
     auditDays: values.AUDIT_DAYS,
     logRequests: values.LOG_REQUESTS,

@@ -22,7 +22,10 @@ const refused = [
   ['src/mail/templates.ts', '../modules/chat/model.ts'],
   ['src/push/pusher.ts', '../modules/notifications/jobs.ts'],
   ['src/db/writer.ts', '../modules/chat/store.ts'],
-  ['src/web/account-pages.ts', '../modules/accounts/model.ts'],
+  ['src/web/account/account-pages.ts', '../../modules/accounts/model.ts'],
+  ['src/web/console/shell.tsx', '../../lib/text.ts'],
+  ['src/web/demo/main.tsx', '../console/session.ts'],
+  ['src/web/ui/format.ts', '../console/session.ts'],
   ['src/metrics.ts', './modules/chat/frames.ts'],
   ['src/modules/chat/service.ts', 'elysia'],
   ['src/modules/chat/service.ts', '../../http/request-context.ts'],
@@ -84,6 +87,8 @@ const allowed = [
   ['src/metrics.ts', './realtime/hub.ts'],
   ['src/lib/text.ts', './errors.ts'],
   ['src/lib/ids.ts', 'ulid'],
+  ['src/web/console/shell.tsx', '../ui/router.ts'],
+  ['src/web/console/session.ts', '../../../client/src/client.ts'],
   ['client/src/session.ts', './storage.ts'],
 ] as const
 

@@ -118,11 +118,16 @@ describe('the description', () => {
     expect(described.filter((route) => !served.includes(route))).toEqual([])
     expect(hidden.sort()).toEqual([
       'GET /',
-      'GET /assets/account.css',
-      'GET /assets/account.js',
+      'GET /assets/{name}',
       'GET /change-email',
       'GET /client.d.ts',
       'GET /client.js',
+      'GET /console',
+      'GET /console/*',
+      'GET /demo',
+      'GET /demo/*',
+      'GET /docs',
+      'GET /docs/*',
       'GET /reset-password',
       'GET /service-worker.js',
       'GET /set-up',

@@ -8,40 +8,31 @@ import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { Sample } from '../lib/fields.ts'
 import { sha256 } from '../lib/hash.ts'
-import { locales } from '../lib/i18n.ts'
 import type { Metrics } from '../metrics.ts'
-import accountScript from './account-page.client.js' with { type: 'text' }
-import { type AccountPage, accountPage, pageStyle } from './account-pages.ts'
+import { pageRoutes } from './pages.ts'
 
 const uncounted = operations('Service', { access: 'public', limit: 'none' })
 const counted = operations('Service', { access: 'public' })
 const retryAfterSeconds = 1
-const pagePolicy =
-  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const Health = Type.Object({ status: Sample('ok'), version: Sample('1.0.0') }, { title: 'Health' })
 const Readiness = Type.Object({ status: Sample('ready') }, { title: 'Readiness' })
 
 type WebRoutesOptions = {
   version: string
+  /** Whether the demo is served. */
+  demo: boolean
   /** Whether requests are welcome: the database can be written and nobody is shutting down. */
   isReady: () => Promise<boolean>
   metrics: Metrics
   metricsToken: string | undefined
 }
 
-/** The start page, the account pages, health, readiness and metrics. */
-export function webRoutes({ version, isReady, metrics, metricsToken }: WebRoutesOptions) {
+/** The pages, what browsers and programs load of the client, health, readiness and metrics. */
+export function webRoutes({ version, demo, isReady, metrics, metricsToken }: WebRoutesOptions) {
   return new Elysia({ name: 'web' })
     .use(routeBase)
-    .get('/', ({ set }) => page(set, startPage(version)), hidden)
-    .use(accountPageRoute('verify-email'))
-    .use(accountPageRoute('reset-password'))
-    .use(accountPageRoute('change-email'))
-    .use(accountPageRoute('undo-email'))
-    .use(accountPageRoute('set-up'))
-    .get('/assets/account.css', ({ set }) => asset(set, 'text/css', pageStyle), hidden)
-    .get('/assets/account.js', ({ set }) => asset(set, 'text/javascript', accountScript), hidden)
+    .use(pageRoutes({ version, demo }))
     .get(
       '/client.js',
       async ({ set }) => shared(set, 'text/javascript', (await import('./client-files.ts')).script),
@@ -102,25 +93,7 @@ function isBearer({ headers }: Request, token: string) {
   return timingSafeEqual(digest(headers.get('authorization') ?? ''), digest(`Bearer ${token}`))
 }
 
-/** The page behind a mailed or printed link, in the language of the link, else of the browser. */
-function accountPageRoute(name: AccountPage) {
-  return new Elysia().use(routeBase).get(
-    `/${name}`,
-    ({ set, query, context }) => {
-      const { lang }: Record<string, unknown> = query
-      return page(set, accountPage(name, locales.find((known) => known === lang) ?? context.locale))
-    },
-    hidden,
-  )
-}
-
 type ResponseSet = { headers: Record<string, string | number> }
-
-function page({ headers }: ResponseSet, html: string) {
-  headers['content-type'] = 'text/html; charset=utf-8'
-  headers['content-security-policy'] = pagePolicy
-  return html
-}
 
 function asset({ headers }: ResponseSet, type: string, text: string) {
   headers['content-type'] = `${type}; charset=utf-8`
@@ -157,25 +130,4 @@ export function descriptionRoute(
     },
     counted(id, text, { 200: schema }),
   )
-}
-
-function startPage(version: string) {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Hostline</title>
-<link rel="stylesheet" href="/assets/account.css">
-<main>
-<h1>Hostline</h1>
-<p>Version ${version} is running.</p>
-<ul>
-<li><a href="/v1/openapi.json">API description (OpenAPI 3.1)</a>,
-<a href="/v1/asyncapi.json">its WebSocket channel (AsyncAPI 3.0)</a></li>
-<li><a href="/.well-known/jwks.json">Public keys (JWKS)</a></li>
-<li><a href="/healthz">Health</a> and <a href="/readyz">readiness</a></li>
-</ul>
-</main>
-</html>
-`
 }

@@ -1,0 +1,69 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+const folder = join(project, 'src/web')
+const pageNames = ['account', 'console', 'demo', 'reference', 'start'] as const
+const types: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+}
+
+export type PageName = (typeof pageNames)[number]
+export type Pages = {
+  /** The HTML of each page. */
+  html: Record<PageName, string>
+  /** What pages load, by name; the name changes with the content. Bytes are base64. */
+  assets: Record<string, { type: string; bytes: string }>
+}
+
+/** Bundles the pages of src/web. It is called while the executable is built, where `Bun.build` cannot be. */
+export function buildPages(): Pages {
+  const output = mkdtempSync(join(tmpdir(), 'hostline-pages-'))
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, 'build', ...options(output)], {
+    cwd: folder,
+  })
+  if (exitCode !== 0) throw new Error(`the pages were not built:\n${stderr}`)
+  const html = Object.fromEntries(
+    pageNames.map((name) => [name, readFileSync(join(output, name, 'index.html'), 'utf8')]),
+  )
+  const names = readdirSync(join(output, 'assets'))
+  const assets = Object.fromEntries([
+    ...names.map((name) => [name, assetOf(join(output, 'assets', name))]),
+    ...fontFiles().map(({ name, path }) => [name, assetOf(path)]),
+  ])
+  rmSync(output, { recursive: true })
+  return { html: html as Pages['html'], assets } // every page was read
+}
+
+const options = (output: string) => [
+  ...pageNames.map((name) => `./${name}/index.html`),
+  `--outdir=${output}`,
+  '--target=browser',
+  '--minify',
+  '--splitting',
+  '--public-path=/',
+  '--entry-naming=[dir]/[name].[ext]',
+  '--chunk-naming=assets/[name]-[hash].[ext]',
+  '--asset-naming=assets/[name]-[hash].[ext]',
+  // Bun would write fonts into the stylesheet: then everybody loads what few need.
+  '--external=/assets/*',
+]
+
+function assetOf(path: string) {
+  return { type: types[extname(path)] ?? '', bytes: readFileSync(path).toString('base64') }
+}
+
+/** The fonts that the stylesheet names, by the version of their package. */
+function fontFiles() {
+  const font = join(project, 'node_modules/@fontsource-variable/instrument-sans')
+  const { version } = JSON.parse(readFileSync(join(font, 'package.json'), 'utf8'))
+  return ['latin', 'latin-ext'].map((subset) => ({
+    name: `instrument-sans-${version}-${subset}.woff2`,
+    path: join(font, `files/instrument-sans-${subset}-wght-normal.woff2`),
+  }))
+}

@@ -1,0 +1,39 @@
+import { type Locale, type Texts, texts } from '../../lib/i18n.ts'
+
+export type AccountPage = keyof Texts['pages']
+
+const endpoints: Record<AccountPage, string> = {
+  'verify-email': '/v1/auth/verify-email',
+  'reset-password': '/v1/auth/password/reset',
+  'change-email': '/v1/auth/email/confirm',
+  'undo-email': '/v1/auth/email/undo',
+  'set-up': '/v1/auth/set-up',
+}
+
+/** The page behind a mailed or printed link: a form whose button does the POST. */
+export function accountPage(html: string, page: AccountPage, locale: Locale): string {
+  const { form, pages } = texts[locale]
+  const { title, lead, button, done } = pages[page]
+  const email =
+    page === 'set-up'
+      ? `<label for="email">${form.email}</label><input id="email" name="email" type="email" autocomplete="username" required>`
+      : ''
+  const password =
+    page !== 'reset-password' && page !== 'set-up'
+      ? ''
+      : `<label for="password">${form.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><small id="hint">${form.passwordHint}</small>`
+  const main = `<main>
+<h1>${title}</h1>
+<form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
+<p>${lead}</p>
+${email}${password}
+<button class="button primary">${button}</button>
+</form>
+<p role="status" tabindex="-1"></p>
+<noscript><p class="error">${form.noScript}</p></noscript>
+</main>`
+  return html
+    .replace('<html lang="en">', `<html lang="${locale}">`)
+    .replace('<title>Hostline</title>', `<title>${title}</title>`)
+    .replace('<main></main>', main)
+}

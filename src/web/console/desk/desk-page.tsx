@@ -1,0 +1,3 @@
+export function DeskPage() {
+  return <h1>Desk</h1>
+}

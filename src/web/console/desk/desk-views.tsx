@@ -1,0 +1,3 @@
+export function DeskViews() {
+  return null
+}

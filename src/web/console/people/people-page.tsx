@@ -1,0 +1,3 @@
+export function PeoplePage() {
+  return <h1>People</h1>
+}

@@ -1,0 +1,116 @@
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { Elysia } from 'elysia'
+import type { PageName } from '../../scripts/build-pages.ts'
+import { hidden } from '../http/operation.ts'
+import { routeBase } from '../http/request-context.ts'
+import { AppError } from '../lib/errors.ts'
+import { sha256 } from '../lib/hash.ts'
+import { locales } from '../lib/i18n.ts'
+import { type AccountPage, accountPage } from './account/account-pages.ts'
+import { startPage } from './start/start-page.ts'
+
+/** Nothing from elsewhere, nothing inline, and no page may show these in a frame. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "font-src 'self'",
+  // Files that people sent come from this service; one that is about to be sent is a blob.
+  "img-src 'self' blob: data:",
+  "media-src 'self' blob:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+type PagesOptions = { version: string; demo: boolean }
+
+/** The console, the demo, the API reference, the start page and the pages behind mailed links. What they are made of is
+ *  loaded when a page is first asked for. */
+export function pageRoutes({ version, demo }: PagesOptions) {
+  const routes = new Elysia({ name: 'pages' })
+    .use(routeBase)
+    .get(
+      '/',
+      ({ set, request }) => page(set, request, 'start', (html) => startPage(html, version, demo)),
+      hidden,
+    )
+    .use(appRoutes('/console', 'console'))
+    .use(appRoutes('/docs', 'reference'))
+    .get('/assets/:name', ({ set, request, params }) => asset(set, request, params.name), hidden)
+  if (demo) routes.use(appRoutes('/demo', 'demo'))
+  for (const name of accountPageNames) routes.use(accountPageRoute(name))
+  return routes
+}
+
+const accountPageNames = [
+  'verify-email',
+  'reset-password',
+  'change-email',
+  'undo-email',
+  'set-up',
+] as const satisfies AccountPage[]
+
+/** A page that shows by itself what the rest of its address says. */
+function appRoutes(path: string, name: PageName) {
+  const show = ({ set, request }: { set: ResponseSet; request: Request }) =>
+    page(set, request, name)
+  return new Elysia().use(routeBase).get(path, show, hidden).get(`${path}/*`, show, hidden)
+}
+
+/** The page behind a mailed or printed link, in the language of the link, else of the browser. */
+function accountPageRoute(name: AccountPage) {
+  return new Elysia().use(routeBase).get(
+    `/${name}`,
+    ({ set, request, query, context }) => {
+      const { lang }: Record<string, unknown> = query
+      const locale = locales.find((known) => known === lang) ?? context.locale
+      return page(set, request, 'account', (html) => accountPage(html, name, locale))
+    },
+    hidden,
+  )
+}
+
+type ResponseSet = { headers: Record<string, string | number>; status?: number | string }
+
+/** Browsers ask each time whether a page has changed; what it loads has a new name when it has. */
+async function page(
+  set: ResponseSet,
+  request: Request,
+  name: PageName,
+  fill = (html: string): string => html,
+) {
+  const { html } = await import('./page-files.ts')
+  const text = fill(html[name])
+  const tag = `"${sha256(text).slice(0, 22)}"`
+  Object.assign(set.headers, {
+    'cache-control': 'no-cache',
+    'content-security-policy': policy,
+    etag: tag,
+  })
+  if (request.headers.get('if-none-match') === tag) {
+    set.status = 304
+    return
+  }
+  set.headers['content-type'] = 'text/html; charset=utf-8'
+  return text
+}
+
+const compressed = new Map<string, Uint8Array<ArrayBuffer>>()
+
+/** @throws not_found */
+async function asset({ headers }: ResponseSet, request: Request, name: string) {
+  const { assets } = await import('./page-files.ts')
+  const found = Object.hasOwn(assets, name) ? assets[name] : undefined
+  if (!found) throw new AppError('not_found')
+  headers['content-type'] = found.type
+  headers['cache-control'] = 'public, max-age=31536000, immutable'
+  const bytes = compressed.get(name) ?? gzipSync(Buffer.from(found.bytes, 'base64'), { level: 9 })
+  compressed.set(name, bytes)
+  headers['vary'] = 'Accept-Encoding'
+  if (!request.headers.get('accept-encoding')?.includes('gzip')) return gunzipSync(bytes)
+  headers['content-encoding'] = 'gzip'
+  return bytes
+}

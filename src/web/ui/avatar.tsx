@@ -1,0 +1,17 @@
+/** The initials of a name. Pictures are left out: they may lie on another host, which would see who looks. */
+export function Avatar({ name }: { name: string }) {
+  return (
+    <span class="avatar" aria-hidden="true">
+      {initials(name)}
+    </span>
+  )
+}
+
+function initials(name: string): string {
+  const parts = name.trim().split(/\s+/)
+  const chosen = parts.length > 1 ? [parts[0], parts.at(-1)] : [parts[0]]
+  return chosen
+    .map((part) => [...(part ?? '')][0] ?? '')
+    .join('')
+    .toUpperCase()
+}

@@ -1,0 +1,86 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { words } from './words.ts'
+
+type Opened = { id: number; render: () => ComponentChildren; close: () => void }
+
+const opened = signal<Opened[]>([])
+let lastId = 0
+
+/** Shows a dialog over the page until something in it, or Escape, closes it.
+ *  @returns what it was closed with; undefined when it was left */
+export function openDialog<T>(
+  render: (close: (value?: T) => void) => ComponentChildren,
+): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const id = ++lastId
+    const close = (value?: T) => {
+      opened.value = opened.value.filter((other) => other.id !== id)
+      resolve(value)
+    }
+    opened.value = [...opened.value, { id, render: () => render(close), close: () => close() }]
+  })
+}
+
+/** The place of dialogs, once in each page. */
+export function Dialogs() {
+  return (
+    <>
+      {opened.value.map(({ id, render, close }) => (
+        <Frame key={id} close={close}>
+          {render()}
+        </Frame>
+      ))}
+    </>
+  )
+}
+
+// The browser keeps the focus inside and gives it back to what had it.
+function Frame({ close, children }: { close: () => void; children: ComponentChildren }) {
+  const element = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const before = document.activeElement
+    element.current?.showModal()
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  useEffect(() => {
+    const heading = element.current?.querySelector('h2')
+    if (heading) heading.id ||= id
+  })
+  return (
+    <dialog ref={element} aria-labelledby={id} onCancel={close} onClose={close}>
+      {children}
+    </dialog>
+  )
+}
+
+type Question = { title: string; text: ComponentChildren; action: string; isDangerous?: boolean }
+
+/** Asks before something is done.
+ *  @returns whether it may be done */
+export async function confirmAction({ title, text, action, isDangerous }: Question) {
+  const answer = await openDialog<true>((close) => (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        close(true)
+      }}
+    >
+      <h2>{title}</h2>
+      <p class="soft">{text}</p>
+      <div class="actions">
+        <button type="button" class="button" onClick={() => close()}>
+          {words.value.cancel}
+        </button>
+        <button type="submit" class={`button ${isDangerous ? 'danger' : 'primary'}`}>
+          {action}
+        </button>
+      </div>
+    </form>
+  ))
+  return answer === true
+}

@@ -1,0 +1,42 @@
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+
+/** What an input takes to be tied to its label, its hint and what is wrong with it. */
+type Tied = {
+  id: string
+  'aria-describedby': string | undefined
+  'aria-invalid': boolean | undefined
+}
+
+type FieldProps = {
+  label: string
+  hint?: ComponentChildren
+  problem?: string | undefined
+  children: (tied: Tied) => ComponentChildren
+}
+
+/** A labelled input: `<Field label="Name">{(tied) => <input name="name" {...tied} />}</Field>`. */
+export function Field({ label, hint, problem, children }: FieldProps) {
+  const id = useId()
+  const described = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(' ')
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({
+        id,
+        'aria-describedby': described || undefined,
+        'aria-invalid': problem ? true : undefined,
+      })}
+      {hint && (
+        <span class="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+      {problem && (
+        <span class="problem" id={`${id}-problem`}>
+          {problem}
+        </span>
+      )}
+    </div>
+  )
+}

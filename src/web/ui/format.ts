@@ -1,0 +1,74 @@
+import { signal } from '@preact/signals'
+import { words } from './words.ts'
+
+/** The time, every half minute anew. */
+export const now = signal(Date.now())
+setInterval(() => {
+  now.value = Date.now()
+}, 30_000)
+
+const units = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['week', 604_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const
+
+/** How far a time is from now: `3 min. ago`. */
+export function relativeTime(at: string): string {
+  const seconds = (Date.parse(at) - now.value) / 1_000
+  const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
+  const format = new Intl.RelativeTimeFormat(words.value.locale, {
+    numeric: 'auto',
+    style: 'short',
+  })
+  return unit === 'second'
+    ? format.format(0, 'second')
+    : format.format(Math.trunc(seconds / length), unit)
+}
+
+/** Date and time in full. */
+export function absoluteTime(at: string): string {
+  const style = { dateStyle: 'full', timeStyle: 'medium' } as const
+  return new Intl.DateTimeFormat(words.value.locale, style).format(new Date(at))
+}
+
+/** The time of day: `14:05`. */
+export function clockTime(at: string): string {
+  const style = { hour: '2-digit', minute: '2-digit' } as const
+  return new Intl.DateTimeFormat(words.value.locale, style).format(new Date(at))
+}
+
+export function count(value: number): string {
+  return new Intl.NumberFormat(words.value.locale).format(value)
+}
+
+const sizes = ['B', 'kB', 'MB', 'GB', 'TB']
+
+/** `48 kB`; a kB has 1,000 bytes. */
+export function bytes(value: number): string {
+  const step = Math.min(sizes.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3))
+  const amount = value / 1_000 ** step
+  const digits = { maximumFractionDigits: amount < 10 && step > 0 ? 1 : 0 }
+  return `${new Intl.NumberFormat(words.value.locale, digits).format(amount)} ${sizes[step]}`
+}
+
+/** `3 d 4 h`: the two largest units. */
+export function duration(seconds: number): string {
+  const parts = [
+    ['d', Math.floor(seconds / 86_400)],
+    ['h', Math.floor(seconds / 3_600) % 24],
+    ['min', Math.floor(seconds / 60) % 60],
+    ['s', Math.floor(seconds) % 60],
+  ] as const
+  const first = Math.max(
+    0,
+    parts.findIndex(([, amount]) => amount > 0),
+  )
+  const shown = parts
+    .slice(first, first + 2)
+    .filter(([, amount], index) => index === 0 || amount > 0)
+  return shown.map(([unit, amount]) => `${amount} ${unit}`).join(' ')
+}

@@ -1,0 +1,130 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+
+export type Resource<T> = {
+  /** Stays while it is loaded again. */
+  data: T | undefined
+  error: unknown
+  isLoading: boolean
+  reload: () => void
+  /** Changes what is shown before, or instead of, another answer of the service. */
+  update: (change: (data: T) => T) => void
+}
+
+type Loaded<T> = { key: string; data?: T | undefined; error?: unknown; isLoading: boolean }
+
+/** Loads something and loads it again when the key changes, on `reload`, and when the network is back after a failure.
+ *  @param key what the thing depends on; undefined loads nothing */
+export function useResource<T>(
+  key: string | undefined,
+  load: (signal: AbortSignal) => Promise<T>,
+): Resource<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({ key: '', isLoading: true })
+  const [turn, setTurn] = useState(0)
+  const latest = useRef(load)
+  latest.current = load
+  const isCurrent = loaded.key === key
+
+  useEffect(() => {
+    if (key === undefined) return
+    const { signal, abort } = abortable()
+    setLoaded((before) => ({
+      key,
+      data: before.key === key ? before.data : undefined,
+      isLoading: true,
+    }))
+    latest.current(signal).then(
+      (data) => signal.aborted || setLoaded({ key, data, isLoading: false }),
+      (error) =>
+        signal.aborted || setLoaded((before) => ({ ...before, key, error, isLoading: false })),
+    )
+    return abort
+  }, [key, turn])
+
+  const reload = useCallback(() => setTurn((before) => before + 1), [])
+  useWhenOnline(isCurrent && loaded.error !== undefined, reload)
+  const update = useCallback(
+    (change: (data: T) => T) =>
+      setLoaded((before) =>
+        before.data === undefined ? before : { ...before, data: change(before.data) },
+      ),
+    [],
+  )
+  return {
+    data: isCurrent ? loaded.data : undefined,
+    error: isCurrent ? loaded.error : undefined,
+    isLoading: !isCurrent || loaded.isLoading,
+    reload,
+    update,
+  }
+}
+
+function abortable() {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: () => controller.abort() }
+}
+
+function useWhenOnline(hasFailed: boolean, work: () => void) {
+  useEffect(() => {
+    if (!hasFailed) return
+    addEventListener('online', work)
+    return () => removeEventListener('online', work)
+  }, [hasFailed, work])
+}
+
+type Part<T> = { data: T[]; pagination: { cursor: string | null } }
+
+export type List<T> = {
+  items: T[]
+  error: unknown
+  isLoading: boolean
+  hasMore: boolean
+  loadMore: () => void
+  reload: () => void
+  update: (change: (items: T[]) => T[]) => void
+}
+
+/** A list that grows as it is scrolled, part by part of the cursor form.
+ *  @param key what the list depends on, such as its filters */
+export function useList<T>(
+  key: string,
+  loadPart: (cursor: string | undefined, signal: AbortSignal) => Promise<Part<T>>,
+): List<T> {
+  const first = useResource(key, async (signal) => {
+    const { data, pagination } = await loadPart(undefined, signal)
+    return { items: data, cursor: pagination.cursor }
+  })
+  const { data, update: updateData } = first
+  const [failure, setFailure] = useState<{ cursor: string; error: unknown }>()
+  const loading = useRef<string>(undefined)
+
+  async function loadMore() {
+    const cursor = data?.cursor
+    if (!cursor || loading.current === cursor) return
+    loading.current = cursor
+    setFailure(undefined)
+    try {
+      const part = await loadPart(cursor, new AbortController().signal)
+      // Rows may come twice when the list has changed meanwhile, and another list may be shown by now.
+      updateData((before) =>
+        before.cursor === cursor
+          ? { items: [...before.items, ...part.data], cursor: part.pagination.cursor }
+          : before,
+      )
+    } catch (error) {
+      setFailure({ cursor, error })
+    } finally {
+      loading.current = undefined
+    }
+  }
+
+  const moreError = failure && failure.cursor === data?.cursor ? failure.error : undefined
+  return {
+    items: data?.items ?? [],
+    error: first.error ?? moreError,
+    isLoading: first.isLoading,
+    hasMore: data?.cursor != null,
+    loadMore,
+    reload: first.reload,
+    update: (change) => updateData(({ items, cursor }) => ({ items: change(items), cursor })),
+  }
+}

@@ -1,0 +1,78 @@
+import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { openDialog } from './dialog.tsx'
+import { words } from './words.ts'
+
+type Shortcut = { keys: string; label: string; work: () => void }
+
+const sequenceMilliseconds = 1_000
+const active = signal<Shortcut[]>([])
+let typed = ''
+let typedAt = 0
+let isHelpOpen = false
+
+/** Binds keys while the component is shown. They do nothing while somebody types, and `?` lists them.
+ *  @param keys one key, or two in a row: `g t`; the last one bound wins */
+export function useShortcut(keys: string, label: string, work: () => void): void {
+  const latest = useRef(work)
+  latest.current = work
+  useEffect(() => {
+    const shortcut = { keys, label, work: () => latest.current() }
+    active.value = [...active.value, shortcut]
+    return () => {
+      active.value = active.value.filter((other) => other !== shortcut)
+    }
+  }, [keys, label])
+}
+
+addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (isTyping(event.target) || document.querySelector('dialog[open]')) return
+  if (event.key === '?') return void showShortcuts()
+  const isSequence = event.timeStamp - typedAt < sequenceMilliseconds
+  const candidates = isSequence ? [`${typed} ${event.key}`, event.key] : [event.key]
+  typed = event.key
+  typedAt = event.timeStamp
+  const found = candidates
+    .map((keys) => active.value.findLast((shortcut) => shortcut.keys === keys))
+    .find((shortcut) => shortcut !== undefined)
+  if (!found) return
+  event.preventDefault()
+  typed = ''
+  found.work()
+})
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  const takesText = target.matches('input:not([type=checkbox], [type=radio]), textarea, select')
+  return takesText || target.isContentEditable
+}
+
+/** Lists the shortcuts that work where one is. */
+export async function showShortcuts(): Promise<void> {
+  if (isHelpOpen) return
+  isHelpOpen = true
+  await openDialog((close) => (
+    <div class="body">
+      <h2>{words.value.shortcuts}</h2>
+      <dl class="shortcuts">
+        {active.value.map(({ keys, label }) => (
+          <div class="row between" key={keys}>
+            <dt>{label}</dt>
+            <dd class="row">
+              {keys.split(' ').map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <div class="actions">
+        <button type="button" class="button" onClick={() => close()}>
+          {words.value.close}
+        </button>
+      </div>
+    </div>
+  ))
+  isHelpOpen = false
+}

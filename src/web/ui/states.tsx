@@ -1,0 +1,70 @@
+import { CircleAlert, CloudOff, Hourglass } from 'lucide-preact'
+import type { ComponentChildren, ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError } from '../../../client/src/errors.ts'
+import { errorText } from './errors.ts'
+import { fill, words } from './words.ts'
+
+type EmptyProps = {
+  icon: ComponentType
+  title: string
+  children?: ComponentChildren
+}
+
+/** There is nothing, and that is fine: says what would be here. */
+export function Empty({ icon: Icon, title, children }: EmptyProps) {
+  return (
+    <div class="state">
+      <Icon />
+      <h3>{title}</h3>
+      {children}
+    </div>
+  )
+}
+
+/** Rows in the shape of what will come. */
+export function Loading({ rows = 4 }: { rows?: number }) {
+  return (
+    <div class="stack" role="status" style={{ padding: 'var(--space-4)' }}>
+      <span class="visually-hidden">{words.value.loading}</span>
+      {Array.from({ length: rows }, (_, row) => (
+        <span class="skeleton" style={{ width: `${92 - ((row * 17) % 40)}%` }} />
+      ))}
+    </div>
+  )
+}
+
+/** What did not work, and a way to try again: by itself when the service has said when. */
+export function Failure({ error, retry }: { error: unknown; retry: () => void }) {
+  const { title, text, requestId, retryAfterSeconds } = errorText(error)
+  const left = useCountdown(retryAfterSeconds, retry)
+  const Icon = iconOf(error)
+  return (
+    <div class="state" role="alert">
+      <Icon />
+      <h3>{title}</h3>
+      <p>{left === undefined ? text : fill(words.value.limited, { seconds: left })}</p>
+      {requestId && <p class="small mono">{fill(words.value.requestId, { id: requestId })}</p>}
+      <button type="button" class="button" onClick={retry}>
+        {words.value.retry}
+      </button>
+    </div>
+  )
+}
+
+function iconOf(error: unknown) {
+  if (!(error instanceof ApiError)) return CloudOff
+  return error.code === 'rate_limited' ? Hourglass : CircleAlert
+}
+
+/** @returns the seconds that are left; undefined without an end */
+function useCountdown(seconds: number | undefined, atEnd: () => void): number | undefined {
+  const [left, setLeft] = useState(seconds)
+  useEffect(() => setLeft(seconds), [seconds])
+  useEffect(() => {
+    if (left === undefined) return
+    const timer = setTimeout(left > 0 ? () => setLeft(left - 1) : atEnd, 1_000)
+    return () => clearTimeout(timer)
+  }, [left, atEnd])
+  return left
+}

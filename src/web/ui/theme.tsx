@@ -1,0 +1,33 @@
+import { effect, signal } from '@preact/signals'
+import { words } from './words.ts'
+
+const themes = ['auto', 'light', 'dark'] as const
+type Theme = (typeof themes)[number]
+
+const key = 'hostline theme'
+const stored = localStorage.getItem(key)
+const theme = signal<Theme>(themes.find((known) => known === stored) ?? 'auto')
+
+effect(() => {
+  document.documentElement.dataset['theme'] = theme.value
+  localStorage.setItem(key, theme.value)
+})
+
+/** Chooses between light, dark and what the system has. */
+export function ThemeSelect() {
+  return (
+    <select
+      aria-label={words.value.theme}
+      value={theme.value}
+      onChange={(event) => {
+        theme.value = themes.find((known) => known === event.currentTarget.value) ?? 'auto'
+      }}
+    >
+      {themes.map((name) => (
+        <option key={name} value={name}>
+          {words.value.themes[name]}
+        </option>
+      ))}
+    </select>
+  )
+}

@@ -1,0 +1,59 @@
+import { signal } from '@preact/signals'
+import { X } from 'lucide-preact'
+import { errorText } from './errors.ts'
+import { words } from './words.ts'
+
+type Toast = { id: number; text: string; undo?: { label: string; work: () => void } | undefined }
+
+const shownMilliseconds = 6_000
+const toasts = signal<Toast[]>([])
+let lastId = 0
+
+/** Says something for a few seconds, also to screen readers. */
+export function toast(text: string, undo?: Toast['undo']): void {
+  const id = ++lastId
+  toasts.value = [...toasts.value.slice(-2), { id, text, undo }]
+  setTimeout(() => dismiss(id), shownMilliseconds)
+}
+
+/** Says why something that was asked for did not happen. */
+export function toastError(error: unknown): void {
+  toast(errorText(error).text)
+}
+
+function dismiss(id: number) {
+  toasts.value = toasts.value.filter((other) => other.id !== id)
+}
+
+/** The place of these messages, once in each page. */
+export function Toasts() {
+  return (
+    <div class="toasts" role="status">
+      {toasts.value.map(({ id, text, undo }) => (
+        <div class="toast" key={id}>
+          <span>{text}</span>
+          {undo && (
+            <button
+              type="button"
+              class="button ghost"
+              onClick={() => {
+                dismiss(id)
+                undo.work()
+              }}
+            >
+              {undo.label}
+            </button>
+          )}
+          <button
+            type="button"
+            class="button ghost icon"
+            aria-label={words.value.close}
+            onClick={() => dismiss(id)}
+          >
+            <X />
+          </button>
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,140 @@
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+type VirtualListProps<T> = {
+  label: string
+  items: T[]
+  keyOf: (item: T) => string
+  /** Every row is as high as this, in pixels. */
+  rowHeight: number
+  /** A row, with one link or button that takes the focus. */
+  render: (item: T) => ComponentChildren
+  /** Called when the end comes into sight. */
+  onEnd?: () => void
+}
+
+const spareRows = 8
+
+/** A list of any length: only rows in sight are in the page. The arrow keys, Home and End move between rows. Rows that
+ *  come or go above what is in sight do not move it. */
+export function VirtualList<T>(props: VirtualListProps<T>) {
+  const { label, items, keyOf, rowHeight, render, onEnd } = props
+  const frame = useRef<HTMLDivElement>(null)
+  const [view, setView] = useState({ top: 0, height: 800 })
+  const [focused, setFocused] = useState<string>()
+  const wanted = useRef<number>(undefined)
+
+  const first = Math.max(0, Math.floor(view.top / rowHeight) - spareRows)
+  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + spareRows)
+  useAnchor(frame, items, keyOf, rowHeight)
+
+  useLayoutEffect(() => {
+    const element = frame.current
+    if (!element) return
+    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight })
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    element.addEventListener('scroll', measure, { passive: true })
+    return () => {
+      observer.disconnect()
+      element.removeEventListener('scroll', measure)
+    }
+  }, [])
+
+  useLayoutEffect(() => {
+    if (last >= items.length && items.length > 0) onEnd?.()
+  }, [last, items.length, onEnd])
+
+  useLayoutEffect(() => {
+    const row = frame.current?.querySelector(`[data-index="${wanted.current}"]`)
+    const target = row?.querySelector<HTMLElement>('a, button')
+    if (!target) return
+    wanted.current = undefined
+    target.focus({ preventScroll: true })
+  })
+
+  function move(event: KeyboardEvent) {
+    const row = (event.target as Element).closest<HTMLElement>('[data-index]')
+    const step = stepOf(event.key, Math.floor(view.height / rowHeight))
+    if (!row || step === undefined) return
+    event.preventDefault()
+    const from = Number(row.dataset['index'])
+    const to = Math.max(0, Math.min(items.length - 1, from + step))
+    wanted.current = to
+    scrollTo(frame.current, to * rowHeight, rowHeight)
+    setFocused(items[to] && keyOf(items[to]))
+  }
+
+  const rows = items.slice(first, last).map((item, offset) => ({ item, index: first + offset }))
+  // The row that has the focus keeps it when it is scrolled out of sight.
+  const kept = items.findIndex((item) => keyOf(item) === focused)
+  const keptItem = items[kept]
+  if (keptItem && (kept < first || kept >= last)) rows.push({ item: keptItem, index: kept })
+
+  return (
+    <div class="virtual" ref={frame} tabIndex={-1}>
+      <ul
+        aria-label={label}
+        style={{ height: `${items.length * rowHeight}px` }}
+        onKeyDown={move}
+        onFocusIn={(event) => {
+          const row = (event.target as Element).closest<HTMLElement>('[data-index]')
+          const item = items[Number(row?.dataset['index'])]
+          if (item) setFocused(keyOf(item))
+        }}
+        onFocusOut={() => wanted.current === undefined && setFocused(undefined)}
+      >
+        {rows.map(({ item, index }) => (
+          <li
+            key={keyOf(item)}
+            data-index={index}
+            aria-setsize={items.length}
+            aria-posinset={index + 1}
+            style={{ height: `${rowHeight}px`, transform: `translateY(${index * rowHeight}px)` }}
+          >
+            {render(item)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+function stepOf(key: string, page: number): number | undefined {
+  const steps: Record<string, number> = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: page,
+    PageUp: -page,
+    Home: Number.NEGATIVE_INFINITY,
+    End: Number.POSITIVE_INFINITY,
+  }
+  return steps[key]
+}
+
+function scrollTo(element: HTMLElement | null, top: number, height: number) {
+  if (!element) return
+  if (top < element.scrollTop) element.scrollTop = top
+  else if (top + height > element.scrollTop + element.clientHeight)
+    element.scrollTop = top + height - element.clientHeight
+}
+
+/** Keeps the first row in sight where it is when rows come or go above it; at the very top new rows are shown. */
+function useAnchor<T>(
+  frame: { current: HTMLElement | null },
+  items: T[],
+  keyOf: (item: T) => string,
+  rowHeight: number,
+) {
+  const before = useRef<T[]>([])
+  useLayoutEffect(() => {
+    const element = frame.current
+    const old = before.current
+    before.current = items
+    if (!element || element.scrollTop === 0 || old === items) return
+    const index = Math.floor(element.scrollTop / rowHeight)
+    const anchor = old[index]
+    const now = anchor ? items.findIndex((item) => keyOf(item) === keyOf(anchor)) : -1
+    if (now >= 0) element.scrollTop += (now - index) * rowHeight
+  })
+}

@@ -1,0 +1,29 @@
+import { signal } from '@preact/signals'
+
+/** What the shared components say. A page in another language sets its own words before it shows anything. */
+export const english = {
+  retry: 'Try again',
+  close: 'Close',
+  cancel: 'Cancel',
+  loading: 'Loading…',
+  offlineTitle: 'No connection',
+  offline: 'The service cannot be reached. This page goes on by itself when it is back.',
+  limitedTitle: 'Too many requests',
+  limited: 'The service asks for a pause of {seconds} s.',
+  failedTitle: 'That did not work',
+  requestId: 'Request {id}',
+  live: 'Live',
+  connecting: 'Connecting…',
+  offlineShort: 'Offline',
+  shortcuts: 'Keyboard shortcuts',
+  theme: 'Appearance',
+  themes: { auto: 'Like the system', light: 'Light', dark: 'Dark' },
+  locale: 'en',
+}
+
+export type Words = typeof english
+export const words = signal<Words>(english)
+
+export function fill(text: string, values: Record<string, string | number>): string {
+  return text.replace(/{(\w+)}/g, (_, name) => String(values[name] ?? ''))
+}
