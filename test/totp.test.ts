@@ -233,6 +233,90 @@ describe('removing', () => {
   })
 })
 
+describe('confirming that one is the owner of a session', () => {
+  const counting = { clock, environment: { RATE_LIMIT_LOGIN: '1000/1m' } }
+  const prove = ({ token }: Person, body: object) =>
+    service.call('POST', '/v1/auth/confirm', { token, body })
+
+  test('takes the password, and changes nothing', async () => {
+    const tess = await service.register('tess')
+    const before = await profile(tess)
+    const { status, body } = await prove(tess, { password })
+    expect([status, body]).toEqual([204, ''])
+    const wrong = refusalOf(await prove(tess, { password: 'wrong' }))
+    expect(wrong).toEqual([401, 'invalid_credentials', null])
+    expect((await profile(tess)).body).toEqual(before.body)
+    expect((await service.call('POST', '/v1/auth/confirm', { body: { password } })).status).toBe(
+      401,
+    )
+  })
+
+  test('takes a code of the authenticator once, which opens nothing else after that', async () => {
+    const ugo = await guard(await service.register('ugo'))
+    const code = ugo.code()
+    expect(refusalOf(await prove(ugo, { code: '000000' }))).toEqual(invalid)
+    expect((await prove(ugo, { code: `${code.slice(0, 3)} ${code.slice(3)}` })).status).toBe(204)
+    expect(refusalOf(await prove(ugo, { code }))).toEqual(invalid)
+    expect(refusalOf(await login(ugo, code))).toEqual(invalid)
+    expect((await prove(ugo, { password })).status).toBe(204)
+  })
+
+  test('takes no recovery code, which stays good, and no code of a factor that is not on', async () => {
+    const [vera, walt] = [
+      await guard(await service.register('vera')),
+      await service.register('walt'),
+    ]
+    const [recoveryCode] = vera.recoveryCodes
+    expect(refusalOf(await prove(vera, { code: recoveryCode }))).toEqual(invalid)
+    expect((await login(vera, recoveryCode)).status).toBe(200)
+    expect(refusalOf(await prove(walt, { code: '123456' }))).toEqual(invalid)
+    const { secret } = (await begin(walt)).body
+    expect(refusalOf(await prove(walt, { code: codeOf(secret, clock.now()) }))).toEqual(invalid)
+    expect((await confirm(walt, codeOf(secret, clock.now()))).status).toBe(200)
+  })
+
+  test.each([{}, { password, code: '123456' }, { password: null }, { password: '', code: '' }])(
+    'takes exactly one of the two: %j',
+    async (body) => {
+      const answer = await prove(await service.register(), body)
+      const details = { body: 'must have either a password or a code' }
+      expect([answer.status, answer.body.error.details]).toEqual([400, details])
+    },
+  )
+
+  test('counts and records wrong passwords with those of the same session', async () => {
+    await using strict = await startService(counting)
+    const [xena, other] = [await strict.register('xena'), await strict.register()]
+    const ask = ({ token }: Person, body: object) =>
+      strict.call('POST', '/v1/auth/confirm', { token, body })
+    for (let n = 0; n < 20; n++) await ask(xena, { password: 'wrong' })
+    const throttled = [429, 'rate_limited', 'login_throttled']
+    expect(refusalOf(await ask(xena, { password }))).toEqual(throttled)
+    const change = { current_password: password, new_password: password }
+    const { token } = xena
+    const elsewhere = await strict.call('POST', '/v1/auth/password/change', { token, body: change })
+    expect(refusalOf(elsewhere)).toEqual(throttled)
+    expect((await ask(other, { password })).status).toBe(204)
+    const kept = "SELECT count(*) AS n FROM audit_log WHERE action = 'password_refused'"
+    expect(strict.sqlite.query(kept).get()).toEqual({ n: 20 })
+  })
+
+  test('counts and records wrong codes with those of the same account', async () => {
+    await using strict = await startService(counting)
+    const yara = await guard(await strict.register('yara'), strict)
+    const ask = (code: string) =>
+      strict.call('POST', '/v1/auth/confirm', { token: yara.token, body: { code } })
+    for (let n = 0; n < 20; n++) await ask('000000')
+    const throttled = [429, 'rate_limited', 'login_throttled']
+    expect(refusalOf(await ask(yara.code()))).toEqual(throttled)
+    expect(refusalOf(await remove(yara, { password, code: yara.code() }, strict))).toEqual(
+      throttled,
+    )
+    const kept = "SELECT count(*) AS n FROM audit_log WHERE action = 'totp_refused'"
+    expect(strict.sqlite.query(kept).get()).toEqual({ n: 20 })
+  })
+})
+
 test('no secret is in the log or the audit log, and codes are stored as hashes', async () => {
   const rosa = await guard(await service.register('rosa'))
   await login(rosa, rosa.recoveryCodes[0])

@@ -9,6 +9,7 @@ export type Notification =
   | FollowNewNotification
   | SupportReplyNotification
   | BroadcastNotification
+export type OwnerProof = OwnerProofByPassword | OwnerProofByCode
 export type NewReport = NewReportOfPerson | NewReportOfMessage
 export type NotificationRecipients = OneRecipient | ManyRecipients
 export type NotificationContent =
@@ -424,6 +425,15 @@ export interface RecoveryCodes {
    * Ten, shown this once.
    */
   recovery_codes: string[]
+}
+export interface OwnerProofByPassword {
+  password: string
+}
+export interface OwnerProofByCode {
+  /**
+   * From the authenticator; no recovery code.
+   */
+  code: string
 }
 export interface Profile {
   id: string
@@ -1656,6 +1666,13 @@ export interface Operations {
   'POST /v1/auth/totp/confirm': {
     body: CodeBody
     answer: RecoveryCodes
+  }
+  /**
+   * Confirms that the owner of the session is the one who asks.
+   */
+  'POST /v1/auth/confirm': {
+    body: OwnerProof
+    answer: null
   }
   /**
    * Shows your own profile.

@@ -148,6 +148,9 @@ async function visitCredentials({ service, clock, ask, linked }: Guide, ada: Per
   const { recovery_codes: codes } = await ask(ada, 'POST /v1/auth/totp/confirm', { code })
   const login = { email: ada.email, password, code: codes[0] }
   await ask(undefined, 'POST /v1/auth/login', login)
+  await ask(ada, 'POST /v1/auth/confirm', { password })
+  clock.advance(minute / 2)
+  await ask(ada, 'POST /v1/auth/confirm', { code: codeOf(secret, clock.now()) })
   await ask(ada, 'DELETE /v1/auth/totp', { password, code: codes[1] })
 }
 

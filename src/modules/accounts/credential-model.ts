@@ -1,6 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Email, Sample } from '../../lib/fields.ts'
+import { problem } from '../../lib/errors.ts'
+import { Email, Maybe, Refined, Sample } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
+import { exactlyOneOf, shownAs } from '../../lib/shown-as.ts'
 import { Body, Password } from './model.ts'
 
 export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Sample(samples.oneTimeToken) })
@@ -48,3 +50,22 @@ export const FactorRemoval = Body('FactorRemoval', {
   code: Sample(samples.code, { description: 'From the authenticator, or a recovery code.' }),
 })
 export type FactorRemoval = Static<typeof FactorRemoval>
+
+const proofs = {
+  password: Sample(samples.password),
+  code: Sample(samples.code, { description: 'From the authenticator; no recovery code.' }),
+}
+const isGiven = (value: unknown) => value !== undefined && value !== null
+
+export const OwnerProof = Refined(
+  shownAs(
+    Body('OwnerProof', { password: Maybe(proofs.password), code: Maybe(proofs.code) }),
+    exactlyOneOf('OwnerProof', {
+      password: { title: 'OwnerProofByPassword', schema: proofs.password },
+      code: { title: 'OwnerProofByCode', schema: proofs.code },
+    }),
+  ),
+  ({ password, code }) =>
+    isGiven(password) === isGiven(code) ? { body: problem('one_proof') } : {},
+)
+export type OwnerProof = Static<typeof OwnerProof>

@@ -7,6 +7,7 @@ import {
   EmailChangeBody,
   FactorRemoval,
   OneTimeTokenBody,
+  OwnerProof,
   PasswordChange,
   PasswordReset,
   RecoveryCodes,
@@ -165,4 +166,17 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         { errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'not_found'] },
       ),
     })
+    .post(
+      '/v1/auth/confirm',
+      ({ body, context }) => totp.proveOwner(context.user, body, context.ip),
+      {
+        body: OwnerProof,
+        ...user(
+          'confirmOwner',
+          'Confirms that the owner of the session is the one who asks. Takes either the password or a code of the authenticator, which works once; no recovery code. It changes nothing by itself: clients ask for it before a sensitive action.',
+          { 204: null },
+          { errors: ['invalid_credentials', 'totp_invalid', 'login_throttled'] },
+        ),
+      },
+    )
 }

@@ -5,7 +5,7 @@ import { AppError } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import type { AccountParts } from './account-parts.ts'
-import type { FactorRemoval } from './credential-model.ts'
+import type { FactorRemoval, OwnerProof } from './credential-model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
 import type { Recovery } from './recovery.ts'
@@ -22,9 +22,22 @@ export type Totp = ReturnType<typeof createTotp>
 
 /** Uses up a code of somebody's authenticator or a recovery code, inside a `write`.
  *  @returns false when it is wrong, or was used before */
-export function useCode({ clock }: Core, factors: FactorStore, userId: string, text: string) {
+export function useCode(core: Core, factors: FactorStore, userId: string, text: string): boolean {
   const code = text.replace(/[\s-]/g, '').toLowerCase()
-  if (!/^\d{6}$/.test(code)) return factors.useCode(userId, sha256(code))
+  return isStepCode(code)
+    ? useStep(core, factors, userId, code)
+    : factors.useCode(userId, sha256(code))
+}
+
+/** The same for a factor that is switched on, without the recovery codes: those are for a lost device. */
+function useShownCode(core: Core, factors: FactorStore, userId: string, text: string): boolean {
+  const code = text.replace(/[\s-]/g, '')
+  return isStepCode(code) && factors.isOn(userId) && useStep(core, factors, userId, code)
+}
+
+const isStepCode = (code: string) => /^\d{6}$/.test(code)
+
+function useStep({ clock }: Core, factors: FactorStore, userId: string, code: string): boolean {
   const factor = factors.find(userId)
   const step = factor && stepOf(factor, code, clock.now())
   return step !== undefined && factors.useStep(userId, step)
@@ -39,20 +52,23 @@ function stepOf({ secret }: FactorRow, code: string, timestamp: number): number 
 
 type Parts = AccountParts & { recovery: Recovery; throttle: LoginThrottle }
 
+type CodeUse<T> = { ip: string; act: () => T; use?: typeof useCode }
+
 /** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
   const { write, audit, clock, config } = core
   const { store, factors, recovery, throttle } = parts
 
   /** Uses a code up, in a session; those of all sessions are counted together.
-   *  @param act what follows in the same write, when the code was right
+   *  @param by.act what follows in the same write, when the code was right
    *  @throws totp_invalid · login_throttled */
-  async function withCode<T>(userId: string, code: string, by: { ip: string; act: () => T }) {
+  async function withCode<T>(userId: string, code: string, by: CodeUse<T>) {
+    const { ip, act, use = useCode } = by
     const name = `totp:${userId}`
     throttle.admit(name)
     const done = await write(() => {
-      if (useCode(core, factors, userId, code)) return { result: by.act() }
-      audit.record({ action: 'totp_refused', ...onOneself(userId, by.ip) })
+      if (use(core, factors, userId, code)) return { result: act() }
+      audit.record({ action: 'totp_refused', ...onOneself(userId, ip) })
       return undefined
     })
     if (!done) throw new AppError('totp_invalid')
@@ -117,6 +133,14 @@ export function createTotp(core: Core, parts: Parts) {
           parts.removeFactor(user, onOneself(userId, ip))
         },
       })
+    },
+
+    /** Returns when the person who asks is the owner of the session, by what they know or have.
+     *  @throws invalid_credentials (the password is wrong) · totp_invalid (also where there is no factor) · login_throttled */
+    async proveOwner(principal: UserPrincipal, { password, code }: OwnerProof, ip: string) {
+      if (typeof password === 'string') await recovery.confirm(principal, password, ip)
+      if (typeof code !== 'string') return
+      await withCode(principal.userId, code, { ip, act: () => undefined, use: useShownCode })
     },
   }
 }
