@@ -1,4 +1,4 @@
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core'
 
 const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome') ?? ''
 /** A test that needs a browser is skipped where there is none. */
@@ -19,7 +19,7 @@ let browser: Promise<Browser> | undefined
 
 /** A profile of its own in the browser that the test files of a process share: a start of it takes two seconds. It ends with
  *  the process. */
-export async function openProfile() {
+export async function openProfile(options: BrowserContextOptions = {}) {
   browser ??= chromium.launch({ executablePath, args, headless: true })
-  return (await browser).newContext()
+  return (await browser).newContext(options)
 }

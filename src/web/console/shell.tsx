@@ -14,7 +14,6 @@ import { ConnectionState } from '../ui/connection.tsx'
 import { count } from '../ui/format.ts'
 import { navigate, path } from '../ui/router.ts'
 import { showShortcuts, useShortcut } from '../ui/shortcuts.tsx'
-import { ThemeSelect } from '../ui/theme.tsx'
 import { AccountPage } from './account/account-page.tsx'
 import { AnnouncementsPage } from './announcements/announcements-page.tsx'
 import { deskCounts, openReports } from './counts.ts'
@@ -60,7 +59,7 @@ const areas: Area[] = [
     page: AnnouncementsPage,
   },
   { name: 'system', title: 'System', key: 's', icon: Activity, page: SystemPage },
-  { name: 'account', title: 'Your account', key: 'a', icon: UserRound, page: AccountPage },
+  { name: 'account', title: 'Account', key: 'a', icon: UserRound, page: AccountPage },
 ]
 
 /** Navigation at the side, below on a phone, and the area that the address names. */
@@ -88,6 +87,11 @@ export function Shell() {
         </nav>
         <SideFooter />
       </header>
+      {status.value === 'waiting' && (
+        <p class="offline-bar">
+          <ConnectionState status={status.value} />
+        </p>
+      )}
       <main id="main" tabIndex={-1} class={rest.length > 0 ? 'has-detail' : ''}>
         <Page />
       </main>
@@ -116,7 +120,6 @@ function SideFooter() {
   return (
     <div class="side-footer">
       <ConnectionState status={status.value} />
-      <ThemeSelect />
       <div class="row between">
         <span class="small soft truncate">{user.value?.display_name}</span>
         <span class="row">

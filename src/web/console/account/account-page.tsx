@@ -1,3 +1,13 @@
+import { ThemeSelect } from '../../ui/theme.tsx'
+
+/** The own account, and how the console looks. */
 export function AccountPage() {
-  return <h1>Account</h1>
+  return (
+    <div class="page">
+      <header>
+        <h1>Account</h1>
+      </header>
+      <ThemeSelect />
+    </div>
+  )
 }

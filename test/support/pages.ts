@@ -1,0 +1,98 @@
+import { expect } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { openProfile } from './browser.ts'
+import { hostline } from './command.ts'
+import { temporaryDirectory } from './directory.ts'
+import { call, startServer } from './process.ts'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+export const password = 'correct horse'
+
+/** The executable with an admin, and a browser that notes whatever a page does wrong. */
+export async function startPages(environment: Record<string, string> = {}) {
+  const directory = temporaryDirectory()
+  const dataDir = `${directory.path}/data`
+  const server = await startServer({ dataDir, environment })
+  const admin = await createAdmin(dataDir, 'grace@example.com')
+  const wrongs: string[] = []
+
+  async function open(path: string, options: BrowserContextOptions = {}) {
+    const profile = await openProfile({ viewport: { width: 1280, height: 800 }, ...options })
+    const page = await profile.newPage()
+    page.setDefaultTimeout(10_000)
+    noteWrongs(page, server.base, wrongs)
+    await page.goto(server.base + path)
+    return page
+  }
+
+  return {
+    ...server,
+    dataDir,
+    admin,
+    /** Console errors, broken policies and requests to other hosts, of all pages. */
+    wrongs,
+    open,
+    /** A page of the console, logged in. */
+    async openConsole(path = '/console', options: BrowserContextOptions = {}) {
+      const page = await open(path, options)
+      await page.getByLabel('E-mail address').fill(admin.email)
+      await page.getByLabel('Password').fill(password)
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.getByRole('navigation', { name: 'Areas' }).waitFor()
+      return page
+    },
+    /** Somebody who uses the platform. */
+    async register(name: string) {
+      const email = `${name.toLowerCase()}@example.com`
+      const body = { email, password, display_name: name }
+      const answer = await call(server.base, 'POST', '/v1/auth/register', { body })
+      return { id: answer.body.user.id as string, email, token: answer.body.access_token as string }
+    },
+    as: (token: string) => (method: string, path: string, body?: object) =>
+      call(server.base, method, path, { token, body }),
+    createAdmin: (email: string) => createAdmin(dataDir, email),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+async function createAdmin(dataDir: string, email: string) {
+  const command = ['user', 'create', '--email', email, '--role', 'admin', '--password-stdin']
+  const { exitCode, out } = await hostline(command, dataDir, { stdin: password })
+  expect(exitCode).toBe(0)
+  return { email, id: out.split('\t')[0] ?? '' }
+}
+
+function noteWrongs(page: Page, base: string, wrongs: string[]) {
+  page.on('console', (message) => {
+    // What the service refuses is told here, too: pages say it to the person.
+    const isRefusal = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !isRefusal) wrongs.push(message.text())
+  })
+  page.on('pageerror', (error) => wrongs.push(error.message))
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url())
+    if (/^https?:$/.test(protocol) && origin !== base) wrongs.push(`asked ${request.url()}`)
+  })
+}
+
+/** Finds nothing to complain about on a page in light and in dark, and no part of it beyond the edge of the screen. */
+export async function expectAccessible(page: Page) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.evaluate(axe)
+    const found = await page.evaluate(async () => {
+      const { violations } = await (globalThis as never as { axe: Axe }).axe.run()
+      return violations.map(({ id, nodes }) => ({ id, where: nodes.map(({ html }) => html) }))
+    })
+    expect({ colorScheme, found }).toEqual({ colorScheme, found: [] })
+  }
+  const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+  expect(beyond).toBeLessThanOrEqual(0)
+}
+
+type Axe = { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
