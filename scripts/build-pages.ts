@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { extname, join } from 'node:path'
+import { extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -23,26 +23,47 @@ export type Pages = {
 
 /** Bundles the pages of src/web. It is called while the executable is built, where `Bun.build` cannot be. */
 export function buildPages(): Pages {
-  const output = mkdtempSync(join(tmpdir(), 'hostline-pages-'))
-  const { exitCode, stderr } = Bun.spawnSync([process.execPath, 'build', ...options(output)], {
-    cwd: folder,
+  return withBundle((output) => {
+    const html = Object.fromEntries(
+      pageNames.map((name) => [name, readFileSync(join(output, name, 'index.html'), 'utf8')]),
+    )
+    const names = readdirSync(join(output, 'assets'))
+    const assets = Object.fromEntries([
+      ...names.map((name) => [name, assetOf(join(output, 'assets', name))]),
+      ...fonts().map(({ name, path }) => [name, assetOf(path)]),
+    ])
+    return { html: html as Pages['html'], assets } // every page was read
   })
-  if (exitCode !== 0) throw new Error(`the pages were not built:\n${stderr}`)
-  const html = Object.fromEntries(
-    pageNames.map((name) => [name, readFileSync(join(output, name, 'index.html'), 'utf8')]),
-  )
-  const names = readdirSync(join(output, 'assets'))
-  const assets = Object.fromEntries([
-    ...names.map((name) => [name, assetOf(join(output, 'assets', name))]),
-    ...fontFiles().map(({ name, path }) => [name, assetOf(path)]),
-  ])
-  rmSync(output, { recursive: true })
-  return { html: html as Pages['html'], assets } // every page was read
+}
+
+/** @returns the files that the pages are made of, relative to the project */
+export function pageInputs(): string[] {
+  return withBundle((output) => {
+    const { inputs } = JSON.parse(readFileSync(join(output, 'meta.json'), 'utf8'))
+    const paths = [
+      ...Object.keys(inputs).map((path) => join(folder, path)),
+      ...fonts().map(({ path }) => path),
+    ]
+    return paths.map((path) => relative(project, path))
+  })
+}
+
+function withBundle<T>(read: (output: string) => T): T {
+  const output = mkdtempSync(join(tmpdir(), 'hostline-pages-'))
+  try {
+    const command = [process.execPath, 'build', ...options(output)]
+    const { exitCode, stderr } = Bun.spawnSync(command, { cwd: folder })
+    if (exitCode !== 0) throw new Error(`the pages were not built:\n${stderr}`)
+    return read(output)
+  } finally {
+    rmSync(output, { recursive: true })
+  }
 }
 
 const options = (output: string) => [
   ...pageNames.map((name) => `./${name}/index.html`),
   `--outdir=${output}`,
+  `--metafile=${join(output, 'meta.json')}`,
   '--target=browser',
   '--minify',
   '--splitting',
@@ -59,7 +80,7 @@ function assetOf(path: string) {
 }
 
 /** The fonts that the stylesheet names, by the version of their package. */
-function fontFiles() {
+function fonts() {
   const font = join(project, 'node_modules/@fontsource-variable/instrument-sans')
   const { version } = JSON.parse(readFileSync(join(font, 'package.json'), 'utf8'))
   return ['latin', 'latin-ext'].map((subset) => ({

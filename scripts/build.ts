@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { version } from '../package.json' with { type: 'json' }
+import { pageInputs } from './build-pages.ts'
 
 /** Makes the executable with everything in it: `bun scripts/build.ts [FILE]`, dist/hostline by default. */
 if (import.meta.main) {
@@ -9,7 +10,7 @@ if (import.meta.main) {
 }
 
 /** @param target for another platform, such as `bun-linux-arm64`: Bun fetches its runtime from the npm registry
- *  @returns the files that went in, relative to the current folder
+ *  @returns the files that went in, relative to the project
  *  @throws when it was not built */
 export async function build(outfile: string, target?: Bun.Build.CompileTarget): Promise<string[]> {
   const { metafile } = await Bun.build({
@@ -24,7 +25,7 @@ export async function build(outfile: string, target?: Bun.Build.CompileTarget): 
     sourcemap: 'linked',
     metafile: true,
   })
-  return Object.keys(metafile?.inputs ?? {})
+  return [...Object.keys(metafile?.inputs ?? {}), ...pageInputs()]
 }
 
 function source(path: string) {
