@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, password, startPages } from './support/pages.ts'
+import { measured } from './support/wait.ts'
 
 describe.skipIf(!hasBrowser)('the console', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
@@ -36,4 +37,64 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.keyboard.press('Enter')
     await page.getByText('This account is not an admin').waitFor()
   })
+
+  test('tabs share one session: one of them renews it, and all end with it', async () => {
+    const page = await pages.openConsole()
+    const other = await page.context().newPage()
+    let renewals = 0
+    page.context().on('request', (request) => {
+      if (request.url().endsWith('/v1/auth/refresh')) renewals++
+    })
+    await page.evaluate(expireSoon)
+    await Promise.all([page.reload(), other.goto(page.url())])
+    await Promise.all([page, other].map((tab) => tab.getByText('Live').waitFor()))
+    expect(renewals).toBe(1)
+    await other.getByRole('button', { name: 'Log out' }).click()
+    await page.getByText('Your session has ended').waitFor()
+  })
+
+  test('it goes on by itself after the service was away', async () => {
+    const page = await pages.openConsole()
+    await page.getByText('Live').waitFor()
+    await pages.stop()
+    await page.getByText('Offline').first().waitFor()
+    await pages.start()
+    await page.getByText('Live').waitFor()
+  })
+
+  test(
+    'it can be used within 300 ms',
+    async () => {
+      const page = await pages.openConsole()
+      await page.reload()
+      await page.getByText('Live').waitFor()
+      // The page is empty until its script has run: then everything in it answers.
+      const painted = await page.evaluate(
+        "performance.getEntriesByName('first-contentful-paint')[0].startTime",
+      )
+      expect(painted).toBeLessThan(300)
+    },
+    measured,
+  )
+
+  test('the light or dark that was chosen stays', async () => {
+    const page = await pages.openConsole('/console/account')
+    const background = () =>
+      page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+    const before = await background()
+    await page.getByLabel('Appearance').selectOption('dark')
+    expect(await background()).not.toBe(before)
+    await page.reload()
+    await page.getByLabel('Appearance').waitFor()
+    expect(await background()).not.toBe(before)
+  })
 })
+
+/** Runs in the page: its access token is about to expire. */
+function expireSoon() {
+  for (const [key, text] of Object.entries({ ...localStorage })) {
+    if (!key.endsWith(' session')) continue
+    const session = { ...JSON.parse(text), expiresAt: Date.now() + 20_000 }
+    localStorage.setItem(key, JSON.stringify(session))
+  }
+}

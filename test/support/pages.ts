@@ -5,7 +5,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { openProfile } from './browser.ts'
 import { hostline } from './command.ts'
 import { temporaryDirectory } from './directory.ts'
-import { call, startServer } from './process.ts'
+import { call, freePort, startServer } from './process.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 export const password = 'correct horse'
@@ -14,7 +14,11 @@ export const password = 'correct horse'
 export async function startPages(environment: Record<string, string> = {}) {
   const directory = temporaryDirectory()
   const dataDir = `${directory.path}/data`
-  const server = await startServer({ dataDir, environment })
+  // The same one after a restart.
+  const port = `${await freePort()}`
+  const start = () => startServer({ dataDir, environment: { PORT: port, ...environment } })
+  let server = await start()
+  const { base } = server
   const admin = await createAdmin(dataDir, 'grace@example.com')
   const wrongs: string[] = []
 
@@ -22,13 +26,13 @@ export async function startPages(environment: Record<string, string> = {}) {
     const profile = await openProfile({ viewport: { width: 1280, height: 800 }, ...options })
     const page = await profile.newPage()
     page.setDefaultTimeout(10_000)
-    noteWrongs(page, server.base, wrongs)
-    await page.goto(server.base + path)
+    noteWrongs(page, base, wrongs)
+    await page.goto(base + path)
     return page
   }
 
   return {
-    ...server,
+    base,
     dataDir,
     admin,
     /** Console errors, broken policies and requests to other hosts, of all pages. */
@@ -47,11 +51,16 @@ export async function startPages(environment: Record<string, string> = {}) {
     async register(name: string) {
       const email = `${name.toLowerCase()}@example.com`
       const body = { email, password, display_name: name }
-      const answer = await call(server.base, 'POST', '/v1/auth/register', { body })
+      const answer = await call(base, 'POST', '/v1/auth/register', { body })
       return { id: answer.body.user.id as string, email, token: answer.body.access_token as string }
     },
     as: (token: string) => (method: string, path: string, body?: object) =>
-      call(server.base, method, path, { token, body }),
+      call(base, method, path, { token, body }),
+    stop: () => server.kill('SIGTERM'),
+    /** Starts what was stopped, at the same address. */
+    async start() {
+      server = await start()
+    },
     createAdmin: (email: string) => createAdmin(dataDir, email),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]()
@@ -69,9 +78,7 @@ async function createAdmin(dataDir: string, email: string) {
 
 function noteWrongs(page: Page, base: string, wrongs: string[]) {
   page.on('console', (message) => {
-    // What the service refuses is told here, too: pages say it to the person.
-    const isRefusal = message.text().startsWith('Failed to load resource')
-    if (message.type() === 'error' && !isRefusal) wrongs.push(message.text())
+    if (message.type() === 'error' && !isTold(message.text())) wrongs.push(message.text())
   })
   page.on('pageerror', (error) => wrongs.push(error.message))
   page.on('request', (request) => {
@@ -79,6 +86,9 @@ function noteWrongs(page: Page, base: string, wrongs: string[]) {
     if (/^https?:$/.test(protocol) && origin !== base) wrongs.push(`asked ${request.url()}`)
   })
 }
+
+/** What the service refuses, or that it is away, browsers note in the console, too: pages say it to the person. */
+const isTold = (text: string) => /^Failed to load resource|^WebSocket connection to/.test(text)
 
 /** Finds nothing to complain about on a page in light and in dark, and no part of it beyond the edge of the screen. */
 export async function expectAccessible(page: Page) {
