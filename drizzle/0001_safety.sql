@@ -187,3 +187,67 @@ AND (old.`display_name` <> new.`display_name` OR old.`email` <> new.`email` OR o
 	INSERT INTO `user_search` (rowid, display_name, email, facets)
 	SELECT new.`n`, new.`display_name`, new.`email`, new.`facets` WHERE new.`deleted_at` IS NULL;
 END;
+--> statement-breakpoint
+-- The tickets that wait are counted and found, too. Who works on a ticket and how far that is are asked for together.
+DROP INDEX `tickets_queue_assignee`;--> statement-breakpoint
+CREATE INDEX `tickets_queue_assignee` ON `tickets` (`assignee_id`,`status`,`queue_key`,`n`,`priority`,`category`);--> statement-breakpoint
+DROP TRIGGER `ticket_counts_insert`;--> statement-breakpoint
+DROP TRIGGER `ticket_counts_update`;--> statement-breakpoint
+ALTER TABLE `ticket_counts` ADD `waiting_count` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+INSERT INTO `ticket_counts`
+SELECT coalesce(`assignee_id`, ''), `status`, `priority`, `category`, 0, count(*) FROM `tickets`
+WHERE `waiting_since` IS NOT NULL GROUP BY 1, 2, 3, 4
+ON CONFLICT DO UPDATE SET `waiting_count` = excluded.`waiting_count`;
+--> statement-breakpoint
+CREATE TRIGGER `ticket_counts_insert` AFTER INSERT ON `tickets`
+BEGIN
+	INSERT INTO `ticket_counts` VALUES (
+		coalesce(new.`assignee_id`, ''), new.`status`, new.`priority`, new.`category`, 1, new.`waiting_since` IS NOT NULL
+	) ON CONFLICT DO UPDATE SET
+		`ticket_count` = `ticket_count` + 1, `waiting_count` = `waiting_count` + excluded.`waiting_count`;
+END;
+--> statement-breakpoint
+CREATE TRIGGER `ticket_counts_update` AFTER UPDATE ON `tickets`
+WHEN old.`status` <> new.`status` OR old.`priority` <> new.`priority` OR old.`category` <> new.`category`
+	OR old.`assignee_id` IS NOT new.`assignee_id` OR (old.`waiting_since` IS NULL) <> (new.`waiting_since` IS NULL)
+BEGIN
+	UPDATE `ticket_counts` SET
+		`ticket_count` = `ticket_count` - 1, `waiting_count` = `waiting_count` - (old.`waiting_since` IS NOT NULL)
+	WHERE `assignee_id` = coalesce(old.`assignee_id`, '') AND `status` = old.`status`
+		AND `priority` = old.`priority` AND `category` = old.`category`;
+	INSERT INTO `ticket_counts` VALUES (
+		coalesce(new.`assignee_id`, ''), new.`status`, new.`priority`, new.`category`, 1, new.`waiting_since` IS NOT NULL
+	) ON CONFLICT DO UPDATE SET
+		`ticket_count` = `ticket_count` + 1, `waiting_count` = `waiting_count` + excluded.`waiting_count`;
+END;
+--> statement-breakpoint
+DROP TRIGGER `ticket_search_update`;--> statement-breakpoint
+-- Bounded, as each change of the ticket writes it again: the opening message and the newest hundred, 6,000 characters.
+CREATE TRIGGER `ticket_search_update` AFTER UPDATE ON `tickets`
+WHEN old.`message_count` <> new.`message_count` OR old.`status` <> new.`status` OR old.`priority` <> new.`priority`
+	OR old.`category` <> new.`category` OR old.`assignee_id` IS NOT new.`assignee_id`
+	OR (old.`waiting_since` IS NULL) <> (new.`waiting_since` IS NULL)
+BEGIN
+	INSERT OR REPLACE INTO `ticket_search` (rowid, id, subject, body, facets) VALUES (
+		new.`n`, new.`id`, new.`subject`,
+		(SELECT substr(group_concat(`body`, char(10)), 1, 6000) FROM (
+			SELECT `body` FROM `ticket_messages`
+			WHERE `ticket_id` = new.`id` AND (`seq` = 1 OR `seq` > new.`message_count` - 100)
+			ORDER BY `seq` = 1 DESC, `seq` DESC
+		)),
+		'status' || replace(new.`status`, '_', '') || ' priority' || new.`priority` || ' category' || new.`category`
+			|| ' assignee' || coalesce(new.`assignee_id`, 'none') || ' user' || new.`user_id`
+			|| iif(new.`waiting_since` IS NULL, '', ' waiting')
+	);
+END;
+--> statement-breakpoint
+INSERT OR REPLACE INTO `ticket_search` (rowid, id, subject, body, facets)
+SELECT `n`, `id`, `subject`,
+	(SELECT substr(group_concat(`body`, char(10)), 1, 6000) FROM (
+		SELECT `body` FROM `ticket_messages`
+		WHERE `ticket_id` = `tickets`.`id` AND (`seq` = 1 OR `seq` > `tickets`.`message_count` - 100)
+		ORDER BY `seq` = 1 DESC, `seq` DESC
+	)),
+	'status' || replace(`status`, '_', '') || ' priority' || `priority` || ' category' || `category`
+		|| ' assignee' || coalesce(`assignee_id`, 'none') || ' user' || `user_id` || ' waiting'
+FROM `tickets` WHERE `waiting_since` IS NOT NULL;

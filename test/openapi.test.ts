@@ -543,6 +543,8 @@ test('real answers about tickets are as described', async () => {
     ['GET', `${desk}?limit=1`, root, 200],
     ['GET', `${desk}?q=s&status=closed`, root, 200],
     ['GET', `${desk}?status=x`, root, 400],
+    ['GET', `${desk}?status=open,closed&waiting=false`, root, 200],
+    ['GET', '/v1/admin/support/counts', root, 200],
     ['GET', desk, ada, 403],
     ['GET', canned, root, 200],
     ['POST', canned, { ...root, body: { title: 't', body: 'b' } }, 201],

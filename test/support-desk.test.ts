@@ -414,8 +414,88 @@ describe('the desk', () => {
     expect(await found('?status=resolved')).toEqual([0])
   })
 
+  test('shows what waits, or the others, in every form and with every other filter', async () => {
+    await using d = await openDesk()
+    const [first, answered, last] = [await d.open(), await d.open(), await d.open()]
+    await d.answer(answered.id, { status: 'in_progress' })
+    const ids = async (query: string) =>
+      (await d.list(query)).data.map(({ id }: { id: string }) => id)
+    for (const form of ['?per_page=10', '?limit=10', '?q=refund', `?user_id=${d.ada.id}`]) {
+      expect((await ids(`${form}&waiting=true`)).sort()).toEqual([first.id, last.id])
+      expect(await ids(`${form}&waiting=false`)).toEqual([answered.id])
+      expect(await ids(`${form}&waiting=true&status=in_progress`)).toEqual([])
+      expect(await ids(`${form}&waiting=false&assignee_id=me`)).toEqual([answered.id])
+    }
+    expect((await d.list('?waiting=true')).pagination.total).toBe(2)
+    const { cursor } = (await d.list('?limit=1')).pagination
+    expect(await ids(`?limit=10&waiting=false&cursor=${cursor}`)).toEqual([answered.id])
+    await d.write(answered.id, 'Still nothing')
+    expect((await d.list('?q=refund&waiting=true')).pagination.total).toBe(3)
+  })
+
+  test('shows several statuses in one order, each ticket once', async () => {
+    await using d = await openDesk()
+    const notClosed: string[] = []
+    for (const status of ['open', 'resolved', 'closed', 'in_progress', 'open', 'closed']) {
+      const { id } = await d.open()
+      d.clock.advance(1_000)
+      if (status !== 'open') await d.update(id, { status })
+      if (status !== 'closed') notClosed.push(id)
+    }
+    const ids = async (query: string) =>
+      (await d.list(query)).data.map(({ id }: { id: string }) => id)
+    const expected = (await ids('')).filter((id: string) => notClosed.includes(id))
+    const query = '?status=resolved,open,in_progress,open'
+    expect(await ids(query)).toEqual(expected)
+    expect([
+      ...(await ids(`${query}&per_page=3`)),
+      ...(await ids(`${query}&per_page=3&page=2`)),
+    ]).toEqual(expected)
+    expect((await d.list(query)).pagination.total).toBe(4)
+    expect((await ids(`${query}&q=refund`)).sort()).toEqual(expected.toSorted())
+  })
+
+  test('counts what its views list', async () => {
+    await using d = await openDesk()
+    const eve = await d.hire('eve')
+    const [a, b, c] = [await d.open(), await d.open(), await d.open()]
+    for (const n of [1, 2]) await d.open({ subject: `${n}` })
+    await d.update(a.id, { assignee_id: d.root.id, status: 'resolved' })
+    await d.update(b.id, { assignee_id: d.root.id, status: 'closed' })
+    await d.answer(c.id, { status: 'in_progress' }, eve)
+    const path = '/v1/admin/support/counts'
+    const { status, body } = await d.service.call('GET', path, { token: d.root.token })
+    const views = {
+      waiting: 'waiting=true',
+      mine: 'assignee_id=me&status=open,in_progress,resolved',
+      unassigned: 'assignee_id=none&status=open,in_progress,resolved',
+      open: 'status=open',
+      in_progress: 'status=in_progress',
+      resolved: 'status=resolved',
+      closed: 'status=closed',
+      all: '',
+    }
+    const listed = Object.entries(views).map(async ([name, query]) => [
+      name,
+      (await d.list(`?${query}`)).pagination.total,
+    ])
+    expect([status, body]).toEqual([200, Object.fromEntries(await Promise.all(listed))])
+    expect(body).toEqual({
+      waiting: 2,
+      mine: 1,
+      unassigned: 2,
+      open: 2,
+      in_progress: 1,
+      resolved: 1,
+      closed: 1,
+      all: 5,
+    })
+  })
+
   test.each([
     ['status=late', { status: 'must be one of: open, in_progress, resolved, closed' }],
+    ['status=open,', { status: 'must be one of: open, in_progress, resolved, closed' }],
+    ['waiting=yes', { waiting: 'must be true or false' }],
     [
       'priority=x&category=y',
       {
@@ -448,6 +528,8 @@ describe('the desk', () => {
       null,
       'open',
     ])
+    const found = async (query: string) => (await d.list(query)).pagination.total
+    expect([await found('?waiting=true'), await found('?q=refund&waiting=true')]).toEqual([0, 0])
   })
 
   test('knows no ticket that is not there', async () => {

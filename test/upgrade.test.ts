@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { damageOf } from './support/recount.ts'
 import { startService } from './support/service.ts'
 
 // One database of each release, made by scripts/fixture.ts.
@@ -33,9 +34,16 @@ test.each(readdirSync(fixtures))('the data of %s can be read and written', async
     { type: 'follow_new', body: 'Root follows you now.' },
     { type: 'broadcast', body: 'For you.' },
   ])
-  const pragmas = ['integrity_check', 'foreign_key_check']
-  expect(pragmas.map((name) => service.sqlite.query(`PRAGMA ${name}`).all())).toEqual([
-    [{ integrity_check: 'ok' }],
-    [],
-  ])
+  const token = root.token
+  const desk = async (query: string) =>
+    (await service.call('GET', `/v1/admin/support/${query}`, { token })).body
+  const { data: waiting } = await desk('tickets?waiting=true')
+  expect(waiting).toContainEqual(expect.objectContaining({ id: ticket.id }))
+  expect((await desk('counts')).waiting).toBe(waiting.length)
+  const found = (await desk('tickets?q=refund&waiting=true')).data
+  expect(found).toContainEqual(expect.objectContaining({ id: ticket.id }))
+  expect((await desk('tickets?q=refund&waiting=false')).data).not.toContainEqual(
+    expect.objectContaining({ id: ticket.id }),
+  )
+  expect(damageOf(service.sqlite)).toEqual([])
 })

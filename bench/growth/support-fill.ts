@@ -30,7 +30,7 @@ export const ticketsFill = (count: number): Fill => ({
     'message_count is the number of messages':
       'SELECT count(*) FROM tickets t WHERE message_count <> (SELECT count(*) FROM ticket_messages WHERE ticket_id = t.id)',
     'the counts are those of the tickets': `SELECT count(*) FROM (
-      SELECT ${kinds}, count(*) FROM tickets GROUP BY 1, 2, 3, 4
+      SELECT ${kinds}, count(*), count(waiting_since) FROM tickets GROUP BY 1, 2, 3, 4
       EXCEPT SELECT * FROM ticket_counts)`,
     'nothing else is counted': `SELECT (SELECT sum(ticket_count) FROM ticket_counts) <> (SELECT count(*) FROM tickets)`,
     'the full-text index has every ticket':

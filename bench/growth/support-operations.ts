@@ -42,6 +42,12 @@ export const supportOperations: readonly Operation[] = [
   queue('assignee_id=none'),
   queue('status=open&category=billing'),
   queue('status=closed&assignee_id=me'),
+  queue('status=open,in_progress,resolved&assignee_id=me'),
+  queue('status=open,in_progress,resolved&assignee_id=none'),
+  queue('waiting=true'),
+  queue('waiting=false&status=open'),
+  queue('waiting=true&assignee_id=me'),
+  { name: 'counts of the queue', prepare: () => reading('root', '/v1/admin/support/counts') },
   {
     name: 'queue of one owner',
     prepare: (subject) => reading('root', `${desk}?page=1&user_id=${subject.idOf('ada')}`),
@@ -79,6 +85,9 @@ export const supportOperations: readonly Operation[] = [
   search('a beginning', `q=${inEverySeventh.slice(0, 3)}`),
   search('a word and status=open', `q=${inThreeOfFour}&status=open`),
   search('a word and an assignee', `q=${inThreeOfFour}&assignee_id=me`),
+  search('a word and three statuses', `q=${inThreeOfFour}&status=open,in_progress,resolved`),
+  search('a word and waiting=true', `q=${inThreeOfFour}&waiting=true`),
+  search('a word and waiting=false', `q=${inThreeOfFour}&waiting=false`),
   search('a rarer word and status=open, by cursor', `q=${inEverySeventh}&status=open&limit=20`),
   search('a rarer word and an assignee, by cursor', `q=${inEverySeventh}&assignee_id=me&limit=20`),
   {

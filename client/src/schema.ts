@@ -877,6 +877,25 @@ export interface NewTicketMessage {
     | null
   client_id?: string | null
 }
+export interface TicketCounts {
+  /**
+   * Wait for an answer of the desk.
+   */
+  waiting: number
+  /**
+   * Assigned to you and not closed.
+   */
+  mine: number
+  /**
+   * Assigned to nobody and not closed.
+   */
+  unassigned: number
+  open: number
+  in_progress: number
+  resolved: number
+  closed: number
+  all: number
+}
 export interface DeskTicketMessage {
   id: string
   body: string
@@ -2422,7 +2441,14 @@ export interface Operations {
        * `pagination.cursor` of the page before.
        */
       cursor?: string
-      status?: 'open' | 'in_progress' | 'resolved' | 'closed'
+      /**
+       * One of `open`, `in_progress`, `resolved`, `closed`, or several with commas between them: a ticket with any of these.
+       */
+      status?: string
+      /**
+       * `true` shows only tickets that wait for an answer of the desk (`waiting_since` is not null), `false` only the others.
+       */
+      waiting?: boolean
       priority?: 'low' | 'normal' | 'high' | 'urgent'
       category?: 'billing' | 'technical' | 'account' | 'other'
       /**
@@ -2448,6 +2474,12 @@ export interface Operations {
           data: DeskTicketListItem[]
           pagination: CursorPagination
         }
+  }
+  /**
+   * Counts the tickets of the views of a desk.
+   */
+  'GET /v1/admin/support/counts': {
+    answer: TicketCounts
   }
   /**
    * Shows a ticket with its newest messages, its notes and its history.

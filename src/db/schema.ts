@@ -685,7 +685,7 @@ export const tickets = sqliteTable(
       uniqueIndex('tickets_owner').on(userId, table.userSeq),
       index('tickets_queue').on(queueKey, n, priority, category),
       index('tickets_queue_status').on(status, queueKey, n, priority, category, assigneeId),
-      index('tickets_queue_assignee').on(assigneeId, queueKey, n, priority, category),
+      index('tickets_queue_assignee').on(assigneeId, status, queueKey, n, priority, category),
       index('tickets_queue_user').on(userId, queueKey, n, status, priority, category, assigneeId),
       index('tickets_inbox_due').on(table.inboxDueAt).where(sql.raw('inbox_due_at IS NOT NULL')),
       index('tickets_settled_at')
@@ -717,6 +717,8 @@ export const ticketCounts = sqliteTable(
     priority: text('priority', { enum: ticketPriorities }).notNull(),
     category: text('category', { enum: ticketCategories }).notNull(),
     ticketCount: integer('ticket_count').notNull(),
+    /** How many of them wait for an answer. */
+    waitingCount: integer('waiting_count').notNull().default(0),
   },
   (table) => [
     primaryKey({ columns: [table.assigneeId, table.status, table.priority, table.category] }),

@@ -288,6 +288,7 @@ async function visitSupport({ ask, list }: Guide, { ada, bob, root }: People) {
   await ask(ada, `POST ${own}/${id}/messages`, { body: 'Hello?' })
   await list(ada, `${own}/${id}/messages`)
   for (const query of queries(ada.id)) await list(root, desk, query)
+  await ask(root, 'GET /v1/admin/support/counts')
   await list(root, `${desk}/${id}/messages`)
   await ask(root, `GET ${desk}/${id}`)
   await ask(root, `PATCH ${desk}/${id}`, { priority: 'high', assignee_id: root.id })
@@ -309,7 +310,12 @@ function queries(owner: string): string[] {
   const pairs = filters.map((filter, n) => filter + filters[(n + 1) % filters.length])
   const found = ['', ...filters].map((filter) => `${filter}&q=refund`)
   const assigned = ['me', 'none'].map((assignee) => `&assignee_id=${assignee}`)
-  return ['', ...filters, ...pairs, ...assigned, filters.join('') + assigned[0], ...found]
+  const waiting = ['true', 'false'].map((is) => `&waiting=${is}`)
+  const notClosed = '&status=open,in_progress,resolved'
+  const views = [...waiting, notClosed, notClosed + assigned[0], waiting[0] + notClosed]
+  const searches = [...found, ...views.map((view) => `${view}&q=refund`)]
+  const alone = ['', ...filters, ...assigned, ...views]
+  return [...alone, ...pairs, filters.join('') + assigned[0], ...searches]
 }
 
 async function visitAdministration({ service, ask, list }: Guide, { root, bob }: People) {

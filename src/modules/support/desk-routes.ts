@@ -8,6 +8,7 @@ import { problem } from '../../lib/errors.ts'
 import { CheckedText, Id, Text } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
 import { samples } from '../../lib/samples.ts'
+import { ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
 import {
@@ -22,7 +23,7 @@ import {
   NewTicketNote,
   NewTicketReply,
   PriorityField,
-  StatusField,
+  TicketCounts,
   TicketNote,
   TicketUpdate,
   ticketNoteView,
@@ -32,10 +33,23 @@ import { maxWords } from './search-store.ts'
 const pageSize = 20
 const admin = operations('Support', { access: 'admin' })
 
+const isStatus = (text: string) => ticketStatuses.some((status) => status === text)
+
 /** What the desk's list can be asked for. */
 const DeskQuery = Type.Partial(
   Type.Object({
-    status: StatusField,
+    status: CheckedText(
+      (text) =>
+        text.split(',').every(isStatus) ? undefined : problem('one_of', ticketStatuses.join(', ')),
+      {
+        description: `One of ${ticketStatuses.map((status) => `\`${status}\``).join(', ')}, or several with commas between them: a ticket with any of these.`,
+        examples: ['open', 'open,in_progress,resolved'],
+      },
+    ),
+    waiting: Type.Boolean({
+      description:
+        '`true` shows only tickets that wait for an answer of the desk (`waiting_since` is not null), `false` only the others.',
+    }),
     priority: PriorityField,
     category: CategoryField,
     assignee_id: CheckedText(
@@ -55,7 +69,8 @@ const DeskQuery = Type.Partial(
   }),
 )
 
-type DeskQuery = Static<typeof DeskQuery>
+/** As an address has them. */
+type DeskFilters = Omit<Static<typeof DeskQuery>, 'waiting'> & { waiting?: string }
 
 const { admin: author, ticket } = samples
 const answerExample = {
@@ -72,7 +87,7 @@ export function deskRoutes(desk: DeskService) {
       '/v1/admin/support/tickets',
       ({ query, context }) => {
         const range = listRange(query, pageSize)
-        const { filter, q } = deskQuery(query as DeskQuery, context.user.userId) // the pipeline has checked it
+        const { filter, q } = deskQuery(query as DeskFilters, context.user.userId) // the pipeline has checked it
         return listAnswer(range, (part) => desk.list(filter, q, part), deskTicketListItemView)
       },
       admin(
@@ -80,6 +95,15 @@ export function deskRoutes(desk: DeskService) {
         'Lists all tickets. Those that wait longest for an answer come first, then what changed last.',
         { 200: ListOf(DeskTicketListItem) },
         { query: { ...listQuery(pageSize), ...DeskQuery.properties } },
+      ),
+    )
+    .get(
+      '/v1/admin/support/counts',
+      ({ context }) => desk.counts(context.user.userId),
+      admin(
+        'adminCountTickets',
+        'Counts the tickets of the views of a desk. The list shows the same tickets: those that wait for an answer (`waiting=true`), yours and those of nobody (`assignee_id=me` or `none`, with `status=open,in_progress,resolved`), those of each status, and all.',
+        { 200: TicketCounts },
       ),
     )
     .get(
@@ -180,12 +204,14 @@ function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate):
 
 /** @param adminId who asks, for `me` */
 function deskQuery(
-  { status, priority, category, assignee_id, user_id, q }: DeskQuery,
+  { status, waiting, priority, category, assignee_id, user_id, q }: DeskFilters,
   adminId: string,
 ) {
   const assignee = assignee_id === 'me' ? adminId : assignee_id
+  const named = status?.split(',')
   const filter: TicketFilter = {
-    status,
+    statuses: named && ticketStatuses.filter((one) => named.includes(one)),
+    isWaiting: waiting === undefined ? undefined : waiting === 'true',
     priority,
     category,
     assigneeId: assignee === 'none' ? null : assignee && parseId(assignee),

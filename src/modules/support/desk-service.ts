@@ -4,10 +4,10 @@ import type { ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
-import type { TicketStatus } from '../../lib/vocabulary.ts'
+import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
 import { ticketUpdatedFrame } from './frames.ts'
-import type { DeskDetail } from './model.ts'
+import type { DeskDetail, TicketCounts } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
@@ -53,6 +53,8 @@ export type DeskService = ReturnType<typeof createDeskService>
 
 /** Choice: nobody turns pages further; counting more would cost more the more tickets there are. */
 const maxCounted = 200
+
+const notClosed = ticketStatuses.filter((status) => status !== 'closed')
 
 const queuePosition = Type.Tuple([Type.Literal('queue'), Type.Integer(), Type.Integer()])
 const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
@@ -149,6 +151,21 @@ export function createDeskService(core: Core, parts: Parts) {
       if (match !== undefined) return find(match, range)
       if (range.form === 'page') return { form: 'page', rows: [], total: 0 }
       return { form: 'cursor', rows: [], cursor: null }
+    },
+
+    /** How many tickets the views of an admin list. */
+    counts(adminId: string): TicketCounts {
+      const ofStatus = (status: TicketStatus) => desk.count({ statuses: [status] })
+      return {
+        waiting: desk.count({ isWaiting: true }),
+        mine: desk.count({ assigneeId: adminId, statuses: notClosed }),
+        unassigned: desk.count({ assigneeId: null, statuses: notClosed }),
+        open: ofStatus('open'),
+        in_progress: ofStatus('in_progress'),
+        resolved: ofStatus('resolved'),
+        closed: ofStatus('closed'),
+        all: desk.count({}),
+      }
     },
 
     /** @throws not_found */

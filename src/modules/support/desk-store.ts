@@ -4,15 +4,23 @@ import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketNotes, tickets, users } from '../../db/schema.ts'
 import { lazy } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
+import {
+  type TicketCategory,
+  type TicketPriority,
+  type TicketStatus,
+  ticketStatuses,
+} from '../../lib/vocabulary.ts'
 
 /** What the desk wants to see; null is nobody's. */
 export type TicketFilter = {
-  status?: TicketStatus | undefined
+  /** Any of these, each named once. */
+  statuses?: readonly TicketStatus[] | undefined
   priority?: TicketPriority | undefined
   category?: TicketCategory | undefined
   assigneeId?: string | null | undefined
   userId?: string | undefined
+  /** For an answer of the desk. */
+  isWaiting?: boolean | undefined
 }
 /** A place in the desk's order. */
 type DeskPosition = { queueKey: number; n: number }
@@ -27,10 +35,12 @@ export type DeskStore = ReturnType<typeof createDeskStore>
 const value = sql.placeholder
 /** Notes and changes of one ticket. */
 const maxShown = 200
-const filterNames = ['status', 'priority', 'category', 'assigneeId', 'userId'] as const
+const filterNames = ['priority', 'category', 'assigneeId', 'userId'] as const
 // In the counts, where nobody has a name of its own.
 const nobody = ''
 const start: DeskPosition = { queueKey: 0, n: 0 }
+/** Tickets that wait come before it in the desk's order, the others after it. */
+const waitingUntil: DeskPosition = { queueKey: 2 ** 51, n: 0 }
 
 /** SQL over what only the desk sees: the tickets of everybody in its order (who waits longest for an answer, then what
  *  changed last), notes, and who changed what. */
@@ -87,25 +97,31 @@ export function createDeskStore(orm: Orm) {
     listByNumber,
     /** How many tickets pass. Triggers count them by kind; those of one owner are counted along an index. */
     count(filter: TicketFilter): number {
-      const { userId, ...kind } = filter
+      const { userId, isWaiting, ...kind } = filter
       if (userId === undefined) {
         const assigneeId = kind.assigneeId === null ? nobody : kind.assigneeId
-        return countBy('sum(ticket_count) AS n FROM ticket_counts', where({ ...kind, assigneeId }))
+        const counted = `sum(${countedBy(isWaiting)}) AS n FROM ticket_counts`
+        return countBy(counted, where({ ...kind, assigneeId }))
       }
       const own = where(filter)
       return own.values.length === 1
         ? countBy('max(user_seq) AS n FROM tickets INDEXED BY tickets_owner', own)
         : countBy('count(*) AS n FROM tickets INDEXED BY tickets_queue_user', own)
     },
-    /** A part of the desk's list: its page is cut from one index, whatever the filter. */
+    /** A part of the desk's list: its page is merged from walks along one index, whatever the filter. */
     list(filter: TicketFilter, { limit, offset, before: after = start }: RowRange<DeskPosition>) {
-      const { conditions, values } = where(filter)
-      const page = sqlite.query<{ n: number }, Values>(
-        `SELECT n FROM tickets INDEXED BY ${indexFor(filter)}
-         WHERE ${conditions} AND (queue_key, n) > (?, ?) ORDER BY queue_key, n LIMIT ? OFFSET ?`,
+      const { index, walks } = walksOf(filter)
+      const parts = walks.map(where)
+      const queries = parts.map(
+        ({ conditions }) =>
+          `SELECT queue_key, n FROM tickets INDEXED BY ${index} WHERE ${conditions} AND (queue_key, n) > (?, ?)`,
       )
-      const rows = page.all(...values, after.queueKey, after.n, limit, offset)
-      return listByNumber(rows.map(({ n }) => n))
+      const page = sqlite.query<{ n: number }, Values>(
+        `${queries.join(' UNION ALL ')} ORDER BY queue_key, n LIMIT ? OFFSET ?`,
+      )
+      const { queueKey, n } = firstAfter(after, filter)
+      const values = parts.flatMap((part) => [...part.values, queueKey, n])
+      return listByNumber(page.all(...values, limit, offset).map((row) => row.n))
     },
     insertNote(row: NoteRow): void {
       orm.insert(ticketNotes).values(row).run()
@@ -145,16 +161,40 @@ export function createDeskStore(orm: Orm) {
 type Values = (string | number | null)[]
 type Where = { conditions: string; values: Values }
 
-function where(filter: TicketFilter): Where {
+function where({ statuses, isWaiting, ...filter }: TicketFilter): Where {
   const names = filterNames.filter((name) => filter[name] !== undefined)
-  const conditions = names.map((name) => `${tickets[name].name} IS ?`)
+  const conditions = ['TRUE', ...names.map((name) => `${tickets[name].name} IS ?`)]
   const values: Values = names.map((name) => filter[name] ?? null)
-  return { conditions: ['TRUE', ...conditions].join(' AND '), values }
+  if (statuses !== undefined) {
+    conditions.push(`status IN (${statuses.map(() => '?')})`)
+    values.push(...statuses)
+  }
+  if (isWaiting !== undefined) {
+    conditions.push(`queue_key ${isWaiting ? '<' : '>='} ?`)
+    values.push(waitingUntil.queueKey)
+  }
+  return { conditions: conditions.join(' AND '), values }
 }
 
-// Without statistics SQLite would take any of them. Nearly always the first that fits leaves the fewest tickets.
-function indexFor({ userId, status, assigneeId }: TicketFilter): string {
-  if (userId !== undefined) return 'tickets_queue_user'
-  if (status !== undefined) return 'tickets_queue_status'
-  return assigneeId === undefined ? 'tickets_queue' : 'tickets_queue_assignee'
+function countedBy(isWaiting: boolean | undefined): string {
+  if (isWaiting === undefined) return 'ticket_count'
+  return isWaiting ? 'waiting_count' : 'ticket_count - waiting_count'
+}
+
+/** Where the list after a position starts: what does not wait comes behind all that does. */
+function firstAfter(after: DeskPosition, { isWaiting }: TicketFilter): DeskPosition {
+  return isWaiting === false && after.queueKey < waitingUntil.queueKey ? waitingUntil : after
+}
+
+/** The walks along one index that find what passes, each in the desk's order. Without statistics SQLite would take any
+ *  index. Nearly always the first that fits leaves the fewest tickets. */
+function walksOf(filter: TicketFilter): { index: string; walks: TicketFilter[] } {
+  const { userId, assigneeId, statuses } = filter
+  if (userId !== undefined) return { index: 'tickets_queue_user', walks: [filter] }
+  if (assigneeId === undefined && statuses === undefined) {
+    return { index: 'tickets_queue', walks: [filter] }
+  }
+  const index = assigneeId === undefined ? 'tickets_queue_status' : 'tickets_queue_assignee'
+  const walks = (statuses ?? ticketStatuses).map((status) => ({ ...filter, statuses: [status] }))
+  return { index, walks }
 }

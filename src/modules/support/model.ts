@@ -110,6 +110,23 @@ export const TicketUpdate = Refined(
 )
 export type TicketUpdate = Static<typeof TicketUpdate>
 
+const counted = (example: number) => Type.Integer({ examples: [example] })
+
+export const TicketCounts = Type.Object(
+  {
+    waiting: Type.Integer({ description: 'Wait for an answer of the desk.', examples: [4] }),
+    mine: Type.Integer({ description: 'Assigned to you and not closed.', examples: [2] }),
+    unassigned: Type.Integer({ description: 'Assigned to nobody and not closed.', examples: [3] }),
+    open: counted(4),
+    in_progress: counted(3),
+    resolved: counted(2),
+    closed: counted(120),
+    all: counted(129),
+  },
+  { title: 'TicketCounts' },
+)
+export type TicketCounts = Static<typeof TicketCounts>
+
 const noteText = 'The bank has confirmed the transfer.'
 const NoteText = trimmedText(maxBody, noteText)
 export const NewTicketNote = Type.Object({ body: NoteText }, { title: 'NewTicketNote', ...open })

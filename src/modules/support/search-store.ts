@@ -69,7 +69,8 @@ export function matchOf(
 ): string | undefined {
   const terms = termsOf(q, listOwners)
   if (terms === undefined) return undefined
-  return [terms, ...facetsOf(filter).map((facet) => `facets : "${facet}"`)].join(' AND ')
+  const found = [terms, ...facetsOf(filter).map(facetTerm)].join(' AND ')
+  return filter.isWaiting === false ? `(${found}) NOT ${facetTerm([waiting])}` : found
 }
 
 function termsOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
@@ -102,16 +103,25 @@ function textTerm(words: string[], isLast: boolean): string {
 // Quoted, a word is never an operator.
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
 
-/** The words that the index has for what a ticket is. */
-function facetsOf({ status, priority, category, assigneeId, userId }: TicketFilter): string[] {
+const facetTerm = (words: readonly string[]) => `facets : (${words.map(quoted).join(' OR ')})`
+
+/** The word that the index has for a ticket that waits. */
+const waiting = 'waiting'
+
+/** The words that the index has for what a ticket is, of each filter those of which one has to be there. */
+function facetsOf(filter: TicketFilter): string[][] {
+  const { statuses, priority, category, assigneeId, userId, isWaiting } = filter
   const facets = {
-    status: status?.replace('_', ''),
     priority,
     category,
     assignee: assigneeId === null ? 'none' : assigneeId,
     user: userId,
   }
-  return Object.entries(facets).flatMap(([name, value]) =>
-    value === undefined ? [] : [name + value],
-  )
+  return [
+    ...Object.entries(facets).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name + value]],
+    ),
+    ...(statuses ? [statuses.map((status) => `status${status.replace('_', '')}`)] : []),
+    ...(isWaiting ? [[waiting]] : []),
+  ]
 }
