@@ -122,6 +122,7 @@ test('a list takes its own cursors and no others', async () => {
     await as('/v1/notifications/push-tokens', { token: `device${n}`, platform: 'ios' })
     const event = { user_id: id, type: 'broadcast', title: 't', body: 'b' }
     await own.call('POST', '/v1/service/notifications', { token: key.token, body: event })
+    await as('/v1/admin/notifications', { audience: 'all', title: 't', body: 'b' })
   }
   const asked = await own.call('POST', '/v1/support/tickets', {
     token,

@@ -556,9 +556,12 @@ describe('an announcement of an admin', () => {
       status: 'completed',
       delivered_count: 71,
       audience: 'all',
+      role: null,
       title: 'News',
       body: 'There is news.',
+      sender: { id: started.admin.id, display_name: 'root' },
       created_at: expect.any(String),
+      completed_at: expect.any(String),
     })
     const counts = 'SELECT count(*) AS n, count(DISTINCT user_id) AS people FROM notifications'
     expect(service.sqlite.query(counts).get()).toEqual({ n: 71, people: 71 })
@@ -585,6 +588,41 @@ describe('an announcement of an admin', () => {
     const counts = []
     for (const person of [host, one, ada, admin]) counts.push(await countOf(service, person))
     expect(counts).toEqual([1, 1, 1, 0])
+  })
+
+  test('is listed with its sender and how far it has come, newest first', async () => {
+    await using started = await startAdmin(70)
+    const { service, ada, announce, completed } = started
+    const admin = await service.registerAs('admin', 'eve')
+    const sent = [
+      await announce({ title: 'one' }),
+      await announce({ title: 'two', audience: 'role', role: 'admin' }),
+      await announce({ title: 'three', audience: 'users', user_ids: [ada.id] }),
+    ].map(({ body }) => body.broadcast_id)
+    const list = async (query: string) =>
+      (await service.call('GET', `/v1/admin/notifications${query}`, admin)).body
+    await completed(sent[0])
+    const { data, pagination } = await list('')
+    expect(data.map(({ title, role }: Record<string, string>) => [title, role])).toEqual([
+      ['three', null],
+      ['two', 'admin'],
+      ['one', null],
+    ])
+    expect(data[2]).toEqual(await completed(sent[0]))
+    expect(pagination.total).toBe(3)
+    const { cursor } = (await list('?limit=2')).pagination
+    expect((await list(`?limit=2&cursor=${cursor}`)).data).toEqual([data[2]])
+    expect((await list('?page=2&per_page=2')).data).toEqual([data[2]])
+  })
+
+  test('stays in the history when its sender has left, without their name', async () => {
+    await using started = await startAdmin()
+    const { service, admin, announce } = started
+    await announce({})
+    const { token } = await service.registerAs('admin', 'successor')
+    await service.call('DELETE', `/v1/admin/users/${admin.id}`, { token })
+    const { body } = await service.call('GET', '/v1/admin/notifications', { token })
+    expect(body.data[0].sender).toEqual({ id: admin.id, display_name: 'Deleted user' })
   })
 
   test.each([

@@ -502,6 +502,8 @@ test('real answers are as described: bodies, statuses and headers', async () => 
     ['POST', '/v1/admin/notifications', { token: admin.token, body: news }, 201],
     ['POST', '/v1/admin/notifications', { token: admin.token, body: { ...news, body: 'b' } }, 409],
     ['POST', '/v1/admin/notifications', { token, body: news }, 403],
+    ['GET', '/v1/admin/notifications', { token: admin.token }, 200],
+    ['GET', '/v1/admin/notifications?limit=1', { token: admin.token }, 200],
     ['GET', '/v1/admin/notifications/{id}', { token: admin.token }, 404],
     ['POST', '/v1/auth/logout', { token, body: { refresh_token: a.refreshToken } }, 204],
   ]

@@ -23,6 +23,8 @@ const small = [
 /** Scans, lists and sorts, and what bounds each. */
 const bounded: Array<[step: RegExp, bound: string]> = [
   [/^SCAN audit_log USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
+  [/^SCAN announcements USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
+  [/^SCAN announcements .* select count\(\*\)/, 'every announcement, for admins: few are written'],
   [/^SCAN reports USING INDEX .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
   [/^SCAN reports .* select count\(\*\)/, 'every report, for admins: what people write by hand'],
   [/^SCAN users USING INDEX users_present: .* limit \?( offset \?)?$/, 'one page, in its order'],

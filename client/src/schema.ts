@@ -1268,9 +1268,18 @@ export interface AnnouncementProgress {
   status: 'processing' | 'completed'
   delivered_count: number
   audience: 'all' | 'role' | 'users'
+  /**
+   * Of an audience that is a role.
+   */
+  role: ('guest' | 'user' | 'verified_user' | 'host' | 'admin') | null
   title: string
   body: string
+  sender: {
+    id: string
+    display_name: string
+  }
   created_at: string
+  completed_at: string | null
 }
 export interface Webhook {
   id: string
@@ -2744,7 +2753,37 @@ export interface Operations {
     answer: Announcement
   }
   /**
-   * Shows the progress of an announcement.
+   * Lists the announcements of all admins, newest first.
+   */
+  'GET /v1/admin/notifications': {
+    query?: {
+      page?: number
+      /**
+       * Above 100 is served as 100.
+       */
+      per_page?: number
+      /**
+       * Starts the cursor form: its page size.
+       */
+      limit?: number
+      /**
+       * `pagination.cursor` of the page before.
+       */
+      cursor?: string
+    }
+    answer:
+      | {
+          success: true
+          data: AnnouncementProgress[]
+          pagination: Pagination
+        }
+      | {
+          data: AnnouncementProgress[]
+          pagination: CursorPagination
+        }
+  }
+  /**
+   * Shows an announcement and its progress.
    */
   'GET /v1/admin/notifications/{id}': {
     params: {

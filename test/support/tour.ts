@@ -205,6 +205,7 @@ async function visitNotifications({ clock, ask, list }: Guide, people: People) {
     const { broadcast_id } = await ask(root, 'POST /v1/admin/notifications', news)
     await ask(root, `GET /v1/admin/notifications/${broadcast_id}`)
   }
+  await list(root, '/v1/admin/notifications')
   return push
 }
 

@@ -1,15 +1,24 @@
-import { and, asc, count, eq, gt, isNull, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, getTableColumns, gt, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
+import type { RowRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
 export type AnnouncementRow = typeof announcements.$inferSelect
+/** An announcement with who sent it, without the people whom it names. */
+export type AnnouncementItem = NonNullable<ReturnType<AnnouncementStore['findItem']>>
 export type AnnouncementStore = ReturnType<typeof createAnnouncementStore>
 
 /** SQL over announcements and the people whom they reach. */
 export function createAnnouncementStore(orm: Orm) {
   const find = (id: string): AnnouncementRow | undefined =>
     orm.select().from(announcements).where(eq(announcements.id, id)).get()
+  const { userIds: _, ...columns } = getTableColumns(announcements)
+  const selectItems = () =>
+    orm
+      .select({ ...columns, sender: { id: users.id, displayName: users.displayName } })
+      .from(announcements)
+      .innerJoin(users, eq(users.id, announcements.senderId))
   const update = (id: string, changes: object): AnnouncementRow =>
     orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get()
   const present = (role: Role | null) =>
@@ -19,6 +28,16 @@ export function createAnnouncementStore(orm: Orm) {
     insert: (row: typeof announcements.$inferInsert): AnnouncementRow =>
       orm.insert(announcements).values(row).returning().get(),
     find,
+    findItem: (id: string) => selectItems().where(eq(announcements.id, id)).get(),
+    /** Newest first. */
+    listItems: ({ limit, offset, before }: RowRange) =>
+      selectItems()
+        .where(before === undefined ? undefined : lt(announcements.id, before))
+        .orderBy(desc(announcements.id))
+        .limit(limit)
+        .offset(offset)
+        .all(),
+    count: (): number => orm.select({ n: count() }).from(announcements).get()?.n ?? 0,
     findRunning(id: string): AnnouncementRow | undefined {
       const found = find(id)
       return found?.completedAt === null ? found : undefined

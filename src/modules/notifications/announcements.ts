@@ -4,7 +4,8 @@ import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import type { AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
+import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import type { AnnouncementItem, AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
 import { type Notifier, namedUsers } from './notifier.ts'
 
 type AnnouncementDraft = Pick<
@@ -84,10 +85,14 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
      *  @throws validation_error (`user_ids`: somebody who is none) · idempotency_mismatch */
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
+    /** Newest first. */
+    list: (range: ListRange): Listing<AnnouncementItem> =>
+      listById(range, { name: 'announcements', list: store.listItems, count: store.count }),
+
     /** @throws not_found */
-    get(idText: string): AnnouncementRow {
+    get(idText: string): AnnouncementItem {
       const id = parseId(idText)
-      const announcement = id === undefined ? undefined : store.find(id)
+      const announcement = id === undefined ? undefined : store.findItem(id)
       if (!announcement) throw new AppError('not_found')
       return announcement
     },

@@ -5,6 +5,8 @@ import {
   ClientId,
   Id,
   Maybe,
+  NamedPerson,
+  Nullable,
   OneOf,
   PersonId,
   Refined,
@@ -24,7 +26,7 @@ import {
   pushPlatforms,
   roles,
 } from '../../lib/vocabulary.ts'
-import type { AnnouncementRow } from './announcement-store.ts'
+import type { AnnouncementItem, AnnouncementRow } from './announcement-store.ts'
 import type { Channels, PreferenceChanges } from './preferences.ts'
 import type { PushTokenRow } from './push-token-store.ts'
 import { shownNewNotification, shownNotification } from './shown.ts'
@@ -224,10 +226,16 @@ export const AnnouncementProgress = Type.Object(
   {
     ...Announcement.properties,
     delivered_count: Type.Integer({ examples: [120] }),
-    audience: OneOf(audienceKinds),
+    audience: OneOf(audienceKinds, { examples: ['role'] }),
+    role: Nullable(OneOf(roles), {
+      description: 'Of an audience that is a role.',
+      examples: ['host'],
+    }),
     title: texts.title,
     body: texts.body,
+    sender: NamedPerson(samples.admin),
     created_at: Timestamp,
+    completed_at: Nullable(Timestamp),
   },
   { title: 'AnnouncementProgress' },
 )
@@ -322,7 +330,9 @@ export function changesOf(body: Static<typeof PreferencesUpdate>): PreferenceCha
   })
 }
 
-export function announcementView(row: AnnouncementRow): Static<typeof Announcement> {
+export function announcementView(
+  row: Pick<AnnouncementRow, 'id' | 'recipientsCount' | 'completedAt'>,
+): Static<typeof Announcement> {
   return {
     broadcast_id: row.id,
     recipients_count: row.recipientsCount,
@@ -331,15 +341,18 @@ export function announcementView(row: AnnouncementRow): Static<typeof Announceme
 }
 
 export function announcementProgressView(
-  row: AnnouncementRow,
+  item: AnnouncementItem,
 ): Static<typeof AnnouncementProgress> {
-  const { audience, title, body, deliveredCount, createdAt } = row
+  const { audience, role, title, body, deliveredCount, sender, createdAt, completedAt } = item
   return {
-    ...announcementView(row),
+    ...announcementView(item),
     delivered_count: deliveredCount,
     audience,
+    role,
     title,
     body,
+    sender: { id: sender.id, display_name: sender.displayName },
     created_at: isoTime(createdAt),
+    completed_at: completedAt === null ? null : isoTime(completedAt),
   }
 }

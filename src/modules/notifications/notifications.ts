@@ -80,7 +80,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
         return row && { notification: { ...notificationView(row), user_id } }
       },
       'broadcast.completed'({ announcement_id = '' }) {
-        const row = announcementStore.find(announcement_id)
+        const row = announcementStore.findItem(announcement_id)
         return row && { broadcast: announcementProgressView(row) }
       },
     },

@@ -214,9 +214,20 @@ export function notificationRoutes(parts: Parts) {
       },
     )
     .get(
+      '/v1/admin/notifications',
+      ({ query }) =>
+        listAnswer(listRange(query, pageSize), announcements.list, announcementProgressView),
+      admin(
+        'adminListAnnouncements',
+        'Lists the announcements of all admins, newest first.',
+        { 200: ListOf(AnnouncementProgress) },
+        { query: listQuery(pageSize) },
+      ),
+    )
+    .get(
       '/v1/admin/notifications/:id',
       ({ params }) => announcementProgressView(announcements.get(params.id)),
-      admin('adminGetAnnouncement', 'Shows the progress of an announcement.', {
+      admin('adminGetAnnouncement', 'Shows an announcement and its progress.', {
         200: AnnouncementProgress,
       }),
     )
