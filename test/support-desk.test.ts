@@ -532,6 +532,17 @@ describe('the desk', () => {
     expect([await found('?waiting=true'), await found('?q=refund&waiting=true')]).toEqual([0, 0])
   })
 
+  test('shows nothing as waiting of a person who has left many tickets', async () => {
+    await using d = await openDesk()
+    const [eve, other] = [await d.service.register('eve'), await d.open()]
+    for (let n = 0; n < 60; n++) await d.open({ client_id: `${n}` }, eve)
+    await d.service.call('DELETE', `/v1/admin/users/${eve.id}`, { token: d.root.token })
+    const waiting = async () =>
+      (await d.list('?waiting=true')).data.map(({ id }: { id: string }) => id)
+    await waitFor(async () => (await waiting()).length < 2)
+    expect(await waiting()).toEqual([other.id])
+  })
+
   test('knows no ticket that is not there', async () => {
     await using d = await openDesk()
     const statuses = [

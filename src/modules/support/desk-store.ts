@@ -10,6 +10,7 @@ import {
   type TicketStatus,
   ticketStatuses,
 } from '../../lib/vocabulary.ts'
+import { waitingUntil } from './store.ts'
 
 /** What the desk wants to see; null is nobody's. */
 export type TicketFilter = {
@@ -39,8 +40,6 @@ const filterNames = ['priority', 'category', 'assigneeId', 'userId'] as const
 // In the counts, where nobody has a name of its own.
 const nobody = ''
 const start: DeskPosition = { queueKey: 0, n: 0 }
-/** Tickets that wait come before it in the desk's order, the others after it. */
-const waitingUntil: DeskPosition = { queueKey: 2 ** 51, n: 0 }
 
 /** SQL over what only the desk sees: the tickets of everybody in its order (who waits longest for an answer, then what
  *  changed last), notes, and who changed what. */
@@ -171,7 +170,7 @@ function where({ statuses, isWaiting, ...filter }: TicketFilter): Where {
   }
   if (isWaiting !== undefined) {
     conditions.push(`queue_key ${isWaiting ? '<' : '>='} ?`)
-    values.push(waitingUntil.queueKey)
+    values.push(waitingUntil)
   }
   return { conditions: conditions.join(' AND '), values }
 }
@@ -183,7 +182,8 @@ function countedBy(isWaiting: boolean | undefined): string {
 
 /** Where the list after a position starts: what does not wait comes behind all that does. */
 function firstAfter(after: DeskPosition, { isWaiting }: TicketFilter): DeskPosition {
-  return isWaiting === false && after.queueKey < waitingUntil.queueKey ? waitingUntil : after
+  const isBefore = isWaiting === false && after.queueKey < waitingUntil
+  return isBefore ? { queueKey: waitingUntil, n: 0 } : after
 }
 
 /** The walks along one index that find what passes, each in the desk's order. Without statistics SQLite would take any

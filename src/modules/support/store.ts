@@ -1,4 +1,16 @@
-import { and, asc, desc, eq, getTableColumns, gt, isNotNull, isNull, lte, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  sql,
+} from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.ts'
 import { lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
@@ -18,8 +30,9 @@ type TicketChanges = Partial<TicketRow> & Pick<TicketRow, 'waitingSince' | 'upda
 export type TicketStore = ReturnType<typeof createTicketStore>
 
 const value = sql.placeholder
-/** More than twice any time: tickets that wait come first, then those that changed last. */
-const notWaiting = 2 ** 52
+/** Every time is below. In the desk's order tickets that wait come before it, the others behind it. */
+export const waitingUntil = 2 ** 51
+const notWaiting = 2 * waitingUntil
 const exportChunk = 50
 
 /** SQL over tickets, their messages and their history. Nothing here reads a note. */
@@ -165,11 +178,10 @@ export function createTicketStore(orm: Orm) {
       const admin = and(eq(users.id, id), eq(users.role, 'admin'), isNull(users.disabledAt))
       return orm.select({ id: users.id, email: users.email }).from(users).where(admin).get()
     },
-    /** Nobody waits for an answer to these tickets any more. */
-    endWaiting(userId: string): void {
-      const waiting = and(eq(tickets.userId, userId), isNotNull(tickets.waitingSince))
-      const queueKey = sql`${notWaiting} - ${tickets.updatedAt}`
-      orm.update(tickets).set({ waitingSince: null, queueKey }).where(waiting).run()
+    /** Tickets of a person that wait for an answer. */
+    listWaiting(userId: string, limit: number): TicketRow[] {
+      const waiting = and(eq(tickets.userId, userId), lt(tickets.queueKey, waitingUntil))
+      return orm.select().from(tickets).where(waiting).limit(limit).all()
     },
   }
 }

@@ -22,6 +22,9 @@ type Neighbours = {
   ticketsPerDay: number | undefined
 }
 
+/** Tickets in one transaction: each is written into the full-text index again. */
+const endedAtOnce = 25
+
 /** Tickets: those of each person, and the desk where admins work on all of them. */
 export function createSupport(core: Core, { mailer, notify, attach, ticketsPerDay }: Neighbours) {
   const { orm } = core
@@ -51,6 +54,13 @@ export function createSupport(core: Core, { mailer, notify, attach, ticketsPerDa
     )
   }
 
+  /** Nobody waits for the answers to somebody who is gone. */
+  function endWaiting(userId: string): void {
+    for (const { id, updatedAt } of store.listWaiting(userId, endedAtOnce)) {
+      store.update(id, { waitingSince: null, updatedAt })
+    }
+  }
+
   return {
     routes: supportRoutes(tickets).use(deskRoutes(deskService)).use(cannedReplyRoutes(core)),
     serverFrames,
@@ -61,7 +71,10 @@ export function createSupport(core: Core, { mailer, notify, attach, ticketsPerDa
     },
     jobs: createDeskMails(core, { store, desk, mailer }),
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
-    forget: store.endWaiting,
+    forget: endWaiting,
+    *erase(userId: string) {
+      while (store.listWaiting(userId, 1).length > 0) yield () => endWaiting(userId)
+    },
     stop() {
       stopClosing()
       merger.stop()
