@@ -154,6 +154,10 @@ ALTER TABLE `ticket_messages` ADD `attachments` text;--> statement-breakpoint
 ALTER TABLE `users` ADD `external_id` text;--> statement-breakpoint
 CREATE UNIQUE INDEX `users_external_id` ON `users` (`external_id`) WHERE external_id IS NOT NULL;--> statement-breakpoint
 DROP INDEX `users_present_name`;--> statement-breakpoint
+DROP INDEX `users_present`;--> statement-breakpoint
+CREATE INDEX `users_present` ON `users` (`id`,`disabled_at`) WHERE deleted_at IS NULL;--> statement-breakpoint
+DROP INDEX `users_present_role`;--> statement-breakpoint
+CREATE INDEX `users_present_role` ON `users` (`role`,`id`,`disabled_at`) WHERE deleted_at IS NULL;--> statement-breakpoint
 -- People are also found by what they are, and by how a name, its second word or an address begins where that is shorter than
 -- the parts that the index knows. Each is a word of three characters, so that one walk along the index finds all that is asked.
 ALTER TABLE `users` ADD `facets` text GENERATED ALWAYS AS (

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { texts } from '../src/lib/i18n.ts'
+import { roles } from '../src/lib/vocabulary.ts'
 import type { Notification } from '../src/modules/notifications/model.ts'
 import { textOf } from '../src/modules/notifications/notifier.ts'
 import { createTestClock } from './support/clock.ts'
@@ -588,6 +589,26 @@ describe('an announcement of an admin', () => {
     const counts = []
     for (const person of [host, one, ada, admin]) counts.push(await countOf(service, person))
     expect(counts).toEqual([1, 1, 1, 0])
+  })
+
+  test('to all or to a role goes to as many as the list of people counts without the disabled', async () => {
+    await using started = await startAdmin(3)
+    const { service, admin, people, announce, completed } = started
+    const [gone, banned] = people as [Person, Person]
+    await service.registerAs('host')
+    const change = (method: string, id: string, body?: object) =>
+      service.call(method, `/v1/admin/users/${id}`, { token: admin.token, body })
+    await change('DELETE', gone.id)
+    await change('PATCH', banned.id, { disabled: true })
+    for (const role of [undefined, ...roles]) {
+      const path = `/v1/admin/users?disabled=false&per_page=1${role ? `&role=${role}` : ''}`
+      const { total } = (await service.call('GET', path, admin)).body.pagination
+      const { body } = await announce(role ? { audience: 'role', role } : {})
+      const { delivered_count } = await completed(body.broadcast_id)
+      expect([role, body.recipients_count, delivered_count]).toEqual([role, total, total])
+    }
+    const received = service.sqlite.query('SELECT 1 FROM notifications WHERE user_id = ?')
+    expect(received.all(banned.id)).toEqual([])
   })
 
   test('is listed with its sender and how far it has come, newest first', async () => {

@@ -21,8 +21,13 @@ export function createAnnouncementStore(orm: Orm) {
       .innerJoin(users, eq(users.id, announcements.senderId))
   const update = (id: string, changes: object): AnnouncementRow =>
     orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get()
-  const present = (role: Role | null) =>
-    and(isNull(users.deletedAt), role === null ? undefined : eq(users.role, role))
+  // Who is disabled hears of nothing, as in the broadcasts of hosts.
+  const reached = (role: Role | null) =>
+    and(
+      isNull(users.deletedAt),
+      isNull(users.disabledAt),
+      role === null ? undefined : eq(users.role, role),
+    )
 
   return {
     insert: (row: typeof announcements.$inferInsert): AnnouncementRow =>
@@ -52,15 +57,15 @@ export function createAnnouncementStore(orm: Orm) {
       const own = and(eq(announcements.senderId, senderId), eq(announcements.clientId, clientId))
       return orm.select().from(announcements).where(own).get()
     },
-    /** Everybody, or those with a role. */
+    /** Everybody who is not disabled, or those with a role. */
     countPeople: (role: Role | null): number =>
-      orm.select({ n: count() }).from(users).where(present(role)).get()?.n ?? 0,
+      orm.select({ n: count() }).from(users).where(reached(role)).get()?.n ?? 0,
     /** The next ones in the order of their ids. */
     listPeople: (role: Role | null, after: string, limit: number): string[] =>
       orm
         .select({ id: users.id })
         .from(users)
-        .where(and(present(role), gt(users.id, after)))
+        .where(and(reached(role), gt(users.id, after)))
         .orderBy(asc(users.id))
         .limit(limit)
         .all()

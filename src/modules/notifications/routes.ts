@@ -207,7 +207,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewAnnouncement,
         ...admin(
           'adminSendAnnouncement',
-          'Notifies everybody, everybody with a role, or single people. With many recipients this takes a while: `GET /v1/admin/notifications/{id}` shows the progress.',
+          'Notifies everybody, everybody with a role, or single people. The first two leave out who is disabled: `GET /v1/admin/users?disabled=false`, with `role` too, tells beforehand how many they are. With many recipients this takes a while: `GET /v1/admin/notifications/{id}` shows the progress.',
           { 201: Announcement },
           { errors: ['idempotency_mismatch'], ...idempotent },
         ),
