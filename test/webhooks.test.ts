@@ -107,7 +107,7 @@ describe('an event', () => {
     for (const { id } of [users, messages]) await host.ask('DELETE', `${path}/${id}`)
     await host.talk()
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/messages'])
-    expect(host.queued()).toBe(0)
+    await waitFor(() => host.queued() === 0)
   })
 
   test('of a ticket, a notification or a broadcast carries the thing as admins see it', async () => {

@@ -103,9 +103,11 @@ async function makeAdmin({ service, ask }: Guide): Promise<Person> {
 }
 
 async function visitPages({ service, ask }: Guide) {
+  const [asset = ''] = /\/assets\/[\w.-]+/.exec(await ask(undefined, 'GET /')) ?? []
   for (const { method, path, access } of describedRoutes(service.app)) {
     if (method !== 'GET' || access !== 'public' || path.includes(':id')) continue
-    await ask(undefined, `GET ${path.replace(':hue/:file', '1/A.svg')}`)
+    const address = path.replace('/assets/:name', asset).replace(':hue/:file', '1/A.svg')
+    await ask(undefined, `GET ${address}`)
   }
 }
 
