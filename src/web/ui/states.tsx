@@ -16,7 +16,7 @@ export function Empty({ icon: Icon, title, children }: EmptyProps) {
   return (
     <div class="state">
       <Icon />
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {children}
     </div>
   )
@@ -42,7 +42,7 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
   return (
     <div class="state" role="alert">
       <Icon />
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <p>{left === undefined ? text : fill(words.value.limited, { seconds: left })}</p>
       {requestId && <p class="small mono">{fill(words.value.requestId, { id: requestId })}</p>}
       <button type="button" class="button" onClick={retry}>
