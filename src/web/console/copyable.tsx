@@ -1,0 +1,43 @@
+import { Check, Copy } from 'lucide-preact'
+import { useRef, useState } from 'preact/hooks'
+import { toast } from '../ui/toast.tsx'
+
+const shownMilliseconds = 2_000
+
+type CopyableProps = {
+  text: string
+  /** What it is: `the key`. */
+  name: string
+  /** How it is shown, where that differs from what is copied. */
+  shown?: string
+}
+
+/** Text for machines, with a button that copies it. */
+export function Copyable({ text, name, shown = text }: CopyableProps) {
+  const code = useRef<HTMLElement>(null)
+  const [isCopied, setCopied] = useState(false)
+
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text)
+      setCopied(true)
+      setTimeout(() => setCopied(false), shownMilliseconds)
+    } catch {
+      // Without https there is no clipboard for pages.
+      if (code.current) getSelection()?.selectAllChildren(code.current)
+      toast('Selected. Copy it with the keyboard.')
+    }
+  }
+
+  return (
+    <div class="copyable">
+      <code ref={code}>{shown}</code>
+      <button type="button" class="button ghost icon" aria-label={`Copy ${name}`} onClick={copy}>
+        {isCopied ? <Check /> : <Copy />}
+      </button>
+      <span class="visually-hidden" role="status">
+        {isCopied && 'Copied'}
+      </span>
+    </div>
+  )
+}
