@@ -1,5 +1,11 @@
 import { signal } from '@preact/signals'
-import { createClient, type User, webStorage } from '../../../client/src/client.ts'
+import {
+  ApiError,
+  createClient,
+  type Request,
+  type User,
+  webStorage,
+} from '../../../client/src/client.ts'
 import { watchStatus } from '../ui/connection.tsx'
 
 /** The console's one client: its tabs share the session and who renews it. */
@@ -8,7 +14,10 @@ export const client = createClient({
   storage: webStorage(localStorage),
   language: 'en',
 })
-export const { request } = client
+/** The service wants a second factor of this admin before anything else. */
+export const needsFactor = signal(false)
+export const request: Request = (route, ...options) =>
+  client.request(route, ...options).catch(noteMissingFactor)
 /** Who is logged in; undefined for nobody. */
 export const user = signal<User | undefined>(client.restore())
 /** The session ended without a logout here. */
@@ -19,6 +28,7 @@ export const status = watchStatus(client)
 if (user.value) goLive()
 client.on('session_ended', () => {
   user.value = undefined
+  needsFactor.value = false
   hasEnded.value = true
 })
 
@@ -36,10 +46,17 @@ export async function login(credentials: { email: string; password: string; code
 
 export async function logout() {
   user.value = undefined
+  needsFactor.value = false
   await client.logout()
 }
 
 // Ends by itself when the session does; what that says is said by `session_ended`.
 function goLive() {
   client.connect().catch(() => {})
+}
+
+function noteMissingFactor(error: unknown): never {
+  const isOfSession = error instanceof ApiError && error.status === 403
+  if (isOfSession && error.reason === 'totp_required') needsFactor.value = true
+  throw error
 }

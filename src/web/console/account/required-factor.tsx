@@ -1,0 +1,27 @@
+import { logout, needsFactor } from '../session.ts'
+import './account.css'
+import { FactorSetUp } from './factor-set-up.tsx'
+
+/** The service wants a second factor of every admin: nothing else works before. */
+export function RequiredFactor() {
+  return (
+    <main class="page account">
+      <header>
+        <div>
+          <h1>Set up your second factor</h1>
+          <p>Admins need one here. Afterwards the console goes on where you wanted to go.</p>
+        </div>
+        <button type="button" class="button" onClick={logout}>
+          Log out
+        </button>
+      </header>
+      <section class="card" aria-label="Second factor">
+        <FactorSetUp
+          onDone={() => {
+            needsFactor.value = false
+          }}
+        />
+      </section>
+    </main>
+  )
+}
