@@ -1,0 +1,83 @@
+import { Webhook as WebhookIcon } from 'lucide-preact'
+import type { CursorPage, Webhook } from '../../../../client/src/contract.ts'
+import { useList } from '../../ui/resource.ts'
+import { navigate } from '../../ui/router.ts'
+import { useShortcut } from '../../ui/shortcuts.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { Entries } from '../entries.tsx'
+import { partQuery } from '../parts.ts'
+import { useRefresh } from '../refresh.ts'
+import { request } from '../session.ts'
+import { addWebhook } from './webhook-form.tsx'
+
+/** The endpoints that are told what happens. */
+export function Webhooks() {
+  const list = useList(
+    'webhooks',
+    (cursor, signal) =>
+      request('GET /v1/admin/webhooks', { query: partQuery(cursor), signal }) as Promise<
+        CursorPage<Webhook>
+      >, // asked for with a limit
+  )
+  useRefresh(list.reload)
+  async function add() {
+    const id = await addWebhook()
+    if (id !== undefined) navigate(`/console/system/webhooks/${id}`)
+  }
+  useShortcut('n', 'Add a webhook', add)
+  return (
+    <>
+      <div class="row between wrap">
+        <p class="soft">Other systems that are told what happens here, by signed requests.</p>
+        <button type="button" class="button primary" onClick={add}>
+          Add a webhook
+        </button>
+      </div>
+      <Entries
+        label="Webhooks"
+        list={list}
+        empty={
+          <Empty icon={WebhookIcon} title="No webhooks">
+            <p>Endpoints that hear of messages, tickets or people would be here.</p>
+          </Empty>
+        }
+        render={(webhook) => <WebhookRow webhook={webhook} />}
+      />
+    </>
+  )
+}
+
+function WebhookRow({ webhook }: { webhook: Webhook }) {
+  const { id, url, description, events, failing_since: failingSince } = webhook
+  return (
+    <>
+      <div class="main">
+        <h2>
+          <a class="address" href={`/console/system/webhooks/${id}`}>
+            {url}
+          </a>
+        </h2>
+        <p class="soft small prose">
+          {description && `${description} · `}
+          {events.length === 1 ? events[0] : `${events.length} events`}
+          {failingSince && (
+            <>
+              {' '}
+              · first failure <Time at={failingSince} />
+            </>
+          )}
+        </p>
+      </div>
+      <WebhookBadge webhook={webhook} />
+    </>
+  )
+}
+
+/** Whether a webhook is told anything, and whether that arrives. */
+export function WebhookBadge({ webhook }: { webhook: Webhook }) {
+  const { enabled, failing_since: failingSince } = webhook
+  if (!enabled) return <span class="badge">Off</span>
+  if (!failingSince) return <span class="badge good">On</span>
+  return <span class="badge danger">Failing</span>
+}
