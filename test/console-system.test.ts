@@ -1,0 +1,275 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import type { AuditAction } from '../src/db/audit-trail.ts'
+import { auditActions } from '../src/web/console/system/audit-actions.ts'
+import { codeOf } from './support/authenticator.ts'
+import { hasBrowser } from './support/browser.ts'
+import { insertDeadJob } from './support/dead-job.ts'
+import { expectAccessible, password, startPages } from './support/pages.ts'
+import { waitFor } from './support/wait.ts'
+import { startReceiver, verify } from './support/webhook-receiver.ts'
+
+const phone = { viewport: { width: 320, height: 640 } }
+
+describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
+  let pages: Awaited<ReturnType<typeof startPages>>
+  beforeAll(async () => {
+    pages = await startPages({ WEBHOOK_PRIVATE: 'true' })
+  }, 60_000)
+  afterAll(async () => {
+    await pages[Symbol.asyncDispose]()
+    expect(pages.wrongs).toEqual([])
+  })
+
+  test('the overview says what to change, and tells the last hour minute by minute', async () => {
+    const page = await pages.openConsole('/console/system')
+    await page.getByRole('heading', { name: 'Mails are not sent' }).waitFor()
+    await page
+      .getByRole('button', { name: 'Copy what to set: There is no recent backup' })
+      .waitFor()
+    const chart = page.getByRole('slider', { name: /^Requests a minute/ })
+    const told = () => chart.getAttribute('aria-valuetext')
+    const newest = await told()
+    await chart.press('ArrowLeft')
+    expect(await told()).not.toBe(newest)
+    expect(await told()).toMatch(/^\d\d:\d\d.*: (no data|\d+ requests)$/)
+    await expectAccessible(page)
+  })
+
+  test('jobs that were given up are tried again or discarded, and leave', async () => {
+    using sqlite = new Database(`${pages.dataDir}/hostline.db`)
+    for (let made = 0; made < 3; made++) insertDeadJob(sqlite)
+    const page = await pages.openConsole('/console/system/jobs', phone)
+    const rows = page.getByRole('listitem').filter({ hasText: 'the server said no' })
+    await page.getByRole('button', { name: 'Retry Assignee mail' }).first().click()
+    await page.getByText('1 job will run again').waitFor()
+    await rows.nth(2).waitFor({ state: 'detached' })
+    // The row in its place has the focus.
+    expect(await page.locator(':focus').textContent()).toBe('Retry')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Discard all shown' }).click()
+    await page.getByRole('button', { name: 'Discard', exact: true }).click()
+    await confirmIdentity(page)
+    await page.getByRole('heading', { name: 'Nothing was given up' }).waitFor()
+    await page.getByRole('link', { name: 'Waiting' }).click()
+    await page.waitForURL('**/jobs?state=waiting')
+    expect(await rows.count()).toBe(0)
+  })
+
+  test('a webhook is made, tested, told of somebody new, renewed and removed', async () => {
+    await using receiver = startReceiver()
+    const page = await pages.openConsole('/console/system/webhooks')
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    await button('Add a webhook').click()
+    await confirmIdentity(page)
+    await page.getByLabel('Address', { exact: true }).fill(receiver.url)
+    await button('Add the webhook').click()
+    await page.getByText('Choose at least one').waitFor()
+    await page.getByLabel('Somebody joined').check()
+    await expectAccessible(page)
+    await button('Add the webhook').click()
+    await page.getByText('shown this once').waitFor()
+    await expectAccessible(page)
+    const secret = await shownOnce(page)
+    await button('Send a test').click()
+    await page.getByText('The test was delivered').waitFor()
+    const [tried] = receiver.of('webhook.test')
+    expect(tried && verify(secret, tried)).toBeTruthy()
+    await pages.register('Otto')
+    await deliveryArrives(page)
+    await expectAccessible(page)
+    await button('Renew the secret').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Renew the secret' }).click()
+    expect(await shownOnce(page)).not.toBe(secret)
+    await button('Remove').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('heading', { name: 'No webhooks' }).waitFor()
+  })
+
+  test('a webhook that was switched off says why', async () => {
+    await using receiver = startReceiver({ status: 410 })
+    const page = await pages.openConsole('/console/system/webhooks')
+    await page.keyboard.press('n')
+    await confirmIdentity(page)
+    await page.getByLabel('Address', { exact: true }).fill(receiver.url)
+    await page.getByLabel('Somebody joined').check()
+    await page.getByRole('button', { name: 'Add the webhook' }).click()
+    await shownOnce(page)
+    await page.getByRole('heading', { name: receiver.url }).waitFor()
+    await pages.register('Paula')
+    await deliveryArrives(page)
+    await page.getByText('by the service: it answered 410').waitFor()
+    await page.getByRole('button', { name: 'Switch on' }).click()
+    await page.getByRole('button', { name: 'Switch off' }).click()
+    await page.getByText('by an admin').waitFor()
+  })
+
+  test('a service key is made with its scopes, works, and is revoked', async () => {
+    const page = await pages.openConsole('/console/system/keys')
+    await page.getByRole('button', { name: 'Add a key' }).click()
+    await confirmIdentity(page)
+    await page.getByLabel('Name', { exact: true }).fill('payments')
+    await page.getByLabel('Most powerful').check()
+    await page.getByLabel('Last day').fill('2099-01-31')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Add the key' }).click()
+    const ask = pages.as(await shownOnce(page))
+    const answer = () => ask('POST', '/v1/service/users/none/sessions', {})
+    expect((await answer()).status).toBe(404)
+    await page.getByText('sessions', { exact: true }).waitFor()
+    await page.setViewportSize(phone.viewport)
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Revoke payments' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('Revoked', { exact: true }).waitFor()
+    expect((await answer()).status).toBe(401)
+  })
+
+  test('canned replies are written, changed and removed', async () => {
+    const page = await pages.openConsole('/console/system/replies', phone)
+    await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
+    await page.getByRole('button', { name: 'Add a reply' }).click()
+    await page.getByLabel('Title').fill('Payout sent')
+    await page.getByLabel('Reply', { exact: true }).fill('It is on its way.')
+    await page.getByRole('dialog').getByRole('button', { name: 'Add the reply' }).click()
+    await page.getByRole('button', { name: 'Edit Payout sent' }).click()
+    await page.getByLabel('Reply', { exact: true }).fill('It arrives tomorrow.')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('It arrives tomorrow.').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Remove Payout sent' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
+  })
+
+  test('the address says how the audit log is narrowed', async () => {
+    const { id } = await pages.register('Rosa')
+    const page = await pages.openConsole('/console/system/audit')
+    await page.getByLabel('Action').selectOption('User registered')
+    await page.waitForURL('**/audit?action=user_registered')
+    await page
+      .locator(`[title="${id}"]`)
+      .getByRole('link', { name: /^Only by/ })
+      .click()
+    await page.waitForURL(`**/audit?action=user_registered&actor_id=${id}`)
+    await page.reload()
+    const rows = page.getByRole('list', { name: 'Audit log' }).getByRole('listitem')
+    await rows.first().waitFor()
+    expect(await rows.count()).toBe(1)
+    const person = rows.getByRole('link', { name: /^Person/ })
+    expect(await person.getAttribute('href')).toBe(`/console/people/${id}`)
+    await expectAccessible(page)
+    await page.getByLabel('Before').fill('2020-01-01T00:00')
+    await page.getByRole('heading', { name: 'Nothing was recorded' }).waitFor()
+    await page.setViewportSize(phone.viewport)
+    await expectAccessible(page)
+  })
+
+  test('a second factor is set up, asked for at the login, and switched off', async () => {
+    const { email } = await pages.createAdmin('ada@example.com')
+    const page = await pages.open('/console/account', phone)
+    await logIn(page, email)
+    await page.getByRole('button', { name: 'Set it up' }).click()
+    const { secret, codes } = await setUpFactor(page)
+    expect(codes).toHaveLength(10)
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await logIn(page, email)
+    await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret, Date.now() + 30_000))
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Switch it off' }).click()
+    const factor = page.getByRole('region', { name: 'Second factor' })
+    await factor.getByLabel('Password').fill(password)
+    await factor.getByRole('textbox', { name: 'Code' }).fill(codes[0] ?? '')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Set it up' }).waitFor()
+  })
+
+  test('one session is ended, and a changed password ends the others', async () => {
+    const { email } = await pages.createAdmin('lin@example.com')
+    const other = await pages.open('/console/account')
+    await logIn(other, email)
+    await other.getByText('This one').waitFor()
+    const page = await pages.open('/console/account')
+    await logIn(page, email)
+    await page.getByRole('button', { name: /^End the session/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End the session' }).click()
+    await other.getByText('Your session has ended').waitFor()
+    await logIn(other, email)
+    await other.getByText('This one').waitFor()
+    await page.getByLabel('Current password').fill('wrong horse')
+    await page.getByLabel('New password').fill('a better horse')
+    await page.keyboard.press('Enter')
+    await page.getByText('password is wrong').waitFor()
+    await page.getByLabel('Current password').fill(password)
+    await page.keyboard.press('Enter')
+    await other.getByText('Your session has ended').waitFor()
+    await expectAccessible(page)
+  })
+
+  test('where admins need a second factor, the console leads there and then goes on', async () => {
+    await using strict = await startPages({ ADMIN_TOTP: 'required' })
+    const page = await strict.open('/console/system/replies')
+    await logIn(page, strict.admin.email)
+    await page.getByRole('heading', { name: 'Set up your second factor' }).waitFor()
+    await expectAccessible(page)
+    await setUpFactor(page)
+    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
+    await page.getByText('Live').waitFor()
+    expect(strict.wrongs).toEqual([])
+  })
+})
+
+test('the audit log can be narrowed to every action', () => {
+  type Missing = Exclude<AuditAction, (typeof auditActions)[number]>
+  const missing: Missing[] = []
+  const none: never[] = missing
+  const known: readonly AuditAction[] = auditActions
+  expect([none.length, new Set(known).size]).toEqual([0, auditActions.length])
+})
+
+async function logIn(page: Page, email: string) {
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Log in' }).click()
+}
+
+async function confirmIdentity(page: Page) {
+  await page.getByLabel('Password or code').fill(password)
+  await page.getByRole('button', { name: 'Confirm' }).click()
+}
+
+/** What a dialog shows this once. */
+async function shownOnce(page: Page): Promise<string> {
+  const dialog = page.getByRole('dialog').filter({ hasText: 'I have kept it' })
+  const secret = await dialog.locator('code').textContent()
+  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  return secret ?? ''
+}
+
+async function setUpFactor(page: Page) {
+  await page.getByRole('img', { name: 'QR code' }).waitFor()
+  const shown = await page.locator('.copyable code').textContent()
+  const secret = (shown ?? '').replaceAll(' ', '')
+  await page.getByRole('textbox', { name: 'Code' }).fill('000000')
+  await page.keyboard.press('Enter')
+  await page.getByText('code is wrong').waitFor()
+  await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret, Date.now()))
+  await page.keyboard.press('Enter')
+  const codes = page.locator('.codes li')
+  await codes.first().waitFor()
+  return { secret, codes: await codes.allTextContents() }
+}
+
+/** Loads the deliveries of a webhook anew until there is one. */
+const deliveryArrives = (page: Page) =>
+  waitFor(async () => {
+    const answered = page.waitForResponse(/\/deliveries/)
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await (await answered).finished()
+    const list = page.getByRole('list', { name: 'Deliveries' })
+    return (await list.getByText('user.created').count()) > 0
+  }, 'a delivery')
