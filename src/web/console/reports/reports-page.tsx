@@ -1,3 +1,47 @@
+import { Flag } from 'lucide-preact'
+import type { CursorPage, Report } from '../../../../client/src/contract.ts'
+import { type List, useList } from '../../ui/resource.ts'
+import { query } from '../../ui/router.ts'
+import { Empty } from '../../ui/states.tsx'
+import { Panes, selectedId } from '../panes.tsx'
+import { request } from '../session.ts'
+import { ReportDetails } from './report-details.tsx'
+import { ReportList } from './report-list.tsx'
+import './reports.css'
+
+/** What people have reported, and what is done about it. */
 export function ReportsPage() {
-  return <h1>Reports</h1>
+  const status = query.value.get('status') === 'resolved' ? 'resolved' : 'open'
+  const list = useList<Report>(status, async (cursor, signal) => {
+    const part = { status, limit: 50, ...(cursor !== undefined && { cursor }) } as const
+    const answer = await request('GET /v1/admin/reports', { query: part, signal })
+    return answer as CursorPage<Report> // `limit` asks for this form
+  })
+  const id = selectedId()
+  return (
+    <Panes
+      area="reports"
+      title="Reports"
+      list={<ReportList key={status} status={status} list={list} />}
+      detail={
+        id === undefined ? (
+          <Empty icon={Flag} title="No report chosen">
+            <p>Choose one to read it. That you read it is noted in the audit log.</p>
+          </Empty>
+        ) : (
+          <ReportDetails key={id} id={id} onChange={(report) => patch(list, report, status)} />
+        )
+      }
+    />
+  )
+}
+
+/** Shows a report as it is now; one that is no longer in this view leaves it. */
+function patch(list: List<Report>, changed: Report, status: Report['status']) {
+  list.update((reports) =>
+    reports.flatMap((report) => {
+      if (report.id !== changed.id) return [report]
+      return changed.status === status ? [changed] : []
+    }),
+  )
 }
