@@ -103,8 +103,8 @@ function Head({ report, heading }: HeadProps) {
         </span>
       </div>
       <p class="soft small">
-        A {message_id === null ? 'person' : 'message'} was reported <Time at={created_at} />. That
-        you read this is noted in the audit log.
+        About a {message_id === null ? 'person' : 'message'}, <Time at={created_at} />. That you
+        read this is noted in the audit log.
       </p>
     </header>
   )

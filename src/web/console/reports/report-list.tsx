@@ -65,7 +65,7 @@ function Rows({ status, list }: ReportListProps) {
       label={status === 'open' ? 'Open reports' : 'Resolved reports'}
       items={items}
       keyOf={({ id }) => id}
-      rowHeight={72}
+      rowHeight={64}
       render={(report) => <Row report={report} />}
       {...(error === undefined && { onEnd: list.loadMore })}
     />

@@ -1,0 +1,41 @@
+import { useResource } from '../../ui/resource.ts'
+import { Failure, Loading } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { request } from '../session.ts'
+
+const statusTitles = {
+  open: 'Open',
+  in_progress: 'In progress',
+  resolved: 'Resolved',
+  closed: 'Closed',
+}
+
+/** The newest tickets of somebody. */
+export function PersonTickets({ userId }: { userId: string }) {
+  const tickets = useResource(userId, async (signal) => {
+    const query = { user_id: userId, per_page: 20 }
+    return (await request('GET /v1/admin/support/tickets', { query, signal })).data
+  })
+  return (
+    <section class="stack tight" aria-label="Tickets">
+      <h3>Tickets</h3>
+      {tickets.data?.length === 0 && <p class="soft">No tickets.</p>}
+      {tickets.data && tickets.data.length > 0 && (
+        <ul class="lines">
+          {tickets.data.map(({ id, subject, status, updated_at }) => (
+            <li key={id} class="row between">
+              <a class="truncate" href={`/console/desk/${id}`}>
+                {subject}
+              </a>
+              <span class="row small soft">
+                {statusTitles[status]} · <Time at={updated_at} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {!tickets.data && tickets.error === undefined && <Loading rows={2} />}
+      {tickets.error !== undefined && <Failure error={tickets.error} retry={tickets.reload} />}
+    </section>
+  )
+}
