@@ -59,10 +59,7 @@ export function PersonData({ person, isOnlyAdmin, onRemove }: PersonDataProps) {
           Remove…
         </button>
       </div>
-      <p class="soft small">
-        An export holds everything that is kept about {name}, as JSON. Both are noted in the audit
-        log.
-      </p>
+      <p class="soft small">An export is a JSON file with everything that is kept about {name}.</p>
     </section>
   )
 }

@@ -27,7 +27,7 @@ export function PersonTickets({ userId }: { userId: string }) {
               <a class="truncate" href={`/console/desk/${id}`}>
                 {subject}
               </a>
-              <span class="row small soft">
+              <span class="small soft ticket-state">
                 {statusTitles[status]} · <Time at={updated_at} />
               </span>
             </li>

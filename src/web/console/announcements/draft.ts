@@ -1,0 +1,63 @@
+import { effect, signal } from '@preact/signals'
+import type { NewAnnouncement } from '../../../../client/src/contract.ts'
+import type { Role } from '../people/roles.ts'
+import { user } from '../session.ts'
+
+export type Addressee = { id: string; name: string }
+export type Draft = {
+  audience: NewAnnouncement['audience']
+  role: Role
+  people: Addressee[]
+  title: string
+  body: string
+  data: { key: string; value: string }[]
+  /** What makes a second sending of this draft the same one. */
+  clientId: string
+}
+
+const newDraft = (): Draft => ({
+  audience: 'all',
+  role: 'host',
+  people: [],
+  title: '',
+  body: '',
+  data: [],
+  clientId: crypto.randomUUID(),
+})
+
+const storageKey = () => `hostline broadcast draft ${user.value?.id}`
+
+/** What the admin is writing, here and after a reload. */
+export const draft = signal<Draft>(newDraft())
+effect(() => {
+  const stored = localStorage.getItem(storageKey())
+  draft.value = { ...newDraft(), ...(stored === null ? {} : JSON.parse(stored)) }
+})
+
+export function changeDraft(changes: Partial<Draft>): void {
+  draft.value = { ...draft.value, ...changes }
+  localStorage.setItem(storageKey(), JSON.stringify(draft.value))
+}
+
+export function clearDraft(): void {
+  localStorage.removeItem(storageKey())
+  draft.value = newDraft()
+}
+
+/** What is sent of a draft. */
+export function announcementOf(given: Draft): NewAnnouncement {
+  const { audience, role, people, title, body, data, clientId } = given
+  const filled = data.filter(({ key }) => key.trim() !== '')
+  const [first, ...others] = people.map(({ id }) => id)
+  return {
+    audience,
+    ...(audience === 'role' && { role }),
+    ...(audience === 'users' && first !== undefined && { user_ids: [first, ...others] }),
+    title: title.trim(),
+    body: body.trim(),
+    ...(filled.length > 0 && {
+      data: Object.fromEntries(filled.map(({ key, value }) => [key.trim(), value])),
+    }),
+    client_id: clientId,
+  }
+}

@@ -1,0 +1,22 @@
+import { Bell } from 'lucide-preact'
+
+/** How a notification looks about everywhere. */
+export function Preview({ title, body }: { title: string; body: string }) {
+  return (
+    <section class="preview" aria-label="Preview">
+      <p class="small soft">Preview</p>
+      <div class="preview-card">
+        <span class="avatar">
+          <Bell />
+        </span>
+        <div class="entry-lines">
+          <p class="row between">
+            <strong class="truncate">{title || 'Title'}</strong>
+            <span class="small soft">now</span>
+          </p>
+          <p class={`prose ${body === '' ? 'soft' : ''}`}>{body || 'The text of the broadcast.'}</p>
+        </div>
+      </div>
+    </section>
+  )
+}
