@@ -80,6 +80,8 @@ export type List<T> = {
   hasMore: boolean
   loadMore: () => void
   reload: () => void
+  /** Tries again what has failed. */
+  retry: () => void
   update: (change: (items: T[]) => T[]) => void
 }
 
@@ -125,6 +127,7 @@ export function useList<T>(
     hasMore: data?.cursor != null,
     loadMore,
     reload: first.reload,
+    retry: first.error === undefined ? loadMore : first.reload,
     update: (change) => updateData(({ items, cursor }) => ({ items: change(items), cursor })),
   }
 }

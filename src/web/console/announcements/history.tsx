@@ -33,7 +33,7 @@ export function History() {
           <p>Every broadcast of all admins is listed here.</p>
         </Empty>
       )}
-      {error !== undefined && <Failure error={error} retry={list.reload} />}
+      {error !== undefined && <Failure error={error} retry={list.retry} />}
       {list.hasMore && error === undefined && (
         <button type="button" class="button" onClick={list.loadMore}>
           Show earlier ones

@@ -18,21 +18,24 @@ export function PeopleList({ list, isFiltered }: PeopleListProps) {
   if (!isLoading) before.current = items
   const shown = items.length === 0 && isLoading ? before.current : items
   if (items.length === 0 && error !== undefined) {
-    return <Failure error={error} retry={list.reload} />
+    return <Failure error={error} retry={list.retry} />
   }
   if (shown.length === 0 && isLoading) return <Loading rows={8} />
   if (shown.length === 0) return <Nobody isFiltered={isFiltered} />
   return (
-    <div class="pane-rows" aria-busy={isLoading}>
-      <VirtualList
-        label="People"
-        items={shown}
-        keyOf={({ id }) => id}
-        rowHeight={60}
-        render={(person) => <Row person={person} />}
-        {...(error === undefined && { onEnd: list.loadMore })}
-      />
-    </div>
+    <>
+      <div class="pane-rows" aria-busy={isLoading}>
+        <VirtualList
+          label="People"
+          items={shown}
+          keyOf={({ id }) => id}
+          rowHeight={60}
+          render={(person) => <Row person={person} />}
+          {...(error === undefined && { onEnd: list.loadMore })}
+        />
+      </div>
+      {error !== undefined && <Failure error={error} retry={list.retry} />}
+    </>
   )
 }
 

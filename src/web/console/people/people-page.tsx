@@ -16,7 +16,7 @@ export function PeoplePage() {
   const filters = filtersIn(query.value)
   const key = JSON.stringify(filters)
   const list = useList<ManagedUser>(key, async (cursor, signal) => {
-    const part = { ...filters, limit: 50, ...(cursor !== undefined && { cursor }) }
+    const part = { ...filters, limit: 100, ...(cursor !== undefined && { cursor }) }
     const answer = await request('GET /v1/admin/users', { query: part, signal })
     return answer as CursorPage<ManagedUser> // `limit` asks for this form
   })

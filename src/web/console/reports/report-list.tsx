@@ -33,9 +33,7 @@ export function ReportList({ status, list }: ReportListProps) {
           )}
         </span>
       </div>
-      <div class="pane-rows">
-        <Rows status={status} list={list} />
-      </div>
+      <Rows status={status} list={list} />
     </>
   )
 }
@@ -56,19 +54,24 @@ type ViewLinkProps = { title: string; value: string | undefined; isCurrent: bool
 function Rows({ status, list }: ReportListProps) {
   const { items, error, isLoading } = list
   if (items.length === 0 && error !== undefined) {
-    return <Failure error={error} retry={list.reload} />
+    return <Failure error={error} retry={list.retry} />
   }
   if (items.length === 0 && isLoading) return <Loading rows={6} />
   if (items.length === 0) return <Nothing status={status} />
   return (
-    <VirtualList
-      label={status === 'open' ? 'Open reports' : 'Resolved reports'}
-      items={items}
-      keyOf={({ id }) => id}
-      rowHeight={64}
-      render={(report) => <Row report={report} />}
-      {...(error === undefined && { onEnd: list.loadMore })}
-    />
+    <>
+      <div class="pane-rows">
+        <VirtualList
+          label={status === 'open' ? 'Open reports' : 'Resolved reports'}
+          items={items}
+          keyOf={({ id }) => id}
+          rowHeight={64}
+          render={(report) => <Row report={report} />}
+          {...(error === undefined && { onEnd: list.loadMore })}
+        />
+      </div>
+      {error !== undefined && <Failure error={error} retry={list.retry} />}
+    </>
   )
 }
 

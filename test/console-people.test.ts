@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { hasBrowser } from './support/browser.ts'
+import { expectAccessible, password, startPages } from './support/pages.ts'
+
+type Pages = Awaited<ReturnType<typeof startPages>>
+type Person = Awaited<ReturnType<Pages['register']>>
+
+describe.skipIf(!hasBrowser)('people in the console', () => {
+  let pages: Pages
+  let page: Page
+  let nina: Person
+  let mallory: Person
+  beforeAll(async () => {
+    pages = await startPages()
+    nina = await pages.register('Nina')
+    mallory = await pages.register('Mallory')
+    page = await pages.openConsole()
+  }, 60_000)
+  afterAll(async () => {
+    await pages[Symbol.asyncDispose]()
+    expect(pages.wrongs).toEqual([])
+  })
+
+  async function show(path: string) {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto(pages.base + path)
+  }
+
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+  /** Says in a dialog that it may be done. */
+  const agree = (name: string) =>
+    page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
+  const confirmIdentity = async () => {
+    await page.getByLabel('Password or code').fill(password)
+    await agree('Confirm')
+  }
+  const expectFitsPhone = async () => {
+    await page.setViewportSize({ width: 320, height: 640 })
+    await expectAccessible(page)
+  }
+
+  /** Three messages, of which the middle one is bad. */
+  async function talk() {
+    const { body } = await pages.as(mallory.token)('POST', '/v1/chat/conversations', {
+      user_id: nina.id,
+    })
+    const path = `/v1/chat/conversations/${body.id}/messages`
+    const say = ({ token }: Person, text: string) => pages.as(token)('POST', path, { body: text })
+    await say(nina, 'Hello Mallory')
+    const bad = await say(mallory, 'Send me your card number')
+    await say(nina, 'No, thank you')
+    return { path, messageId: bad.body.id as string }
+  }
+  const report = (body: object) => pages.as(nina.token)('POST', '/v1/reports', body)
+
+  test('a report comes live, shows its context, and what is done about it shows at once', async () => {
+    const { path, messageId } = await talk()
+    await show('/console/reports')
+    await page.getByText('Nothing is open').waitFor()
+    await page.getByText('Live').waitFor()
+    await expectAccessible(page)
+    await report({ message_id: messageId, reason: 'fraud', body: 'He wants my money.' })
+    await page.getByRole('link', { name: /Mallory.*Fraud · message, from Nina/ }).click()
+    await page.getByText('He wants my money.').waitFor()
+    const said = page.getByRole('region', { name: 'Conversation' }).getByRole('listitem')
+    expect(await said.locator('.prose').allTextContents()).toEqual([
+      'Hello Mallory',
+      'Send me your card number',
+      'No, thank you',
+    ])
+    expect(await said.nth(1).textContent()).toContain('Reported message')
+    await expectAccessible(page)
+
+    await press('Remove the message…')
+    await agree('Remove the message')
+    await page.getByText('Removed for both of them').waitFor()
+    const { body } = await pages.as(nina.token)('GET', path)
+    expect(body.data[1]).toMatchObject({ id: messageId, body: '' })
+    await page.reload()
+    await page.getByText('Removed for both of them').waitFor()
+
+    await press('Disable Mallory…')
+    await agree('Disable')
+    await confirmIdentity()
+    await page.getByText('Disabled', { exact: true }).waitFor()
+    expect((await pages.as(mallory.token)('GET', '/v1/users/me')).status).toBe(401)
+
+    await page.keyboard.press('e')
+    await page.getByLabel('Note').fill('Mallory is out.')
+    await agree('Resolve')
+    await page.getByText('Mallory is out.').waitFor()
+    await page.getByText('Nothing is open').waitFor()
+    await page.getByRole('link', { name: 'Resolved', exact: true }).click()
+    await page.getByRole('link', { name: /Mallory.*Fraud/ }).waitFor()
+    await expectFitsPhone()
+  })
+
+  test('reports that come while somebody reads the list wait to be shown', async () => {
+    await report({ user_id: pages.admin.id, reason: 'spam' })
+    await show('/console/reports')
+    const rows = page.getByRole('list', { name: 'Open reports' }).getByRole('listitem')
+    await rows.first().waitFor()
+    await page.getByText('Live').waitFor()
+    await report({ user_id: (await pages.register('Oscar')).id, reason: 'harassment' })
+    await page.getByRole('button', { name: '1 new · Show' }).waitFor()
+    expect(await rows.count()).toBe(1)
+    await press('1 new · Show')
+    expect(await rows.allTextContents()).toEqual([
+      expect.stringContaining('Oscar'),
+      expect.stringContaining('grace'),
+    ])
+    await page.setViewportSize({ width: 320, height: 640 })
+    await rows.first().getByRole('link').click()
+    await page.getByRole('link', { name: 'Reports', exact: true }).first().waitFor()
+    await expectFitsPhone()
+    await page.keyboard.press('u')
+    await page.waitForFunction("document.activeElement.textContent.includes('Oscar')")
+  })
+
+  test('a person is found by a part of the name, verified, made a host, logged out and removed', async () => {
+    const paula = await pages.register('Paula')
+    await show('/console/people')
+    await page.getByRole('list', { name: 'People' }).getByText('Nina', { exact: true }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('aul')
+    await page.waitForURL('**/console/people?q=aul')
+    await page.getByText('Nina', { exact: true }).waitFor({ state: 'detached' })
+    await expectAccessible(page)
+    await page.getByRole('link', { name: /Paula/ }).click()
+    await press('Verify the address…')
+    await agree('Verify')
+    await page.getByRole('definition').getByText('Verified', { exact: true }).waitFor()
+
+    await press('Change the role…')
+    await page.getByRole('radio', { name: /Host/ }).check()
+    await expectAccessible(page)
+    await agree('Change the role')
+    await confirmIdentity()
+    await page.getByText('Paula is now: Host.').waitFor()
+    const { body } = await pages.as(paula.token)('GET', '/v1/users/me')
+    expect(body).toMatchObject({ role: 'host', email_verified: true })
+
+    await press('Show the sessions')
+    await page.getByText('127.0.0.1').waitFor()
+    await expectAccessible(page)
+    const download = page.waitForEvent('download')
+    await press('Export everything')
+    const exported = await Bun.file(await (await download).path()).json()
+    expect(exported.user).toMatchObject({ id: paula.id, role: 'host' })
+    await press('End all sessions…')
+    await agree('End all sessions')
+    await page.getByText('Logged in nowhere.').waitFor()
+    expect((await pages.as(paula.token)('GET', '/v1/users/me')).status).toBe(401)
+
+    await expectFitsPhone()
+    await press('Remove…')
+    const isLocked = page.getByRole('button', { name: 'Remove for good' }).isDisabled()
+    expect(await isLocked).toBe(true)
+    await page.getByLabel('Type “Paula” to go on').fill('Paula')
+    await agree('Remove for good')
+    await page.getByText('Nobody found').waitFor()
+    await expectFitsPhone()
+  })
+
+  test('the only admin reads why nothing of that can be done to oneself, and what a race refuses', async () => {
+    await show(`/console/people/${pages.admin.id}`)
+    await page.getByText('This is you, and there is no other admin').waitFor()
+    expect(await page.getByRole('button', { name: 'Change the role…' }).isDisabled()).toBe(true)
+    const other = await pages.createAdmin('omar@example.com')
+    await page.reload()
+    await page.getByText('This is you: if you change your role').waitFor()
+    await press('Disable…')
+    await agree('Disable')
+    await page.getByLabel('Password or code').fill(password)
+    const login = { email: 'omar@example.com', password }
+    const session = await pages.as('')('POST', '/v1/auth/login', login)
+    await pages.as(session.body.access_token)('DELETE', `/v1/admin/users/${other.id}`)
+    await agree('Confirm')
+    await page.getByText('last admin').waitFor()
+  })
+
+  test('a broadcast to a role says how many it reaches, is sent once, and is in the history', async () => {
+    const hosts = await Promise.all(['Hana', 'Hugo', 'Hilde'].map(pages.register))
+    const admin = await pages.as('')('POST', '/v1/auth/login', {
+      email: pages.admin.email,
+      password,
+    })
+    for (const { id } of hosts) {
+      const path = `/v1/admin/users/${id}`
+      await pages.as(admin.body.access_token)('PATCH', path, { role: 'host' })
+    }
+    await show('/console/announcements')
+    await page.getByText('Nothing was sent yet').waitFor()
+    await page.getByLabel('A role').check()
+    await page.getByLabel('Title').fill('New opening hours')
+    await page.getByLabel('Text').fill('From May on we answer from 8 to 20 o’clock.')
+    await page.reload()
+    await page.getByText('Reaches 3 people').waitFor()
+    expect(await page.getByLabel('Title').inputValue()).toBe('New opening hours')
+    await expectAccessible(page)
+
+    await page.getByRole('button', { name: 'Send…' }).dblclick()
+    await agree('Send to 3 people')
+    await confirmIdentity()
+    await page.getByText('3 of 3 delivered').waitFor()
+    await page.getByText('Completed').waitFor()
+    await expectAccessible(page)
+    await page.keyboard.press('u')
+    const sent = page.getByRole('region', { name: 'Sent before' }).getByRole('listitem')
+    await sent.getByText('New opening hours').waitFor()
+    expect(await sent.count()).toBe(1)
+    expect(await page.getByLabel('Title').inputValue()).toBe('')
+    const [hana] = hosts
+    const { body } = await pages.as(hana?.token ?? '')('GET', '/v1/notifications')
+    expect(body.data).toMatchObject([{ type: 'broadcast', title: 'New opening hours' }])
+    await expectFitsPhone()
+  })
+
+  test('single people are searched and picked, with data for the apps', async () => {
+    await show('/console/announcements')
+    await page.getByLabel('Single people').check()
+    await page.getByLabel('Search people to add').fill('nin')
+    await page.getByRole('button', { name: /^Nina/ }).click()
+    await page.getByText('Reaches 1 person').waitFor()
+    await page.getByLabel('Title').fill('Your lesson')
+    await page.getByLabel('Text').fill('It starts soon.')
+    await page.getByText('More', { exact: true }).click()
+    await press('Add a row')
+    await page.getByLabel('Name 1').fill('link')
+    await page.getByLabel('Value 1').fill('https://example.com/lesson')
+    await expectAccessible(page)
+    await page.keyboard.press('Enter')
+    await agree('Send to 1 person')
+    await confirmIdentity()
+    await page.getByText('1 of 1 delivered').waitFor()
+    const { body } = await pages.as(nina.token)('GET', '/v1/notifications')
+    expect(body.data[0].data).toMatchObject({ link: 'https://example.com/lesson' })
+  })
+})
