@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await page.reload()
     await page.getByText('Removed for both of them').waitFor()
 
-    await press('Disable Mallory…')
+    await press('Disable the person…')
     await agree('Disable')
     await confirmIdentity()
     await page.getByText('Disabled', { exact: true }).waitFor()

@@ -3,8 +3,8 @@ import { Bell } from 'lucide-preact'
 /** How a notification looks about everywhere. */
 export function Preview({ title, body }: { title: string; body: string }) {
   return (
-    <section class="preview" aria-label="Preview">
-      <p class="small soft">Preview</p>
+    <section class="preview" aria-label="How it looks">
+      <p class="small soft">How it looks</p>
       <div class="preview-card">
         <span class="avatar">
           <Bell />

@@ -11,7 +11,7 @@ export const roleTitles: Record<Role, string> = {
 }
 
 export const roleMeanings: Record<Role, string> = {
-  guest: 'Looks around.',
+  guest: 'Visits, such as somebody who waits for a call.',
   user: 'Uses the platform; the address is not verified yet.',
   verified_user: 'Uses the platform; the address is verified.',
   host: 'Has followers and writes to all of them.',

@@ -13,7 +13,7 @@ type ReportActionsProps = { found: Case; onChange: (changes: Partial<Case>) => v
 /** Removing the message, disabling the person, resolving the report. */
 export function ReportActions({ found, onChange }: ReportActionsProps) {
   const { report, reported, removedAt } = found
-  const { id, message_id } = report
+  const { message_id } = report
   const { run, isBusy } = useAction((work: () => Promise<void>) => work())
   const isOpen = report.status === 'open'
   const canRemove = isOpen && message_id !== null && removedAt === undefined
@@ -38,7 +38,7 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
   async function resolve() {
     if (!isOpen) return
     const resolved = await openDialog<ReportDetail>((close) => (
-      <ResolveForm id={id} close={close} />
+      <ResolveForm report={report} close={close} />
     ))
     if (!resolved) return
     onChange({ report: resolved })
@@ -72,7 +72,7 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
           disabled={isBusy}
           onClick={() => run(() => disable(reported))}
         >
-          Disable {reported.display_name}…
+          Disable the person…
         </button>
       )}
     </div>

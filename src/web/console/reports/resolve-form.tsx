@@ -4,10 +4,10 @@ import { errorText } from '../../ui/errors.ts'
 import { Field } from '../../ui/field.tsx'
 import { request } from '../session.ts'
 
-type ResolveFormProps = { id: string; close: (resolved?: ReportDetail) => void }
+type ResolveFormProps = { report: ReportDetail; close: (resolved?: ReportDetail) => void }
 
 /** Asks for a note and resolves a report. What was typed stays when that fails. */
-export function ResolveForm({ id, close }: ResolveFormProps) {
+export function ResolveForm({ report, close }: ResolveFormProps) {
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
 
@@ -17,7 +17,7 @@ export function ResolveForm({ id, close }: ResolveFormProps) {
     setBusy(true)
     try {
       const body = { status: 'resolved', ...(note !== '' && { note }) } as const
-      close(await request('PATCH /v1/admin/reports/{id}', { params: { id }, body }))
+      close(await request('PATCH /v1/admin/reports/{id}', { params: { id: report.id }, body }))
     } catch (error) {
       setProblem(errorText(error).text)
       setBusy(false)
@@ -27,7 +27,10 @@ export function ResolveForm({ id, close }: ResolveFormProps) {
   return (
     <form onSubmit={submit}>
       <h2>Resolve the report</h2>
-      <p class="soft">The copies of messages that it keeps are deleted. Nobody is told.</p>
+      <p class="soft">
+        {report.message_id !== null && 'The copies of messages that it keeps are deleted. '}
+        The two people are not told.
+      </p>
       <Field label="Note" hint="What was done, for other admins. Optional." problem={problem}>
         {(tied) => (
           <textarea name="note" rows={4} maxLength={2_000} ref={(it) => it?.focus()} {...tied} />
