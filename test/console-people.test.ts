@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, password, startPages } from './support/pages.ts'
 
 type Pages = Awaited<ReturnType<typeof startPages>>
 type Person = Awaited<ReturnType<Pages['register']>>
+
+/** The request arrives, and nobody hears what came of it. */
+async function loseAnswer(route: Route) {
+  await route.fetch()
+  await route.abort()
+}
 
 describe.skipIf(!hasBrowser)('people in the console', () => {
   let pages: Pages
@@ -106,6 +112,7 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await page.getByRole('button', { name: '1 new · Show' }).waitFor()
     expect(await rows.count()).toBe(1)
     await press('1 new · Show')
+    await page.waitForFunction("document.activeElement.textContent.includes('Oscar')")
     expect(await rows.allTextContents()).toEqual([
       expect.stringContaining('Oscar'),
       expect.stringContaining('grace'),
@@ -217,11 +224,12 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await expectFitsPhone()
   })
 
-  test('single people are searched and picked, with data for the apps', async () => {
+  test('single people are picked, and a sending whose answer is lost is not sent twice', async () => {
     await show('/console/announcements')
     await page.getByLabel('Single people').check()
     await page.getByLabel('Search people to add').fill('nin')
-    await page.getByRole('button', { name: /^Nina/ }).click()
+    await page.getByRole('button', { name: /^Nina/ }).waitFor()
+    await page.keyboard.press('Enter')
     await page.getByText('Reaches 1 person').waitFor()
     await page.getByLabel('Title').fill('Your lesson')
     await page.getByLabel('Text').fill('It starts soon.')
@@ -232,9 +240,14 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await expectAccessible(page)
     await page.keyboard.press('Enter')
     await agree('Send to 1 person')
+    await page.route('**/v1/admin/notifications', loseAnswer, { times: 1 })
     await confirmIdentity()
+    await page.getByText('The service cannot be reached').waitFor()
+    await press('Send…')
+    await agree('Send to 1 person')
     await page.getByText('1 of 1 delivered').waitFor()
     const { body } = await pages.as(nina.token)('GET', '/v1/notifications')
+    expect(body.data).toHaveLength(1)
     expect(body.data[0].data).toMatchObject({ link: 'https://example.com/lesson' })
   })
 })

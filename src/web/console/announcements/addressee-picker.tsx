@@ -1,11 +1,11 @@
 import { X } from 'lucide-preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { ManagedUser } from '../../../../client/src/contract.ts'
 import { errorText } from '../../ui/errors.ts'
 import { useResource } from '../../ui/resource.ts'
 import { SearchField } from '../people/search-field.tsx'
 import { request } from '../session.ts'
-import { changeDraft, draft } from './draft.ts'
+import { type Addressee, changeDraft, draft } from './draft.ts'
 
 const maxPeople = 1_000
 
@@ -17,11 +17,28 @@ export function AddresseePicker({ problem }: { problem: string | undefined }) {
     const query = { q, disabled: false, per_page: 6 }
     return (await request('GET /v1/admin/users', { query, signal })).data
   })
+  const picked = new Set(people.map(({ id }) => id))
+  const others = found.data?.filter(({ id }) => !picked.has(id))
+  const frame = useRef<HTMLFieldSetElement>(null)
+
+  function change(next: Addressee[]) {
+    changeDraft({ people: next })
+    // The button that was pressed goes.
+    frame.current?.querySelector<HTMLElement>('[type=search]')?.focus()
+  }
   const add = ({ id, display_name: name }: ManagedUser) =>
-    changeDraft({ people: [...people, { id, name }].slice(0, maxPeople) })
+    change([...people, { id, name }].slice(0, maxPeople))
+
+  // Enter picks who is found first: it sends nothing from here.
+  function pickFirst(event: KeyboardEvent) {
+    if (event.key !== 'Enter' || !(event.target as Element).matches('[type=search]')) return
+    event.preventDefault()
+    const [first] = others ?? []
+    if (first) add(first)
+  }
 
   return (
-    <fieldset class="field picker">
+    <fieldset class="field picker" ref={frame} onKeyDown={pickFirst}>
       <legend class="label">People</legend>
       {people.length > 0 && (
         <ul class="row wrap" aria-label="Picked people">
@@ -32,7 +49,7 @@ export function AddresseePicker({ problem }: { problem: string | undefined }) {
                 type="button"
                 class="button ghost icon"
                 aria-label={`Leave out ${name}`}
-                onClick={() => changeDraft({ people: people.filter((one) => one.id !== id) })}
+                onClick={() => change(people.filter((one) => one.id !== id))}
               >
                 <X />
               </button>
@@ -46,29 +63,27 @@ export function AddresseePicker({ problem }: { problem: string | undefined }) {
         value={q}
         onSearch={setQ}
       />
-      {q !== '' && <Found data={found.data} error={found.error} onAdd={add} />}
+      {q !== '' && <Found people={others} error={found.error} onAdd={add} />}
       {problem && <span class="problem">{problem}</span>}
     </fieldset>
   )
 }
 
 type FoundProps = {
-  data: ManagedUser[] | undefined
+  people: ManagedUser[] | undefined
   error: unknown
   onAdd: (person: ManagedUser) => void
 }
 
-function Found({ data, error, onAdd }: FoundProps) {
-  const picked = new Set(draft.value.people.map(({ id }) => id))
-  const others = data?.filter(({ id }) => !picked.has(id))
+function Found({ people, error, onAdd }: FoundProps) {
   return (
     <>
       <span class="small soft" role="status">
         {error !== undefined && errorText(error).text}
-        {error === undefined && (others === undefined ? 'Searching…' : foundText(others.length))}
+        {error === undefined && (people === undefined ? 'Searching…' : foundText(people.length))}
       </span>
       <ul class="picker-found">
-        {others?.map((person) => (
+        {people?.map((person) => (
           <li key={person.id}>
             <button type="button" class="button ghost" onClick={() => onAdd(person)}>
               <span class="truncate">{person.display_name}</span>
@@ -82,4 +97,4 @@ function Found({ data, error, onAdd }: FoundProps) {
 }
 
 const foundText = (number: number) =>
-  number === 0 ? 'Nobody else is found.' : 'Press a name to add it.'
+  number === 0 ? 'Nobody else is found.' : 'Press a name to add it; Enter adds the first.'

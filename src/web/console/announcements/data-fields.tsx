@@ -1,12 +1,19 @@
 import { Plus, X } from 'lucide-preact'
+import { useRef } from 'preact/hooks'
 import { changeDraft, draft } from './draft.ts'
 
 /** What apps get beside the text, such as a link: pairs of a name and a value. Few need it, so it is folded. */
 export function DataFields({ problems }: { problems: Record<string, string> }) {
   const { data } = draft.value
+  const addButton = useRef<HTMLButtonElement>(null)
   const wrong = Object.entries(problems).filter(([field]) => field.startsWith('data'))
   const change = (index: number, changes: Partial<(typeof data)[number]>) =>
     changeDraft({ data: data.map((pair, at) => (at === index ? { ...pair, ...changes } : pair)) })
+
+  function remove(index: number) {
+    changeDraft({ data: data.filter((_, at) => at !== index) })
+    addButton.current?.focus()
+  }
 
   return (
     <details class="more" open={data.length > 0 || undefined}>
@@ -36,7 +43,7 @@ export function DataFields({ problems }: { problems: Record<string, string> }) {
               type="button"
               class="button ghost icon"
               aria-label={`Remove row ${index + 1}`}
-              onClick={() => changeDraft({ data: data.filter((_, at) => at !== index) })}
+              onClick={() => remove(index)}
             >
               <X />
             </button>
@@ -50,6 +57,7 @@ export function DataFields({ problems }: { problems: Record<string, string> }) {
         <button
           type="button"
           class="button"
+          ref={addButton}
           onClick={() => changeDraft({ data: [...data, { key: '', value: '' }] })}
         >
           <Plus />

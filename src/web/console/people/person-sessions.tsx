@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { ManagedUser, Session } from '../../../../client/src/contract.ts'
 import { useAction } from '../../ui/action.ts'
 import { confirmAction } from '../../ui/dialog.tsx'
@@ -13,12 +13,18 @@ import { request, user } from '../session.ts'
 export function PersonSessions({ person }: { person: ManagedUser }) {
   const { id } = person
   const [isAsked, setAsked] = useState(false)
+  const heading = useRef<HTMLHeadingElement>(null)
   const { run, isBusy } = useAction(endAll)
   const sessions = useResource(isAsked ? id : undefined, async (signal) => {
     const query = { per_page: 100 }
     const options = { params: { id }, query, signal }
     return (await request('GET /v1/admin/users/{id}/sessions', options)).data
   })
+
+  function show() {
+    setAsked(true)
+    heading.current?.focus()
+  }
 
   async function endAll() {
     if (!(await askToEnd(person)) || !(await confirmIdentity())) return
@@ -29,7 +35,9 @@ export function PersonSessions({ person }: { person: ManagedUser }) {
 
   return (
     <section class="stack tight" aria-label="Sessions">
-      <h3>Sessions</h3>
+      <h3 ref={heading} tabIndex={-1}>
+        Sessions
+      </h3>
       {isAsked ? (
         <Sessions {...sessions} />
       ) : (
@@ -37,7 +45,7 @@ export function PersonSessions({ person }: { person: ManagedUser }) {
       )}
       <div class="row wrap">
         {!isAsked && (
-          <button type="button" class="button" onClick={() => setAsked(true)}>
+          <button type="button" class="button" onClick={show}>
             Show the sessions
           </button>
         )}

@@ -4,7 +4,7 @@ import { confirmAction, openDialog } from '../../ui/dialog.tsx'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { confirmIdentity } from '../confirm-identity.tsx'
-import { request } from '../session.ts'
+import { request, user } from '../session.ts'
 import type { Case } from './report-details.tsx'
 import { ResolveForm } from './resolve-form.tsx'
 
@@ -46,7 +46,7 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
   }
 
   useShortcut('e', 'Resolve the report', resolve)
-  const canDisable = reported !== null && !reported.disabled
+  const canDisable = reported !== null && !reported.disabled && reported.id !== user.value?.id
   if (!isOpen && !canDisable) return null
   return (
     <div class="report-actions row wrap">

@@ -1,5 +1,5 @@
 import { CircleCheck, Flag } from 'lucide-preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Report } from '../../../../client/src/contract.ts'
 import { Avatar } from '../../ui/avatar.tsx'
 import { count } from '../../ui/format.ts'
@@ -18,16 +18,31 @@ type ReportListProps = { status: Report['status']; list: List<Report> }
 /** Open or resolved reports, newest first. */
 export function ReportList({ status, list }: ReportListProps) {
   const { fresh, show } = useFreshReports(status, list)
+  const frame = useRef<HTMLDivElement>(null)
+  const [presses, setPresses] = useState(0)
+  // The button that was pressed has gone.
+  useEffect(() => {
+    const rows = frame.current?.parentElement?.querySelector('.virtual')
+    if (presses === 0 || !rows) return
+    rows.scrollTop = 0
+    rows.querySelector<HTMLElement>('[data-index="0"] a')?.focus()
+  }, [presses])
+
+  function press() {
+    show()
+    setPresses(presses + 1)
+  }
+
   return (
     <>
-      <div class="row between report-views">
+      <div class="row between report-views" ref={frame}>
         <nav class="row" aria-label="Reports by status">
           <ViewLink title="Open" value={undefined} isCurrent={status === 'open'} />
           <ViewLink title="Resolved" value="resolved" isCurrent={status === 'resolved'} />
         </nav>
         <span role="status">
           {fresh > 0 && (
-            <button type="button" class="button ghost" onClick={show}>
+            <button type="button" class="button ghost" onClick={press}>
               {count(fresh)} new · Show
             </button>
           )}
