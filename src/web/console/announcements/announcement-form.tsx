@@ -1,5 +1,6 @@
 import type { NewAnnouncement } from '../../../../client/src/contract.ts'
 import { ApiError } from '../../../../client/src/errors.ts'
+import { uniqueId } from '../../../../client/src/platform.ts'
 import { useAction } from '../../ui/action.ts'
 import { confirmAction } from '../../ui/dialog.tsx'
 import { errorText, fieldProblems } from '../../ui/errors.ts'
@@ -123,7 +124,7 @@ async function post(body: NewAnnouncement) {
   } catch (error) {
     const isOther = error instanceof ApiError && error.reason === 'idempotency_mismatch'
     if (!isOther) throw error
-    changeDraft({ clientId: crypto.randomUUID() })
+    changeDraft({ clientId: uniqueId() })
     toast(
       'An earlier version of this was sent before: see below. Press Send to send this one, too.',
     )

@@ -1,5 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import type { NewAnnouncement } from '../../../../client/src/contract.ts'
+import { uniqueId } from '../../../../client/src/platform.ts'
 import type { Role } from '../people/roles.ts'
 import { user } from '../session.ts'
 
@@ -22,7 +23,7 @@ const newDraft = (): Draft => ({
   title: '',
   body: '',
   data: [],
-  clientId: crypto.randomUUID(),
+  clientId: uniqueId(),
 })
 
 const storageKey = () => `hostline broadcast draft ${user.value?.id}`

@@ -49,9 +49,14 @@ function Fact({ title, children }: { title: string; children: ComponentChildren 
 function Copyable({ text }: { text: string }) {
   const [isCopied, setCopied] = useState(false)
   async function copy() {
-    await navigator.clipboard.writeText(text)
-    setCopied(true)
-    toast('Copied.')
+    try {
+      await navigator.clipboard.writeText(text)
+      setCopied(true)
+      toast('Copied.')
+    } catch {
+      // Browsers offer it to pages over HTTPS alone, and people may refuse it.
+      toast('The browser does not allow copying here. Select the text instead.')
+    }
   }
   return (
     <span class="row">
