@@ -1,0 +1,85 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { openProfile } from '../test/support/browser.ts'
+import { createTestClock } from '../test/support/clock.ts'
+import { startService } from '../test/support/service.ts'
+import { storyMilliseconds, tellStory } from './story.ts'
+
+/** Makes docs/screenshots: the pages as they look in the middle of a day. Needs chromium. */
+
+const folder = join(import.meta.dir, '../docs/screenshots')
+const wide = { viewport: { width: 1360, height: 850 }, locale: 'en-GB' }
+const dark = { ...wide, colorScheme: 'dark' } as const
+const phone = { viewport: { width: 390, height: 780 }, locale: 'en-GB' }
+
+mkdirSync(folder, { recursive: true })
+const clock = createTestClock(Date.now() - storyMilliseconds)
+const service = await startService({ clock, listen: true })
+const { payout, report, cast } = await tellStory(service, clock)
+const ticket = `/console/desk/${payout}?view=all`
+
+for (const [name, path, options] of [
+  ['desk', ticket, wide],
+  ['desk-dark', ticket, dark],
+  ['desk-phone', ticket, phone],
+  ['report', `/console/reports/${report}`, wide],
+  ['person', `/console/people/${cast['Ben Okafor'].id}`, wide],
+  ['broadcast', '/console/announcements', wide],
+  ['system', '/console/system', dark],
+] as const) {
+  const page = await openConsole(path, options)
+  await take(page, name)
+}
+await take(await open('/', wide), 'start')
+await take(await open('/docs/sendMessage', wide), 'reference')
+await take(await talkInDemo(await open('/demo', wide)), 'demo')
+await service[Symbol.asyncDispose]()
+process.exit()
+
+async function open(path: string, options: BrowserContextOptions) {
+  const page = await (await openProfile(options)).newPage()
+  await page.goto(service.base + path)
+  return page
+}
+
+async function openConsole(path: string, options: BrowserContextOptions) {
+  const page = await open(path, options)
+  await page.getByLabel('E-mail address').fill('grace@example.com')
+  await page.getByLabel('Password').fill('correct horse')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('navigation', { name: 'Areas' }).waitFor()
+  return page
+}
+
+async function talkInDemo(page: Page) {
+  const [left, right] = [page.locator('.panel.left'), page.locator('.panel.right')]
+  for (const panel of [left, right]) {
+    await panel.getByRole('button', { name: 'Fill in for me' }).click()
+    await panel.getByRole('button', { name: 'Register' }).click()
+    await panel.getByText('Live.').waitFor()
+  }
+  await left.getByRole('button', { name: /^Write to/ }).click()
+  await write(left, 'Hello! Is the flat free in the second week of May?')
+  await right.getByRole('link', { name: /Hello!/ }).click()
+  await write(right, 'It is. From the 8th, if that suits you?')
+  await write(left, 'Perfect. We are two, and a very small dog.')
+  await right.getByText('a very small dog').waitFor()
+  await right.getByLabel('Message', { exact: true }).pressSequentially('Small dogs are')
+  await left.getByText('is typing').waitFor()
+  return page
+}
+
+async function write(panel: ReturnType<Page['locator']>, text: string) {
+  const field = panel.getByRole('textbox', { name: 'Message' })
+  await field.fill(text)
+  await field.press('Enter')
+}
+
+/** Takes a picture once everything has come. */
+async function take(page: Page, name: string) {
+  await page.waitForLoadState('networkidle')
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+  await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
+  await page.context().close()
+}
