@@ -27,6 +27,7 @@ export function useShortcut(keys: string, label: string, work: () => void): void
 
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (event.defaultPrevented) return
   if (isTyping(event.target) || document.querySelector('dialog[open]')) return
   if (event.key === '?') return void showShortcuts()
   const isSequence = event.timeStamp - typedAt < sequenceMilliseconds

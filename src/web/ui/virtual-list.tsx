@@ -15,7 +15,7 @@ type VirtualListProps<T> = {
 
 const spareRows = 8
 
-/** A list of any length: only rows in sight are in the page. The arrow keys, Home and End move between rows. Rows that
+/** A list of any length: only rows in sight are in the page. The arrow keys, j and k, Home and End move between rows. Rows that
  *  come or go above what is in sight do not move it. */
 export function VirtualList<T>(props: VirtualListProps<T>) {
   const { label, items, keyOf, rowHeight, render, onEnd } = props
@@ -56,7 +56,8 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   function move(event: KeyboardEvent) {
     const row = (event.target as Element).closest<HTMLElement>('[data-index]')
     const step = stepOf(event.key, Math.floor(view.height / rowHeight))
-    if (!row || step === undefined) return
+    const isChord = event.ctrlKey || event.metaKey || event.altKey
+    if (!row || step === undefined || isChord) return
     event.preventDefault()
     const from = Number(row.dataset['index'])
     const to = Math.max(0, Math.min(items.length - 1, from + step))
@@ -104,6 +105,8 @@ function stepOf(key: string, page: number): number | undefined {
   const steps: Record<string, number> = {
     ArrowDown: 1,
     ArrowUp: -1,
+    j: 1,
+    k: -1,
     PageDown: page,
     PageUp: -page,
     Home: Number.NEGATIVE_INFINITY,
