@@ -1,5 +1,49 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
+import type { Answer } from '../../../client/src/client.ts'
+import { paced } from './paced.ts'
+import { client, request, user } from './session.ts'
+
+const pauseMilliseconds = 3_000
 
 /** Tickets by view, and open reports; undefined until the service has said. */
-export const deskCounts = signal<{ waiting: number } | undefined>(undefined)
+export const deskCounts = signal<Answer<'GET /v1/admin/support/counts'> | undefined>(undefined)
 export const openReports = signal<number | undefined>(undefined)
+
+const tickets = paced(async () => {
+  try {
+    deskCounts.value = await request('GET /v1/admin/support/counts')
+  } catch {
+    // Stays as it was: the next frame, or the next connection, counts again.
+  }
+}, pauseMilliseconds)
+
+const reports = paced(async () => {
+  try {
+    const query = { status: 'open', per_page: 1 } as const
+    const { pagination } = await request('GET /v1/admin/reports', { query })
+    if ('total' in pagination) openReports.value = pagination.total
+  } catch {
+    // As above.
+  }
+}, pauseMilliseconds)
+
+/** Counts the open reports again: none of the frames says that one was resolved. */
+export const recountReports = reports.ask
+
+effect(() => {
+  if (user.value) return recount()
+  tickets.cancel()
+  reports.cancel()
+  deskCounts.value = undefined
+  openReports.value = undefined
+})
+client.on('status', ({ status }) => status === 'open' && recount())
+client.on('resync', recount)
+client.on('ticket_created', tickets.ask)
+client.on('ticket_updated', tickets.ask)
+client.on('report_created', reports.ask)
+
+function recount() {
+  tickets.ask()
+  reports.ask()
+}
