@@ -1,0 +1,33 @@
+import { Field } from '../../ui/field.tsx'
+
+type ChoiceFieldProps<T> = {
+  label: string
+  value: T
+  options: [value: T, name: string][]
+  choose: (value: T) => void
+}
+
+/** A labelled select that says what was chosen in the words of its options. */
+export function ChoiceField<T extends string>(props: ChoiceFieldProps<T>) {
+  const { label, value, options, choose } = props
+  return (
+    <Field label={label}>
+      {(tied) => (
+        <select
+          {...tied}
+          value={value}
+          onChange={(event) => {
+            const chosen = options.find(([option]) => option === event.currentTarget.value)
+            if (chosen) choose(chosen[0])
+          }}
+        >
+          {options.map(([option, name]) => (
+            <option key={option} value={option}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}

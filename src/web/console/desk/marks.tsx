@@ -1,0 +1,19 @@
+import { type Priority, priorityNames, type Status, statusNames } from './words.ts'
+
+const statusTones: Record<Status, string> = {
+  open: 'accent',
+  in_progress: 'warning',
+  resolved: 'good',
+  closed: '',
+}
+
+export function StatusMark({ status }: { status: Status }) {
+  return <span class={`badge ${statusTones[status]}`}>{statusNames[status]}</span>
+}
+
+/** What is normal needs no mark. */
+export function PriorityMark({ priority }: { priority: Priority }) {
+  if (priority === 'normal') return null
+  const tone = priority === 'urgent' ? 'danger' : priority === 'high' ? 'warning' : ''
+  return <span class={`badge ${tone}`}>{priorityNames[priority]}</span>
+}

@@ -1,0 +1,147 @@
+import { X } from 'lucide-preact'
+import type { DeskTicketListItem } from '../../../../client/src/client.ts'
+import { confirmAction } from '../../ui/dialog.tsx'
+import { count } from '../../ui/format.ts'
+import { toast } from '../../ui/toast.tsx'
+import { user } from '../session.ts'
+import { type Run, useBulk } from './bulk.ts'
+import type { Change } from './change.ts'
+import { ChangeShortcuts } from './change-shortcuts.tsx'
+import type { Selection } from './selection.ts'
+import { priorities, priorityNames, type Status, statuses, statusNames } from './words.ts'
+
+type BarProps = { selection: Selection; onChanged: (ticket: DeskTicketListItem) => void }
+
+/** What can be done to several tickets at once. */
+export function SelectionBar({ selection, onChanged }: BarProps) {
+  const { tickets, keepOnly } = selection
+  const bulk = useBulk(onChanged)
+  const { run } = bulk
+
+  async function apply(change: Change) {
+    if (run && !run.isOver) return
+    if (change.status && !(await mayTell(tickets.length, change.status))) return
+    const failed = await bulk.start(tickets, change)
+    keepOnly(failed.map(({ ticket }) => ticket.id))
+    const changed = tickets.length - failed.length
+    if (failed.length === 0) toast(`${ticketsText(changed)} changed`)
+  }
+
+  return (
+    <section class="selection" aria-label="Selected tickets">
+      <ChangeShortcuts apply={apply} />
+      <div class="row between">
+        <p class="small number" role="status">
+          {run && !run.isOver
+            ? `Changing ${count(run.done + 1)} of ${count(run.total)}…`
+            : `${ticketsText(tickets.length)} selected`}
+        </p>
+        {run && !run.isOver ? (
+          <button type="button" class="button ghost" onClick={bulk.stop}>
+            Stop
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="button ghost icon"
+            aria-label="Clear the selection"
+            title="Clear the selection"
+            onClick={() => {
+              bulk.dismiss()
+              keepOnly([])
+            }}
+          >
+            <X />
+          </button>
+        )}
+      </div>
+      {run?.isOver && <Failed run={run} />}
+      <Changes isBusy={run !== undefined && !run.isOver} apply={apply} />
+    </section>
+  )
+}
+
+function Changes({ isBusy, apply }: { isBusy: boolean; apply: (change: Change) => void }) {
+  return (
+    <div class="changes">
+      <button
+        type="button"
+        class="button"
+        disabled={isBusy}
+        onClick={() => apply({ assignee_id: user.value?.id ?? null })}
+      >
+        Assign to me
+      </button>
+      <Choice
+        label="Set status"
+        isBusy={isBusy}
+        options={statuses.map((value) => [value, statusNames[value]])}
+        choose={(status) => apply({ status })}
+      />
+      <Choice
+        label="Set priority"
+        isBusy={isBusy}
+        options={priorities.map((value) => [value, priorityNames[value]])}
+        choose={(priority) => apply({ priority })}
+      />
+    </div>
+  )
+}
+
+type ChoiceProps<T> = {
+  label: string
+  isBusy: boolean
+  options: [value: T, name: string][]
+  choose: (value: T) => void
+}
+
+function Choice<T extends string>({ label, isBusy, options, choose }: ChoiceProps<T>) {
+  return (
+    <select
+      aria-label={label}
+      disabled={isBusy}
+      value=""
+      onChange={(event) => {
+        const chosen = options.find(([value]) => value === event.currentTarget.value)
+        event.currentTarget.value = ''
+        if (chosen) choose(chosen[0])
+      }}
+    >
+      <option value="">{label}</option>
+      {options.map(([value, name]) => (
+        <option key={value} value={value}>
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+function Failed({ run }: { run: Run }) {
+  return (
+    <div class="error" role="alert">
+      <p>
+        {run.failed.length} of {run.total} could not be changed and stay selected:
+      </p>
+      <ul>
+        {run.failed.map(({ ticket, why }) => (
+          <li key={ticket.id}>
+            {ticket.subject}: {why}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+const ticketsText = (amount: number) => (amount === 1 ? '1 ticket' : `${count(amount)} tickets`)
+
+/** Owners hear of a resolved ticket by mail: for many at once that is asked. */
+async function mayTell(amount: number, status: Status): Promise<boolean> {
+  if (amount < 2 || status !== 'resolved') return true
+  return confirmAction({
+    title: `Resolve ${ticketsText(amount)}?`,
+    text: 'Everybody who opened one of them is notified.',
+    action: 'Resolve',
+  })
+}

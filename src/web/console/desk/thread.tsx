@@ -1,0 +1,73 @@
+import { ArrowDown } from 'lucide-preact'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import type { DeskTicket } from '../../../../client/src/client.ts'
+import { useAction } from '../../ui/action.ts'
+import { user } from '../session.ts'
+import { useFollowing } from './following.ts'
+import { Days } from './thread-entries.tsx'
+import { timelineOf } from './timeline.ts'
+
+type ThreadProps = {
+  ticket: DeskTicket
+  loadOlder: () => Promise<void>
+  /** Told of the newest message whenever the end is in sight. */
+  onSeen: (messageId: string) => void
+}
+
+/** Everything that happened in a ticket, from the first to the newest. */
+export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
+  const entries = timelineOf(ticket)
+  const newest = ticket.messages.at(-1)
+  const { frame, content, isAtEnd, toEnd } = useFollowing(entries[0]?.id, entries.at(-1)?.id)
+  const older = useAction(loadOlder)
+  const seenId = useRef(newest?.id)
+  if (isAtEnd) seenId.current = newest?.id
+
+  useEffect(() => {
+    if (isAtEnd && newest) onSeen(newest.id)
+  }, [isAtEnd, newest?.id])
+  // Who has just written wants to see it.
+  useLayoutEffect(() => {
+    if (newest?.author.id === user.value?.id) toEnd()
+  }, [newest?.id])
+
+  return (
+    <div class="thread-frame">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
+      <div class="thread" ref={frame} role="log" aria-label="Messages" tabIndex={0}>
+        <div class="entries" ref={content}>
+          {ticket.messages_before !== undefined && (
+            <button
+              type="button"
+              class="button older"
+              disabled={older.isBusy}
+              onClick={() => older.run()}
+            >
+              {older.isBusy ? 'Loading…' : 'Show earlier messages'}
+            </button>
+          )}
+          <Days entries={entries} />
+        </div>
+      </div>
+      {seenId.current !== newest?.id && (
+        <button type="button" class="button new-message" onClick={toEnd}>
+          New message
+          <ArrowDown />
+        </button>
+      )}
+    </div>
+  )
+}
+
+export function ThreadSkeleton() {
+  return (
+    <div class="thread-frame" role="status">
+      <span class="visually-hidden">Loading…</span>
+      <div class="entries">
+        <span class="skeleton block" />
+        <span class="skeleton block from-desk" />
+        <span class="skeleton block" />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,69 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { DeskTicketListItem } from '../../../../client/src/client.ts'
+import { type List, useList } from '../../ui/resource.ts'
+import { request, user } from '../session.ts'
+import { useReconnect, useTicketFrames } from './live.ts'
+import { filter, isListed, ticketQuery } from './views.ts'
+
+const partSize = 100
+
+export type TicketList = List<DeskTicketListItem> & {
+  /** How the list differs from what it would show by now, in words. */
+  news: string | undefined
+  /** The service has answered, at least once. */
+  isLoaded: boolean
+  /** Shows a ticket in its row as it is now. */
+  replace: (ticket: DeskTicketListItem) => void
+}
+
+/** The tickets that the address asks for. Rows change in place; what comes or goes waits for `reload`, so that nothing
+ *  moves under the pointer. */
+export function useTicketList(): TicketList {
+  const given = filter.value
+  const me = user.value?.id ?? ''
+  const key = JSON.stringify(ticketQuery(given))
+  const list = useList<DeskTicketListItem>(key, async (cursor, signal) => {
+    const query = { ...ticketQuery(given), limit: partSize, ...(cursor && { cursor }) }
+    const { data, pagination } = await request('GET /v1/admin/support/tickets', { query, signal })
+    return { data, pagination: { cursor: 'cursor' in pagination ? pagination.cursor : null } }
+  })
+  const fresh = { key, arrived: new Set<string>(), isStale: false }
+  const [loadedKey, setLoadedKey] = useState<string>()
+  useEffect(() => {
+    if (!list.isLoading) setLoadedKey(key)
+  }, [list.isLoading, key])
+  const [changes, setChanges] = useState(fresh)
+  const current = changes.key === key ? changes : fresh
+
+  function replace(ticket: DeskTicketListItem) {
+    list.update((items) => items.map((item) => (item.id === ticket.id ? ticket : item)))
+  }
+
+  useTicketFrames((ticket) => {
+    if (list.items.some(({ id }) => id === ticket.id)) return replace(ticket)
+    if (given.q) return
+    const arrived = new Set(current.arrived)
+    if (isListed(ticket, given, me)) arrived.add(ticket.id)
+    else arrived.delete(ticket.id)
+    setChanges({ ...current, arrived })
+  })
+
+  function reload() {
+    setChanges(fresh)
+    list.reload()
+  }
+  // Loading anew shows the first part alone, which would move what somebody has scrolled to.
+  useReconnect(() => {
+    if (list.items.length > partSize) setChanges({ ...current, isStale: true })
+    else reload()
+  })
+
+  const gone = list.items.filter((ticket) => !isListed(ticket, given, me)).length
+  return { ...list, reload, replace, isLoaded: loadedKey === key, news: newsText(current, gone) }
+}
+
+function newsText({ arrived, isStale }: { arrived: Set<string>; isStale: boolean }, gone: number) {
+  if (isStale) return 'Changed'
+  const parts = [arrived.size > 0 && `${arrived.size} new`, gone > 0 && `${gone} gone`]
+  return parts.filter(Boolean).join(', ') || undefined
+}

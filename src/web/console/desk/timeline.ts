@@ -1,0 +1,85 @@
+import type { DeskTicket } from '../../../../client/src/client.ts'
+
+export type Message = DeskTicket['messages'][number]
+export type Note = DeskTicket['notes'][number]
+export type Change = DeskTicket['history'][number]
+
+export type Entry =
+  | { kind: 'message'; id: string; at: string; message: Message }
+  | { kind: 'note'; id: string; at: string; note: Note }
+  | { kind: 'change'; id: string; at: string; change: Change }
+
+/** What was said, noted and changed, by time. With older messages to come, what is older than the first one waits. */
+export function timelineOf({ messages, notes, history, messages_before }: DeskTicket): Entry[] {
+  const entries: Entry[] = [
+    ...messages.map((message) => ({
+      kind: 'message' as const,
+      id: message.id,
+      at: message.created_at,
+      message,
+    })),
+    ...notes.map((note) => ({ kind: 'note' as const, id: note.id, at: note.created_at, note })),
+    ...history.map((change) => ({ kind: 'change' as const, id: change.id, at: change.at, change })),
+  ]
+  const start = messages_before === undefined ? '' : (messages[0]?.created_at ?? '')
+  return entries
+    .filter(({ at }) => at >= start)
+    .sort((a, b) => compare(a.at, b.at) || compare(a.id, b.id))
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+/** A newer answer of the service beside what was shown: messages that it has no room for stay. */
+export function merged(before: DeskTicket | undefined, fresh: DeskTicket): DeskTicket {
+  if (before?.id !== fresh.id) return fresh
+  const { messages, messages_before, ...rest } = fresh
+  const oldest = before.messages_before
+  return {
+    ...rest,
+    messages: united(before.messages, messages),
+    ...(oldest !== undefined && { messages_before: oldest }),
+  }
+}
+
+/** @param older a part of the list of messages, newest first */
+export function withOlder(ticket: DeskTicket, older: Message[], before: string | null): DeskTicket {
+  const { messages_before, ...rest } = ticket
+  return {
+    ...rest,
+    messages: united(older, ticket.messages),
+    ...(before !== null && { messages_before: before }),
+  }
+}
+
+export const withMessage = (ticket: DeskTicket, message: Message): DeskTicket => ({
+  ...ticket,
+  messages: united(ticket.messages, [message]),
+})
+
+export const withNote = (ticket: DeskTicket, note: Note): DeskTicket => ({
+  ...ticket,
+  notes: united(ticket.notes, [note]),
+})
+
+/** Ids are in the order of time. */
+function united<T extends { id: string }>(...lists: T[][]): T[] {
+  const byId = new Map(lists.flat().map((item) => [item.id, item]))
+  return [...byId.values()].sort((a, b) => compare(a.id, b.id))
+}
+
+/** The words of a change. */
+export function changeText({ field, to, actor }: Change, nameOf: (id: string) => string): string {
+  if (field === 'assignee') return assignmentText(to, actor, nameOf)
+  const value = (to ?? '').replace('_', ' ')
+  // Nobody did what happens by itself.
+  if (actor.type === 'system') return `The ${field} was set to ${value}`
+  return `${actor.display_name} set the ${field} to ${value}`
+}
+
+function assignmentText(to: string | null, actor: Change['actor'], nameOf: (id: string) => string) {
+  const whom = to === null ? 'nobody' : nameOf(to)
+  if (actor.type === 'system') return `The ticket was assigned to ${whom}`
+  return actor.id === to
+    ? `${actor.display_name} took this on`
+    : `${actor.display_name} assigned this to ${whom}`
+}

@@ -1,0 +1,123 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { DeskTicket, DeskTicketListItem } from '../../../../client/src/client.ts'
+import { useResource } from '../../ui/resource.ts'
+import { toastError } from '../../ui/toast.tsx'
+import { paced } from '../paced.ts'
+import { request } from '../session.ts'
+import { admins } from './admins.ts'
+import { type Change, changeTicket } from './change.ts'
+import { useReconnect, useTicketFrames } from './live.ts'
+import { merged, withOlder } from './timeline.ts'
+
+const pauseMilliseconds = 1_000
+
+export type OpenTicket = {
+  /** As its row has it, until the rest has come. */
+  item: DeskTicketListItem | undefined
+  /** With all that was said. */
+  detail: DeskTicket | undefined
+  error: unknown
+  /** Loads what came meanwhile. */
+  refresh: () => void
+  update: (change: (ticket: DeskTicket) => DeskTicket) => void
+  /** Changes the ticket: shown at once, and taken back when the service refuses.
+   *  @returns whether it did */
+  change: (change: Change) => Promise<boolean>
+  loadOlder: () => Promise<void>
+}
+
+type Pending = { turn: number; change: Change }
+
+/** The ticket that is open, kept as it is by the frames.
+ *  @param row of the list, if it is there
+ *  @param onChanged is told of the ticket after each change of ours */
+export function useTicket(
+  id: string,
+  row: DeskTicketListItem | undefined,
+  onChanged: (ticket: DeskTicketListItem) => void,
+): OpenTicket {
+  const params = { id }
+  const shown = useRef<DeskTicket>(undefined)
+  const resource = useResource(id, async (signal) => {
+    const route = 'GET /v1/admin/support/tickets/{id}'
+    return merged(shown.current, await request(route, { params, signal }))
+  })
+  const { data, update, reload } = resource
+  shown.current = data
+  const refresh = useRefresh(id, reload)
+  useTicketFrames((ticket) => {
+    if (ticket.id !== id) return
+    update((before) => ({ ...before, ...ticket }))
+    refresh()
+  })
+  useReconnect(refresh)
+
+  const { pending, change } = useChanges(id, (fresh) => {
+    update((before) => merged(before, fresh))
+    onChanged(fresh)
+  })
+  const withPending = <T extends DeskTicketListItem>(ticket: T): T =>
+    Object.assign({}, ticket, ...pending.map(({ change }) => wanted(change)))
+  const known = data ?? row
+
+  return {
+    item: known && withPending(known),
+    detail: data && withPending(data),
+    error: data ? undefined : resource.error,
+    refresh,
+    update,
+    change,
+    async loadOlder() {
+      const query = { limit: 50, cursor: data?.messages_before ?? '' }
+      const route = 'GET /v1/admin/support/tickets/{id}/messages'
+      const { data: older, pagination } = await request(route, { params, query })
+      const before = 'cursor' in pagination ? pagination.cursor : null
+      update((ticket) => withOlder(ticket, older, before))
+    },
+  }
+}
+
+/** A ticket that changes all the time is loaded once a second. */
+function useRefresh(id: string, reload: () => void): () => void {
+  const pace = useRef({ ask: reload, cancel: () => {} })
+  useEffect(() => {
+    pace.current = paced(reload, pauseMilliseconds)
+    return pace.current.cancel
+  }, [id, reload])
+  return () => pace.current.ask()
+}
+
+function useChanges(id: string, accept: (ticket: DeskTicket) => void) {
+  const [changes, setChanges] = useState<(Pending & { id: string })[]>([])
+  const turns = useRef(0)
+
+  async function change(given: Change): Promise<boolean> {
+    const turn = ++turns.current
+    setChanges((before) => [...before, { id, turn, change: given }])
+    try {
+      accept(await changeTicket(id, given))
+      return true
+    } catch (error) {
+      toastError(error)
+      return false
+    } finally {
+      setChanges((before) => before.filter((other) => other.turn !== turn))
+    }
+  }
+
+  return { pending: changes.filter((other) => other.id === id), change }
+}
+
+/** What a ticket would look like after a change. */
+function wanted({ status, priority, assignee_id }: Change): Partial<DeskTicketListItem> {
+  return {
+    ...(status && { status }),
+    ...(priority && { priority }),
+    ...(assignee_id !== undefined && { assignee: assigneeOf(assignee_id) }),
+  }
+}
+
+function assigneeOf(id: string | null) {
+  if (id === null) return null
+  return admins.value.find((admin) => admin.id === id) ?? { id, display_name: 'You' }
+}
