@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { words } from './words.ts'
 
 /** The time, every half minute anew. */
@@ -16,23 +16,26 @@ const units = [
   ['minute', 60],
 ] as const
 
+// They cost far more to make than to use, and a list has two in each row.
+const relative = computed(
+  () => new Intl.RelativeTimeFormat(words.value.locale, { numeric: 'auto', style: 'short' }),
+)
+const absolute = computed(
+  () => new Intl.DateTimeFormat(words.value.locale, { dateStyle: 'full', timeStyle: 'medium' }),
+)
+
 /** How far a time is from now: `3 min. ago`. */
 export function relativeTime(at: string): string {
   const seconds = (Date.parse(at) - now.value) / 1_000
   const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
-  const format = new Intl.RelativeTimeFormat(words.value.locale, {
-    numeric: 'auto',
-    style: 'short',
-  })
   return unit === 'second'
-    ? format.format(0, 'second')
-    : format.format(Math.trunc(seconds / length), unit)
+    ? relative.value.format(0, 'second')
+    : relative.value.format(Math.trunc(seconds / length), unit)
 }
 
 /** Date and time in full. */
 export function absoluteTime(at: string): string {
-  const style = { dateStyle: 'full', timeStyle: 'medium' } as const
-  return new Intl.DateTimeFormat(words.value.locale, style).format(new Date(at))
+  return absolute.value.format(new Date(at))
 }
 
 /** The time of day: `14:05`. */

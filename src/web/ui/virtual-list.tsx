@@ -68,7 +68,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
 
   const rows = items.slice(first, last).map((item, offset) => ({ item, index: first + offset }))
   // The row that has the focus keeps it when it is scrolled out of sight.
-  const kept = items.findIndex((item) => keyOf(item) === focused)
+  const kept = focused === undefined ? -1 : items.findIndex((item) => keyOf(item) === focused)
   const keptItem = items[kept]
   if (keptItem && (kept < first || kept >= last)) rows.push({ item: keptItem, index: kept })
 
