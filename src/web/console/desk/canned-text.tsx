@@ -45,7 +45,7 @@ export function CannedText(props: TextProps) {
           id={id}
           found={found}
           active={active}
-          isKnown={canned.isKnown}
+          emptyText={canned.emptyText}
           choose={canned.insert}
         />
       )}
@@ -86,7 +86,7 @@ function useCanned(
   const wantedCaret = useRef<number>(undefined)
   const at = cannedAt(text, caret)
   const slash: Slash | undefined = at && at.start !== dismissed ? at : undefined
-  const { data } = useResource(slash && 'canned', loadCanned)
+  const { data, error } = useResource(slash && 'canned', loadCanned)
   const found = slash && data ? matching(data, slash.word) : []
   const isShown = slash !== undefined && (found.length > 0 || slash.word === '')
 
@@ -141,12 +141,17 @@ function useCanned(
     slash: isShown ? slash : undefined,
     found,
     active,
-    isKnown: data !== undefined,
+    emptyText: emptyText(data !== undefined, error !== undefined),
     look,
     insert,
     dismiss,
     press,
   }
+}
+
+function emptyText(isKnown: boolean, hasFailed: boolean): string {
+  if (hasFailed) return 'The canned replies could not be loaded.'
+  return isKnown ? 'There are no canned replies yet. System has a place for them.' : 'Loading…'
 }
 
 async function loadCanned(signal: AbortSignal): Promise<CannedReply[]> {
@@ -159,11 +164,11 @@ type ListProps = {
   id: string
   found: CannedReply[]
   active: number
-  isKnown: boolean
+  emptyText: string
   choose: (reply: CannedReply) => void
 }
 
-function CannedList({ id, found, active, isKnown, choose }: ListProps) {
+function CannedList({ id, found, active, emptyText, choose }: ListProps) {
   const list = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     list.current?.children[active]?.scrollIntoView({ block: 'nearest' })
@@ -171,7 +176,7 @@ function CannedList({ id, found, active, isKnown, choose }: ListProps) {
   if (found.length === 0) {
     return (
       <p class="canned small soft" id={id}>
-        {isKnown ? 'There are no canned replies yet.' : 'Loading…'}
+        {emptyText}
       </p>
     )
   }

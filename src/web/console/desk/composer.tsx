@@ -2,6 +2,7 @@ import { Lock, Paperclip, SquareSlash } from 'lucide-preact'
 import { useRef, useState } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
 import { useShortcut } from '../../ui/shortcuts.tsx'
+import { toast } from '../../ui/toast.tsx'
 import { CannedText } from './canned-text.tsx'
 import { type Kind, useDrafts } from './draft.ts'
 import { SendButton } from './send-button.tsx'
@@ -74,7 +75,9 @@ export function Composer({ ticket, seenId, update, refresh }: ComposerProps) {
         area={area}
         label={kind === 'note' ? 'Internal note' : 'Reply'}
         placeholder={
-          kind === 'note' ? 'A note for the desk' : `Reply to ${ticket.user.display_name}`
+          kind === 'note'
+            ? 'A note for the desk'
+            : `Reply to ${ticket.user.display_name}, / for canned replies`
         }
         text={draft.text}
         edit={(text) => edit(kind, (before) => ({ ...before, text }))}
@@ -112,6 +115,7 @@ export function Composer({ ticket, seenId, update, refresh }: ComposerProps) {
     if (files.length === 0) return
     event.preventDefault()
     if (kind === 'reply') sending.start(files)
+    else toast('Files go with a reply, not with a note.')
   }
 
   function openCanned() {

@@ -12,7 +12,7 @@ import { TicketPane } from './ticket-pane.tsx'
 /** The support desk: the list of a view, the ticket that is open, and what is known of it. */
 export function DeskPage() {
   const [, , , part = ''] = path.value.split('/')
-  const openId = part === '' ? undefined : decodeURIComponent(part)
+  const openId = part === '' ? undefined : part
   const list = useTicketList()
   const selection = useSelection(list.items)
   useEffect(() => void loadAdmins(), [])

@@ -1,5 +1,6 @@
 import { ChevronRight, X } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { duration } from '../../ui/format.ts'
 import { useResource } from '../../ui/resource.ts'
@@ -21,10 +22,15 @@ type DetailsProps = {
 
 /** What is known of a ticket, and what can be changed. */
 export function Details({ ticket, isShown, hide, change }: DetailsProps) {
+  const hideButton = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (isShown) hideButton.current?.focus()
+  }, [isShown])
   return (
     <aside class={`details-pane${isShown ? ' shown' : ''}`} aria-label="Details">
       <button
         type="button"
+        ref={hideButton}
         class="button ghost icon hide"
         aria-label="Hide the details"
         onClick={hide}

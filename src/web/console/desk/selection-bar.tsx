@@ -2,6 +2,7 @@ import { X } from 'lucide-preact'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { confirmAction } from '../../ui/dialog.tsx'
 import { count } from '../../ui/format.ts'
+import { useShortcut } from '../../ui/shortcuts.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { user } from '../session.ts'
 import { type Run, useBulk } from './bulk.ts'
@@ -27,6 +28,12 @@ export function SelectionBar({ selection, onChanged }: BarProps) {
     if (failed.length === 0) toast(`${ticketsText(changed)} changed`)
   }
 
+  function clear() {
+    bulk.dismiss()
+    keepOnly([])
+  }
+  useShortcut('Escape', 'Clear the selection', clear)
+
   return (
     <section class="selection" aria-label="Selected tickets">
       <ChangeShortcuts apply={apply} />
@@ -46,10 +53,7 @@ export function SelectionBar({ selection, onChanged }: BarProps) {
             class="button ghost icon"
             aria-label="Clear the selection"
             title="Clear the selection"
-            onClick={() => {
-              bulk.dismiss()
-              keepOnly([])
-            }}
+            onClick={clear}
           >
             <X />
           </button>
@@ -74,12 +78,14 @@ function Changes({ isBusy, apply }: { isBusy: boolean; apply: (change: Change) =
       </button>
       <Choice
         label="Set status"
+        name="Status…"
         isBusy={isBusy}
         options={statuses.map((value) => [value, statusNames[value]])}
         choose={(status) => apply({ status })}
       />
       <Choice
         label="Set priority"
+        name="Priority…"
         isBusy={isBusy}
         options={priorities.map((value) => [value, priorityNames[value]])}
         choose={(priority) => apply({ priority })}
@@ -90,12 +96,13 @@ function Changes({ isBusy, apply }: { isBusy: boolean; apply: (change: Change) =
 
 type ChoiceProps<T> = {
   label: string
+  name: string
   isBusy: boolean
-  options: [value: T, name: string][]
+  options: [value: T, text: string][]
   choose: (value: T) => void
 }
 
-function Choice<T extends string>({ label, isBusy, options, choose }: ChoiceProps<T>) {
+function Choice<T extends string>({ label, name, isBusy, options, choose }: ChoiceProps<T>) {
   return (
     <select
       aria-label={label}
@@ -107,10 +114,10 @@ function Choice<T extends string>({ label, isBusy, options, choose }: ChoiceProp
         if (chosen) choose(chosen[0])
       }}
     >
-      <option value="">{label}</option>
-      {options.map(([value, name]) => (
+      <option value="">{name}</option>
+      {options.map(([value, text]) => (
         <option key={value} value={value}>
-          {name}
+          {text}
         </option>
       ))}
     </select>

@@ -19,11 +19,11 @@ export type TicketList = List<DeskTicketListItem> & {
 /** The tickets that the address asks for. Rows change in place; what comes or goes waits for `reload`, so that nothing
  *  moves under the pointer. */
 export function useTicketList(): TicketList {
-  const given = filter.value
+  const wanted = ticketQuery(filter.value)
   const me = user.value?.id ?? ''
-  const key = JSON.stringify(ticketQuery(given))
+  const key = JSON.stringify(wanted)
   const list = useList<DeskTicketListItem>(key, async (cursor, signal) => {
-    const query = { ...ticketQuery(given), limit: partSize, ...(cursor && { cursor }) }
+    const query = { ...wanted, limit: partSize, ...(cursor && { cursor }) }
     const { data, pagination } = await request('GET /v1/admin/support/tickets', { query, signal })
     return { data, pagination: { cursor: 'cursor' in pagination ? pagination.cursor : null } }
   })
@@ -41,9 +41,9 @@ export function useTicketList(): TicketList {
 
   useTicketFrames((ticket) => {
     if (list.items.some(({ id }) => id === ticket.id)) return replace(ticket)
-    if (given.q) return
+    if (wanted.q) return
     const arrived = new Set(current.arrived)
-    if (isListed(ticket, given, me)) arrived.add(ticket.id)
+    if (isListed(ticket, wanted, me)) arrived.add(ticket.id)
     else arrived.delete(ticket.id)
     setChanges({ ...current, arrived })
   })
@@ -58,7 +58,7 @@ export function useTicketList(): TicketList {
     else reload()
   })
 
-  const gone = list.items.filter((ticket) => !isListed(ticket, given, me)).length
+  const gone = list.items.filter((ticket) => !isListed(ticket, wanted, me)).length
   return { ...list, reload, replace, isLoaded: loadedKey === key, news: newsText(current, gone) }
 }
 

@@ -26,10 +26,15 @@ type TicketPaneProps = {
 export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps) {
   const ticket = useTicket(id, row, onChanged)
   const [showsDetails, setShowsDetails] = useState(false)
+  const toggle = useRef<HTMLButtonElement>(null)
+  const hideDetails = () => {
+    setShowsDetails(false)
+    toggle.current?.focus()
+  }
   const change = (wanted: Change) => changeWithUndo(ticket, wanted)
   useShortcut('i', 'Show or hide the details', () => setShowsDetails(!showsDetails))
   useShortcut('Escape', 'Back to the list', () => {
-    if (showsDetails) setShowsDetails(false)
+    if (showsDetails) hideDetails()
     else backToList(id)
   })
   useShortcut('u', 'Back to the list', () => backToList(id))
@@ -49,6 +54,7 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
           {ticket.item && <SettleButton status={ticket.item.status} change={change} />}
           <button
             type="button"
+            ref={toggle}
             class="button ghost icon details-toggle"
             aria-label="Details"
             title="Details (i)"
@@ -64,7 +70,7 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
         <Details
           ticket={ticket.item}
           isShown={showsDetails}
-          hide={() => setShowsDetails(false)}
+          hide={hideDetails}
           change={ticket.change}
         />
       )}

@@ -19,11 +19,9 @@ export function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
   const { id, subject, category, assignee, waiting_since, updated_at } = ticket
   const owner = ticket.user.display_name
   const isWaiting = waiting_since !== null
+  const states = [isWaiting && 'waiting', isOpen && 'open', isSelected && 'selected']
   return (
-    <div
-      class={`ticket-row${isWaiting ? ' waiting' : ''}${isSelected ? ' selected' : ''}`}
-      data-ticket={id}
-    >
+    <div class={['ticket-row', ...states].filter(Boolean).join(' ')} data-ticket={id}>
       <span class="pick">
         <Avatar name={owner} />
         <input
@@ -42,7 +40,9 @@ export function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
             <Time at={waiting_since ?? updated_at} />
           </span>
         </span>
-        <span class="subject truncate">{subject}</span>
+        <span class="subject truncate" dir="auto">
+          {subject}
+        </span>
         <span class="row between">
           <span class="truncate">
             {categoryNames[category]} · {assigneeText(assignee)}

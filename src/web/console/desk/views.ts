@@ -123,8 +123,8 @@ export function ticketQuery(given: Filter): TicketQuery {
 
 /** Whether the list would show a ticket; what a search finds only the service knows.
  *  @param me the admin who asks */
-export function isListed(ticket: DeskTicketListItem, given: Filter, me: string): boolean {
-  const { status, waiting, priority, category, assignee_id } = ticketQuery(given)
+export function isListed(ticket: DeskTicketListItem, wanted: TicketQuery, me: string): boolean {
+  const { status, waiting, priority, category, assignee_id } = wanted
   if (status && !status.split(',').includes(ticket.status)) return false
   if (waiting && ticket.waiting_since === null) return false
   if (priority && ticket.priority !== priority) return false
