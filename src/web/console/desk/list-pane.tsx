@@ -46,13 +46,14 @@ function ListHeader({ list }: { list: TicketList }) {
       <div class="row between title">
         <h2 class="truncate">{view.title}</h2>
         <ViewSelect />
+        {!list.news && !hasFilters(filter.value) && (
+          <span class="amount number">{amountOf(view.name)}</span>
+        )}
         <p class="news number" role="status">
-          {list.news ? (
+          {list.news && (
             <button type="button" onClick={list.reload}>
               {list.news} · Show
             </button>
-          ) : (
-            !hasFilters(filter.value) && amountOf(view.name)
           )}
         </p>
       </div>

@@ -58,12 +58,19 @@ export function useTicketList(): TicketList {
     else reload()
   })
 
+  const known = list.items.filter(({ id }) => current.arrived.has(id)).length
   const gone = list.items.filter((ticket) => !isListed(ticket, wanted, me)).length
-  return { ...list, reload, replace, isLoaded: loadedKey === key, news: newsText(current, gone) }
+  return {
+    ...list,
+    reload,
+    replace,
+    isLoaded: loadedKey === key,
+    news: newsText(current.isStale, current.arrived.size - known, gone),
+  }
 }
 
-function newsText({ arrived, isStale }: { arrived: Set<string>; isStale: boolean }, gone: number) {
+function newsText(isStale: boolean, arrived: number, gone: number): string | undefined {
   if (isStale) return 'Changed'
-  const parts = [arrived.size > 0 && `${arrived.size} new`, gone > 0 && `${gone} gone`]
+  const parts = [arrived > 0 && `${arrived} new`, gone > 0 && `${gone} gone`]
   return parts.filter(Boolean).join(', ') || undefined
 }

@@ -29,14 +29,16 @@ export function timelineOf({ messages, notes, history, messages_before }: DeskTi
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A newer answer of the service beside what was shown: messages that it has no room for stay. */
+/** A newer answer of the service beside what was shown: what it has no room for, or did not know yet, stays. */
 export function merged(before: DeskTicket | undefined, fresh: DeskTicket): DeskTicket {
   if (before?.id !== fresh.id) return fresh
-  const { messages, messages_before, ...rest } = fresh
+  const { messages_before, ...rest } = fresh
   const oldest = before.messages_before
   return {
     ...rest,
-    messages: united(before.messages, messages),
+    messages: united(before.messages, fresh.messages),
+    notes: united(before.notes, fresh.notes),
+    history: united(before.history, fresh.history),
     ...(oldest !== undefined && { messages_before: oldest }),
   }
 }
