@@ -55,7 +55,8 @@ export async function showShortcuts(): Promise<void> {
   isHelpOpen = true
   await openDialog((close) => (
     <div class="body">
-      <h2>{words.value.shortcuts}</h2>
+      {/* Takes the focus: a long list is read from its beginning. */}
+      <h2 tabIndex={-1}>{words.value.shortcuts}</h2>
       <dl class="shortcuts">
         {active.value.map(({ keys, label }) => (
           <div class="row between" key={keys}>

@@ -75,9 +75,7 @@ export function Composer({ ticket, seenId, update, refresh }: ComposerProps) {
         area={area}
         label={kind === 'note' ? 'Internal note' : 'Reply'}
         placeholder={
-          kind === 'note'
-            ? 'A note for the desk'
-            : `Reply to ${ticket.user.display_name}, / for canned replies`
+          kind === 'note' ? 'A note for the desk' : `Reply to ${ticket.user.display_name}`
         }
         text={draft.text}
         edit={(text) => edit(kind, (before) => ({ ...before, text }))}

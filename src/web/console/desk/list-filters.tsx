@@ -18,7 +18,7 @@ export function ListFilters() {
   const chosen = [priority, category, asksForAssignee(filter.value) && assignee].filter(Boolean)
   const [isOpen, setOpen] = useState(chosen.length > 0)
   return (
-    <div class="filters">
+    <div class="ticket-filters">
       <div class="row">
         <SearchField />
         <button
@@ -56,7 +56,7 @@ function SearchField() {
     return () => clearTimeout(timer)
   }, [text, q])
   return (
-    <div class="search">
+    <div class="ticket-search">
       <Search />
       <input
         ref={input}

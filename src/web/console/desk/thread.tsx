@@ -35,7 +35,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
     <div class="thread-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys */}
       <div class="thread" ref={frame} role="log" aria-label="Messages" tabIndex={0}>
-        <div class="entries" ref={content}>
+        <div class="timeline" ref={content}>
           {ticket.messages_before !== undefined && (
             <button
               type="button"
@@ -63,7 +63,7 @@ export function ThreadSkeleton() {
   return (
     <div class="thread-frame" role="status">
       <span class="visually-hidden">Loading…</span>
-      <div class="entries">
+      <div class="timeline">
         <span class="skeleton block" />
         <span class="skeleton block from-desk" />
         <span class="skeleton block" />
