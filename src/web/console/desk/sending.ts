@@ -1,3 +1,4 @@
+import { uniqueId } from '../../../../client/src/platform.ts'
 import { request, user } from '../session.ts'
 import type { Draft } from './draft.ts'
 import type { Message, Note } from './timeline.ts'
@@ -8,7 +9,7 @@ export type Reply = { draft: Draft; status: Status | undefined; lastMessageId: s
 /** The key of a draft, the same as long as what it says is the same. */
 export function triedOf({ text, files, tried }: Draft): { content: string; clientId: string } {
   const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url)])
-  return tried?.content === content ? tried : { content, clientId: crypto.randomUUID() }
+  return tried?.content === content ? tried : { content, clientId: uniqueId() }
 }
 
 /** @throws ApiError, `stale_ticket` when somebody has written after `lastMessageId` */

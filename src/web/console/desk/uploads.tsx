@@ -1,5 +1,6 @@
 import { FileWarning, Paperclip, RotateCw, X } from 'lucide-preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { uniqueId } from '../../../../client/src/platform.ts'
 import { errorText } from '../../ui/errors.ts'
 import { bytes } from '../../ui/format.ts'
 import { toast } from '../../ui/toast.tsx'
@@ -51,7 +52,7 @@ export function useUploads(room: number, add: (stored: StoredFile) => void) {
     const free = Math.max(0, room - uploads.length)
     if (files.length > free) toast(`A message takes up to ${maxFiles} files.`)
     const added = files.slice(0, free).map((file) => ({
-      id: crypto.randomUUID(),
+      id: uniqueId(),
       file,
       sent: 0,
       abort: new AbortController(),
