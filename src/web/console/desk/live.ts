@@ -16,18 +16,3 @@ export function useTicketFrames(work: (ticket: DeskTicketListItem) => void): voi
     }
   }, [])
 }
-
-/** Calls `work` when frames may have been missed. */
-export function useReconnect(work: () => void): void {
-  const latest = useRef(work)
-  latest.current = work
-  useEffect(() => {
-    const ends = [
-      client.on('status', ({ status }) => status === 'open' && latest.current()),
-      client.on('resync', () => latest.current()),
-    ]
-    return () => {
-      for (const end of ends) end()
-    }
-  }, [])
-}

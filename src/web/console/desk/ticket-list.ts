@@ -2,7 +2,8 @@ import { useEffect, useState } from 'preact/hooks'
 import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { type List, useList } from '../../ui/resource.ts'
 import { request, user } from '../session.ts'
-import { useReconnect, useTicketFrames } from './live.ts'
+import { useReconnect } from '../use-reconnect.ts'
+import { useTicketFrames } from './live.ts'
 import { filter, isListed, ticketQuery } from './views.ts'
 
 const partSize = 100

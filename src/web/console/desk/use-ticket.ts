@@ -4,9 +4,10 @@ import { useResource } from '../../ui/resource.ts'
 import { toastError } from '../../ui/toast.tsx'
 import { paced } from '../paced.ts'
 import { request } from '../session.ts'
+import { useReconnect } from '../use-reconnect.ts'
 import { admins } from './admins.ts'
 import { type Change, changeTicket } from './change.ts'
-import { useReconnect, useTicketFrames } from './live.ts'
+import { useTicketFrames } from './live.ts'
 import { merged, withOlder } from './timeline.ts'
 
 const pauseMilliseconds = 1_000

@@ -4,6 +4,7 @@ import { confirmAction, openDialog } from '../../ui/dialog.tsx'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { confirmIdentity } from '../confirm-identity.tsx'
+import { recountReports } from '../counts.ts'
 import { request, user } from '../session.ts'
 import type { Case } from './report-details.tsx'
 import { ResolveForm } from './resolve-form.tsx'
@@ -42,6 +43,7 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
     ))
     if (!resolved) return
     onChange({ report: resolved })
+    recountReports()
     toast('The report is resolved.')
   }
 
