@@ -1,3 +1,6 @@
 import { render } from 'preact'
+import { followLinks } from '../ui/router.ts'
+import { Demo } from './demo.tsx'
 
-render(<h1>Demo</h1>, document.getElementById('app') ?? document.body)
+followLinks('/demo')
+render(<Demo />, document.getElementById('app') ?? document.body)

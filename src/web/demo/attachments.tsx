@@ -1,0 +1,137 @@
+import { Paperclip, X } from 'lucide-preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Answer } from '../../../client/src/client.ts'
+import { toastError } from '../ui/toast.tsx'
+import { fill } from '../ui/words.ts'
+import { say } from './language.tsx'
+import { useMe } from './me.ts'
+
+export type StoredFile = Answer<'POST /v1/files'>
+type Upload = {
+  key: number
+  name: string
+  /** From 0 to 1. */
+  progress: number
+  /** The answer of the service, once it has the whole file. */
+  stored?: StoredFile
+  controller: AbortController
+}
+
+let lastKey = 0
+
+/** Files go to the service as soon as they are chosen; a message then only names them.
+ *  @param most how many there may be */
+export function useUploads(most: number) {
+  const { client } = useMe()
+  const [uploads, setUploads] = useState<Upload[]>([])
+  const latest = useRef(uploads)
+  latest.current = uploads
+
+  // Whoever leaves does not wait for them.
+  useEffect(() => () => abortAll(latest.current), [])
+
+  function change(key: number, part: Partial<Upload>) {
+    setUploads((before) => before.map((one) => (one.key === key ? { ...one, ...part } : one)))
+  }
+
+  function remove(key: number) {
+    setUploads((before) => before.filter((one) => one.key !== key))
+  }
+
+  async function upload(file: File) {
+    const key = ++lastKey
+    const controller = new AbortController()
+    setUploads((before) => [...before, { key, name: file.name, progress: 0, controller }])
+    try {
+      const stored = await client.files.upload(file, {
+        signal: controller.signal,
+        onProgress: (sent, total) => change(key, { progress: sent / total }),
+      })
+      change(key, { stored })
+    } catch (error) {
+      remove(key)
+      if (!controller.signal.aborted) toastError(error)
+    }
+  }
+
+  return {
+    uploads,
+    isUploading: uploads.some(({ stored }) => !stored),
+    files: uploads.flatMap(({ stored }) => stored ?? []),
+    add(files: Iterable<File>) {
+      for (const file of [...files].slice(0, most - uploads.length)) void upload(file)
+    },
+    remove(upload: Upload) {
+      upload.controller.abort()
+      remove(upload.key)
+    },
+    clear: () => setUploads([]),
+  }
+}
+
+function abortAll(uploads: Upload[]) {
+  for (const { controller } of uploads) controller.abort()
+}
+
+export type Uploads = ReturnType<typeof useUploads>
+
+export function AttachButton({ uploads, isDisabled }: { uploads: Uploads; isDisabled: boolean }) {
+  const { session } = useMe()
+  const input = useRef<HTMLInputElement>(null)
+  const label = say.value.attachments.attach
+  return (
+    <>
+      <button
+        type="button"
+        class="button ghost icon"
+        aria-label={label}
+        title={label}
+        // A message waits for the network; the bytes of a file do not.
+        disabled={isDisabled || session.isCut.value}
+        onClick={() => input.current?.click()}
+      >
+        <Paperclip />
+      </button>
+      <input
+        ref={input}
+        type="file"
+        hidden
+        onChange={({ currentTarget }) => {
+          uploads.add(currentTarget.files ?? [])
+          currentTarget.value = ''
+        }}
+      />
+    </>
+  )
+}
+
+/** What is attached, and how far it is. */
+export function UploadList({ uploads }: { uploads: Uploads }) {
+  const text = say.value.attachments
+  if (uploads.uploads.length === 0) return null
+  return (
+    <ul class="uploads" aria-label={text.files}>
+      {uploads.uploads.map((upload) => (
+        <li key={upload.key} class="file">
+          <Paperclip />
+          <span class="truncate">{upload.name}</span>
+          {!upload.stored && (
+            <progress
+              max={1}
+              value={upload.progress}
+              aria-label={fill(text.uploading, { name: upload.name })}
+            />
+          )}
+          <button
+            type="button"
+            class="button ghost icon"
+            aria-label={fill(text.remove, { name: upload.name })}
+            onClick={() => uploads.remove(upload)}
+          >
+            <X />
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,29 @@
+import { signal } from '@preact/signals'
+import type { Client } from '../../../client/src/client.ts'
+
+export type Blocks = ReturnType<typeof openBlocks>
+
+/** Whom this person has blocked. Who has blocked this person, the service tells only by refusing messages. */
+export function openBlocks(client: Client) {
+  const ids = signal<ReadonlySet<string>>(new Set())
+
+  async function load() {
+    const found = new Set<string>()
+    for await (const { user } of client.blocks.each()) found.add(user.id)
+    ids.value = found
+  }
+  // Without the list, blocking still works.
+  load().catch(() => {})
+
+  return {
+    ids,
+    async add(userId: string) {
+      await client.blocks.add(userId)
+      ids.value = new Set([...ids.value, userId])
+    },
+    async remove(userId: string) {
+      await client.blocks.remove(userId)
+      ids.value = new Set([...ids.value].filter((id) => id !== userId))
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import { SendHorizontal } from 'lucide-preact'
+import { useState } from 'preact/hooks'
+import type { NewMessage } from '../../../client/src/client.ts'
+import { AttachButton, UploadList, useUploads } from './attachments.tsx'
+import { say } from './language.tsx'
+import { useMe } from './me.ts'
+
+/** What is not sent yet stays while somebody looks at something else, and when the language changes. */
+const drafts = new Map<string, string>()
+
+type ComposerProps = { conversationId: string; send: (message: NewMessage) => void }
+
+export function Composer({ conversationId, send }: ComposerProps) {
+  const { client, side } = useMe()
+  const text = say.value.chat
+  const key = `${side} ${conversationId}`
+  const [body, setBody] = useState(drafts.get(key) ?? '')
+  const uploads = useUploads(1)
+  const [file] = uploads.files
+  const isReady = !uploads.isUploading && (body.trim() !== '' || file !== undefined)
+
+  function write(next: string) {
+    setBody(next)
+    drafts.set(key, next)
+  }
+
+  function submit(event: Event) {
+    event.preventDefault()
+    if (!isReady) return
+    // The answer to an upload has the fields that a file message takes. With a file, the text may be empty.
+    send(file ? { type: 'file', body, ...file } : { body })
+    write('')
+    uploads.clear()
+  }
+
+  return (
+    <form class="composer" onSubmit={submit}>
+      <UploadList uploads={uploads} />
+      <div class="row">
+        <AttachButton uploads={uploads} isDisabled={uploads.uploads.length > 0} />
+        <textarea
+          rows={1}
+          aria-label={text.message}
+          placeholder={text.message}
+          maxLength={5_000}
+          enterkeyhint="send"
+          value={body}
+          onInput={({ currentTarget }) => {
+            write(currentTarget.value)
+            // As often as keys are pressed: the service passes on as many as the other one needs.
+            client.typing(conversationId)
+          }}
+          onKeyDown={(event) => {
+            // Enter that ends the choice of a character is not meant to send.
+            if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event)
+          }}
+          onPaste={({ clipboardData }) => uploads.add(clipboardData?.files ?? [])}
+        />
+        <button
+          type="submit"
+          class="button primary icon"
+          aria-label={text.send}
+          title={text.send}
+          aria-disabled={!isReady}
+        >
+          <SendHorizontal />
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,39 @@
+import { useId } from 'preact/hooks'
+import { say } from './language.tsx'
+import type { Session } from './session.ts'
+
+const tones = {
+  open: 'good',
+  connecting: 'warning',
+  waiting: 'danger',
+  closed: 'danger',
+  cut: 'danger',
+} as const
+
+/** Whether the channel is open, in a sentence, and a switch that cuts it. */
+export function ConnectionSwitch({ session }: { session: Session }) {
+  const { label, states } = say.value.connection
+  const id = useId()
+  const isCut = session.isCut.value
+  const state = isCut ? 'cut' : session.status.value
+  return (
+    <>
+      <label class="switch small" for={id}>
+        <span class={`dot ${tones[state]}`} />
+        {label}
+        <input
+          id={id}
+          type="checkbox"
+          role="switch"
+          checked={!isCut}
+          aria-checked={!isCut}
+          aria-describedby={`${id}-state`}
+          onChange={({ currentTarget }) => session.setCut(!currentTarget.checked)}
+        />
+      </label>
+      <p id={`${id}-state`} class={`connection-state small ${state}`} role="status">
+        {states[state]}
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,123 @@
+import { MessageCircle, MessageCirclePlus } from 'lucide-preact'
+import type { ConversationListItem } from '../../../client/src/client.ts'
+import { useAction } from '../ui/action.ts'
+import { Avatar } from '../ui/avatar.tsx'
+import { count } from '../ui/format.ts'
+import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { Time } from '../ui/time.tsx'
+import { fill } from '../ui/words.ts'
+import { say } from './language.tsx'
+import { useMe } from './me.ts'
+import { go, linkTo } from './place.ts'
+import { otherSide, sessions } from './session.ts'
+
+/** With whom one talks, and a way to begin. */
+export function ConversationList() {
+  const { inbox } = useMe()
+  const text = say.value.chat
+  const conversations = inbox.conversations.value
+  return (
+    <div class="scroll">
+      <NewConversation />
+      {!inbox.isLoaded.value && inbox.error.value !== undefined && (
+        <Failure error={inbox.error.value} retry={inbox.load} />
+      )}
+      {!inbox.isLoaded.value && inbox.error.value === undefined && <Loading />}
+      {inbox.isLoaded.value && conversations.length === 0 && (
+        <Empty icon={MessageCircle} title={text.none}>
+          <p>{text.noneText}</p>
+        </Empty>
+      )}
+      <ul class="rows" aria-label={text.conversations}>
+        {conversations.map((item) => (
+          <Row key={item.id} item={item} />
+        ))}
+      </ul>
+      {inbox.hasMore.value && (
+        <button type="button" class="button ghost more" onClick={inbox.loadMore}>
+          {say.value.more}
+        </button>
+      )}
+    </div>
+  )
+}
+
+function Row({ item }: { item: ConversationListItem }) {
+  const { side } = useMe()
+  const { id, participant, last_message, unread_count, updated_at } = item
+  return (
+    <li>
+      <a href={linkTo(side, 'chat', id)} class={unread_count > 0 ? 'row-link unread' : 'row-link'}>
+        <Avatar name={participant.display_name} />
+        <span class="row-text">
+          <span class="row between">
+            <span class="row-title truncate">{participant.display_name}</span>
+            <span class="small soft">
+              <Time at={updated_at} />
+            </span>
+          </span>
+          <span class="row between">
+            <span class="small soft truncate">{previewOf(last_message)}</span>
+            {unread_count > 0 && (
+              <span class="badge accent number">
+                {count(unread_count)}
+                <span class="visually-hidden"> {say.value.unread}</span>
+              </span>
+            )}
+          </span>
+        </span>
+      </a>
+    </li>
+  )
+}
+
+function previewOf(last: ConversationListItem['last_message']): string {
+  const { chat } = say.value
+  if (!last) return chat.noMessages
+  if (last.body !== '') return last.body
+  return last.type === 'file' ? chat.file : chat.removed
+}
+
+/** The person of the other panel is one click away; everybody else can be found by their id. */
+function NewConversation() {
+  const { side, inbox, user } = useMe()
+  const text = say.value.chat
+  const other = sessions[otherSide(side)].value.user.value
+  const begin = useAction(async (userId: string) => go(side, 'chat', await inbox.open(userId)))
+  return (
+    <div class="begin">
+      {other && other.id !== user.id ? (
+        <button
+          type="button"
+          class="button primary"
+          disabled={begin.isBusy}
+          onClick={() => begin.run(other.id)}
+        >
+          <MessageCirclePlus />
+          <span class="truncate">{fill(text.writeTo, { name: other.display_name })}</span>
+        </button>
+      ) : (
+        <p class="small soft">{text.nobodyElse}</p>
+      )}
+      <details class="small">
+        <summary>{text.somebodyElse}</summary>
+        <form
+          class="row"
+          onSubmit={(event) => {
+            event.preventDefault()
+            const data = new FormData(event.currentTarget)
+            void begin.run(String(data.get('user_id')).trim())
+          }}
+        >
+          <input name="user_id" aria-label={text.userId} placeholder={text.userId} required />
+          <button type="submit" class="button" disabled={begin.isBusy}>
+            {text.write}
+          </button>
+        </form>
+        <p class="soft">
+          {text.ownId} <code>{user.id}</code>
+        </p>
+      </details>
+    </div>
+  )
+}

@@ -1,0 +1,74 @@
+import { Dialogs } from '../ui/dialog.tsx'
+import { useShortcut } from '../ui/shortcuts.tsx'
+import { ThemeSelect } from '../ui/theme.tsx'
+import { Toasts } from '../ui/toast.tsx'
+import { LanguageSelect, say } from './language.tsx'
+import { Panel } from './panel.tsx'
+import { shownSide, switchSide } from './place.ts'
+import { type Side, sessions, sides } from './session.ts'
+
+/** Two people who talk to each other, in one page. */
+export function Demo() {
+  const { keys } = say.value
+  useShortcut('1', keys.left, () => focusSide('left'))
+  useShortcut('2', keys.right, () => focusSide('right'))
+  return (
+    <div class="demo">
+      <Head />
+      <SideSwitch />
+      <main class={`panels shows-${shownSide.value}`}>
+        {sides.map((side) => (
+          <Panel key={side} session={sessions[side].value} />
+        ))}
+      </main>
+      <Dialogs />
+      <Toasts />
+    </div>
+  )
+}
+
+function Head() {
+  const { heading, intro, links } = say.value
+  return (
+    <header class="head">
+      <div class="about">
+        <h1>{heading}</h1>
+        <p class="soft small">
+          {intro} <code>src/web/demo</code>
+        </p>
+      </div>
+      <nav class="row" aria-label={links.label}>
+        <a href="/docs">{links.docs}</a>
+        <a href="/console">{links.console}</a>
+      </nav>
+      <div class="row choices">
+        <LanguageSelect />
+        <ThemeSelect />
+      </div>
+    </header>
+  )
+}
+
+/** On a phone one person is shown at a time. */
+function SideSwitch() {
+  const text = say.value
+  return (
+    <nav class="segments side-switch" aria-label={text.people}>
+      {sides.map((side) => (
+        <a
+          key={side}
+          href={side === shownSide.value ? '#' : switchSide()}
+          aria-current={side === shownSide.value ? 'true' : undefined}
+        >
+          <span class="truncate">
+            {sessions[side].value.user.value?.display_name ?? text.sides[side]}
+          </span>
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+function focusSide(side: Side) {
+  document.querySelector<HTMLElement>(`.panel.${side}`)?.focus()
+}

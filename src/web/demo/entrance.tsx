@@ -1,0 +1,143 @@
+import { Wand } from 'lucide-preact'
+import { useRef, useState } from 'preact/hooks'
+import { ApiError } from '../../../client/src/client.ts'
+import { errorText, fieldProblems } from '../ui/errors.ts'
+import { Field } from '../ui/field.tsx'
+import { fill, words } from '../ui/words.ts'
+import { inventPerson } from './invented-people.ts'
+import { say } from './language.tsx'
+import type { Session } from './session.ts'
+
+type Mode = 'register' | 'login'
+
+/** Asks who somebody is: a new person, or one whom the service knows. */
+export function Entrance({ session }: { session: Session }) {
+  const text = say.value.entrance
+  const [mode, setMode] = useState<Mode>('register')
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const [shownPassword, setShownPassword] = useState<string>()
+  const form = useRef<HTMLFormElement>(null)
+
+  async function submit(event: SubmitEvent) {
+    event.preventDefault()
+    if (isBusy || !form.current) return
+    const given = Object.fromEntries(new FormData(form.current)) as Given // the names of the inputs below
+    setBusy(true)
+    setError(undefined)
+    try {
+      await (mode === 'register' ? session.register(given) : session.login(given))
+    } catch (caught) {
+      setError(caught)
+      setBusy(false)
+    }
+  }
+
+  function fillIn() {
+    const person = inventPerson()
+    for (const [name, value] of Object.entries(person)) {
+      const input = form.current?.elements.namedItem(name)
+      if (input instanceof HTMLInputElement) input.value = value
+    }
+    setShownPassword(person.password)
+    setError(undefined)
+  }
+
+  return (
+    <form class="entrance" ref={form} onSubmit={submit}>
+      <h2>{say.value.sides[session.side]}</h2>
+      <p class="soft">{session.hasEnded.value ? text.ended : text.text}</p>
+      <ModeSwitch
+        mode={mode}
+        choose={(next) => {
+          setMode(next)
+          setError(undefined)
+        }}
+      />
+      <Fields mode={mode} error={error} shownPassword={shownPassword} />
+      <p class="error" role="alert">
+        {problemText(error, mode)}
+      </p>
+      <div class="row wrap">
+        <button type="submit" class="button primary" disabled={isBusy}>
+          {text[mode]}
+        </button>
+        {mode === 'register' && (
+          <button type="button" class="button" onClick={fillIn}>
+            <Wand />
+            {text.fillIn}
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+type Given = { display_name: string; email: string; password: string }
+
+function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void }) {
+  const text = say.value.entrance
+  return (
+    <fieldset class="segments" aria-label={text.mode}>
+      {(['register', 'login'] as const).map((name) => (
+        <button key={name} type="button" aria-pressed={mode === name} onClick={() => choose(name)}>
+          {text.modes[name]}
+        </button>
+      ))}
+    </fieldset>
+  )
+}
+
+type FieldsProps = { mode: Mode; error: unknown; shownPassword: string | undefined }
+
+function Fields({ mode, error, shownPassword }: FieldsProps) {
+  const text = say.value.entrance
+  const problems = fieldProblems(error)
+  const isNew = mode === 'register'
+  const passwordHint = shownPassword ? fill(text.filledIn, { password: shownPassword }) : text.hint
+  return (
+    <>
+      {isNew && (
+        <Field label={text.name} problem={problems['display_name']}>
+          {(tied) => (
+            <input name="display_name" autocomplete="nickname" maxLength={80} required {...tied} />
+          )}
+        </Field>
+      )}
+      <Field label={text.email} problem={problems['email']}>
+        {(tied) => <input name="email" type="email" autocomplete="username" required {...tied} />}
+      </Field>
+      <Field label={text.password} hint={isNew && passwordHint} problem={problems['password']}>
+        {(tied) => (
+          <input
+            name="password"
+            type="password"
+            autocomplete={isNew ? 'new-password' : 'current-password'}
+            minLength={isNew ? 8 : undefined}
+            required
+            {...tied}
+          />
+        )}
+      </Field>
+    </>
+  )
+}
+
+/** What the service refuses, in its own words, but where the page knows more. */
+function problemText(error: unknown, mode: Mode): string | undefined {
+  if (error === undefined) return undefined
+  const text = say.value.entrance
+  if (!(error instanceof ApiError)) return errorText(error).text
+  if (error.details) return undefined // the fields say it
+  if (error.code !== 'rate_limited' || error.reason !== undefined) return error.message
+  const limit = mode === 'register' ? text.registerLimit : text.loginLimit
+  return fill(limit, { when: fromNow(error.retryAfterSeconds ?? 60) })
+}
+
+/** `in 42 minutes`, in the language of the page. */
+function fromNow(seconds: number): string {
+  const format = new Intl.RelativeTimeFormat(words.value.locale, { numeric: 'always' })
+  return seconds < 90
+    ? format.format(seconds, 'second')
+    : format.format(Math.ceil(seconds / 60), 'minute')
+}

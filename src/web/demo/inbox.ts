@@ -1,0 +1,103 @@
+import { computed, signal } from '@preact/signals'
+import type { Client, ConversationListItem, Message } from '../../../client/src/client.ts'
+import { partsOf } from './lists.ts'
+import { listen } from './session.ts'
+
+export type Inbox = ReturnType<typeof openInbox>
+
+/** The conversations of the person who is logged in, most recent activity first, kept up to date by the channel. */
+export function openInbox(client: Client, myId: string) {
+  const conversations = signal<ConversationListItem[]>([])
+  const cursor = signal<string | null>(null)
+  const isLoaded = signal(false)
+  const error = signal<unknown>(undefined)
+  const loadPart = partsOf(client, 'GET /v1/chat/conversations')
+
+  async function load(after?: string) {
+    error.value = undefined
+    try {
+      const { data, pagination } = await loadPart(after)
+      put(data)
+      // The list from the start again says nothing about how far it was read.
+      if (after !== undefined || !isLoaded.value) cursor.value = pagination.cursor
+      isLoaded.value = true
+    } catch (caught) {
+      error.value = caught
+    }
+  }
+
+  /** A frame may have told more than the answer that was on its way meanwhile. */
+  function put(items: ConversationListItem[]) {
+    const byId = new Map(conversations.value.map((known) => [known.id, known]))
+    for (const item of items) {
+      const known = byId.get(item.id)
+      if (!known || known.updated_at <= item.updated_at) byId.set(item.id, item)
+    }
+    conversations.value = [...byId.values()].sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1))
+  }
+
+  function change(id: string, changeOf: (item: ConversationListItem) => object) {
+    conversations.value = conversations.value.map((item) =>
+      item.id === id ? { ...item, ...changeOf(item) } : item,
+    )
+  }
+
+  function receive({ conversation_id, sender_id, body, type, created_at }: Message) {
+    const item = conversations.value.find(({ id }) => id === conversation_id)
+    if (!item) return void load()
+    // After a reconnect the list and the catch-up may tell the same.
+    if (created_at <= item.updated_at && item.last_message) return
+    const unread = sender_id === myId ? 0 : 1
+    put([
+      {
+        ...item,
+        last_message: { body, type, sent_at: created_at },
+        unread_count: item.unread_count + unread,
+        updated_at: created_at,
+      },
+    ])
+  }
+
+  const stop = listen(client, {
+    // What is no message is not caught up with after a lost connection: the list says it anew.
+    status: ({ status }) => status === 'open' && void load(),
+    resync: () => void load(),
+    new_message: ({ message }) => receive(message),
+    message_deleted: () => void load(),
+    conversation_read: ({ conversation_id, unread_count }) =>
+      change(conversation_id, () => ({ unread_count })),
+    // Without an id, everything so far has been read: later messages get greater ids.
+    read_receipt: ({ conversation_id, message_id = client.newestMessageId() }) =>
+      change(conversation_id, () => ({ participant_read_up_to: message_id })),
+  })
+  void load()
+
+  return {
+    conversations,
+    isLoaded,
+    error,
+    unreadCount: computed(() =>
+      conversations.value.reduce((sum, { unread_count }) => sum + unread_count, 0),
+    ),
+    hasMore: computed(() => cursor.value !== null),
+    load: () => load(),
+    loadMore: () => load(cursor.value ?? undefined),
+    /** Finds the conversation with somebody, or makes it.
+     *  @returns its id */
+    async open(userId: string): Promise<string> {
+      const { id, participant, unread_count, created_at } = await client.conversations.open(userId)
+      await load()
+      // An old one may be far down the list.
+      const isListed = conversations.value.some((item) => item.id === id)
+      const rest = { last_message: null, participant_read_up_to: null, muted: false }
+      const item = { id, participant: { ...participant, avatar_url: '' }, unread_count, ...rest }
+      if (!isListed) put([{ ...item, updated_at: created_at }])
+      return id
+    },
+    markRead(id: string, upTo: string): Promise<unknown> {
+      change(id, () => ({ unread_count: 0 }))
+      return client.conversations.markRead(id, upTo)
+    },
+    close: stop,
+  }
+}

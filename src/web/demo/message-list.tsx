@@ -1,0 +1,139 @@
+import { MessageCircle } from 'lucide-preact'
+import { Fragment } from 'preact'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import type { Message } from '../../../client/src/client.ts'
+import { Empty, Loading } from '../ui/states.tsx'
+import { words } from '../ui/words.ts'
+import { useInSight } from './in-sight.ts'
+import { say } from './language.tsx'
+import { useMe } from './me.ts'
+import { MessageView, RefusedMessage, WaitingMessage } from './message-view.tsx'
+import type { Thread } from './thread.ts'
+
+type MessageListProps = {
+  thread: Thread
+  conversationId: string
+  /** The id of the newest message that the other person has read. */
+  readUpTo: string | undefined
+  loadEarlier: () => void
+}
+
+/** What was said, by day; below it what is on its way. */
+export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: MessageListProps) {
+  const { user, outbox } = useMe()
+  const text = say.value.chat
+  const messages = thread.messages.value
+  const isHere = (queued: { conversation_id: string }) => queued.conversation_id === conversationId
+  const waiting = outbox.waiting.value.filter(isHere)
+  const refused = outbox.refused.value.filter(({ queued }) => isHere(queued))
+  const frame = useKeptPlace(messages)
+  const end = useMarkRead(thread, conversationId)
+  const isEmpty = thread.isLoaded.value && messages.length + waiting.length + refused.length === 0
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what has the focus
+    <div class="scroll from-end" ref={frame} tabIndex={0} role="log" aria-label={text.messages}>
+      <div class="messages">
+        {thread.hasEarlier.value && <EarlierButton thread={thread} load={loadEarlier} />}
+        {!thread.isLoaded.value && <Loading rows={6} />}
+        {isEmpty && <Empty icon={MessageCircle} title={text.nothingSaid} />}
+        {messages.map((message, index) => (
+          <Fragment key={message.id}>
+            {dayOf(message) !== dayOf(messages[index - 1]) && <Day at={message.created_at} />}
+            <MessageView
+              message={message}
+              isOwn={message.sender_id === user.id}
+              isRead={readUpTo !== undefined && message.id <= readUpTo}
+              remove={thread.remove}
+            />
+          </Fragment>
+        ))}
+        {refused.map((refusal) => (
+          <RefusedMessage key={refusal.queued.client_id} refused={refusal} />
+        ))}
+        {waiting.map((queued) => (
+          <WaitingMessage key={queued.client_id} queued={queued} />
+        ))}
+        <div ref={end} class="end" />
+      </div>
+    </div>
+  )
+}
+
+/** Loads earlier messages when it is pressed, and when it comes into sight. */
+function EarlierButton({ thread, load }: { thread: Thread; load: () => void }) {
+  const button = useInSight<HTMLButtonElement>((isInSight) => isInSight && load())
+  return (
+    <button
+      type="button"
+      class="button ghost more"
+      ref={button}
+      disabled={thread.isLoadingEarlier.value}
+      onClick={load}
+    >
+      {thread.isLoadingEarlier.value ? words.value.loading : say.value.chat.earlier}
+    </button>
+  )
+}
+
+function Day({ at }: { at: string }) {
+  const date = new Date(at)
+  const daysAgo = Math.round((startOfDay(new Date()) - startOfDay(date)) / 86_400_000)
+  const { locale } = words.value
+  const text =
+    daysAgo < 2
+      ? new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(-daysAgo, 'day')
+      : new Intl.DateTimeFormat(locale, { dateStyle: 'full' }).format(date)
+  return <p class="day small soft">{text}</p>
+}
+
+const startOfDay = (date: Date) => new Date(date).setHours(0, 0, 0, 0)
+const dayOf = (message: Message | undefined) =>
+  message && new Date(message.created_at).toDateString()
+
+/** Marks as read what has been seen: when the end of the messages is on the screen, in a window that is, too. */
+function useMarkRead(thread: Thread, conversationId: string) {
+  const { inbox, user } = useMe()
+  const newest = thread.messages.value.findLast(({ sender_id }) => sender_id !== user.id)?.id
+  const latest = useRef(newest)
+  latest.current = newest
+  const isInSight = useRef(false)
+  const marked = useRef<string>(undefined)
+
+  function mark() {
+    const upTo = latest.current
+    const isSeen = isInSight.current && document.visibilityState === 'visible'
+    if (!isSeen || upTo === undefined || upTo === marked.current) return
+    marked.current = upTo
+    // The next message, or the next visit, tries again.
+    inbox.markRead(conversationId, upTo).catch(() => {
+      marked.current = undefined
+    })
+  }
+
+  useEffect(mark, [newest])
+  useEffect(() => {
+    document.addEventListener('visibilitychange', mark)
+    return () => document.removeEventListener('visibilitychange', mark)
+  }, [])
+  return useInSight<HTMLDivElement>((isNowInSight) => {
+    isInSight.current = isNowInSight
+    mark()
+  })
+}
+
+/** The list is scrolled from its end: earlier messages and pictures that load leave in place what is in sight. A new message
+ *  moves it only when the end was in sight. */
+function useKeptPlace(messages: Message[]) {
+  const frame = useRef<HTMLDivElement>(null)
+  const before = useRef({ last: '', height: 0 })
+  useLayoutEffect(() => {
+    const element = frame.current
+    if (!element) return
+    const last = messages.at(-1)?.id ?? ''
+    const grown = element.scrollHeight - before.current.height
+    const isNewAtEnd = before.current.last !== '' && last !== before.current.last
+    if (isNewAtEnd && element.scrollTop < -1) element.scrollTop -= grown
+    before.current = { last, height: element.scrollHeight }
+  })
+  return frame
+}

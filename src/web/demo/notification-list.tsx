@@ -1,0 +1,85 @@
+import { Bell, CheckCheck } from 'lucide-preact'
+import type { Notification } from '../../../client/src/client.ts'
+import { useAction } from '../ui/action.ts'
+import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { Time } from '../ui/time.tsx'
+import { say } from './language.tsx'
+import { useMe } from './me.ts'
+import { type Notifications, useNotifications } from './notifications.ts'
+import { go } from './place.ts'
+import { PushOptIn } from './push-opt-in.tsx'
+
+/** What has happened for this person, and whether this browser should tell it while the page is closed. */
+export function NotificationList() {
+  const { client } = useMe()
+  const text = say.value.notifications
+  const notifications = useNotifications(client)
+  const { items, error, isLoading, hasMore, loadMore, reload } = notifications
+  const markAll = useAction(notifications.markAllRead)
+  const isEmpty = items.length === 0
+  return (
+    <div class="scroll">
+      <PushOptIn />
+      {items.some(({ read }) => !read) && (
+        <div class="begin">
+          <button
+            type="button"
+            class="button"
+            disabled={markAll.isBusy}
+            onClick={() => markAll.run()}
+          >
+            <CheckCheck />
+            {text.markAllRead}
+          </button>
+        </div>
+      )}
+      {isEmpty && error !== undefined && <Failure error={error} retry={reload} />}
+      {isEmpty && error === undefined && isLoading && <Loading />}
+      {isEmpty && error === undefined && !isLoading && (
+        <Empty icon={Bell} title={text.none}>
+          <p>{text.noneText}</p>
+        </Empty>
+      )}
+      <ul class="rows" aria-label={text.label}>
+        {items.map((item) => (
+          <Row key={item.id} item={item} notifications={notifications} />
+        ))}
+      </ul>
+      {hasMore && (
+        <button type="button" class="button ghost more" onClick={loadMore}>
+          {say.value.more}
+        </button>
+      )}
+    </div>
+  )
+}
+
+type RowProps = { item: Notification; notifications: Notifications }
+
+/** A press reads it, and leads to what it is about. */
+function Row({ item, notifications }: RowProps) {
+  const { side } = useMe()
+  const reading = useAction(notifications.markRead)
+  function press() {
+    if (!item.read) void reading.run(item)
+    if (item.type === 'support_reply' && item.data.ticket_id)
+      go(side, 'tickets', item.data.ticket_id)
+  }
+  return (
+    <li>
+      <button type="button" class={item.read ? 'row-link' : 'row-link unread'} onClick={press}>
+        <span class={item.read ? 'dot seen' : 'dot accent'} />
+        <span class="row-text">
+          <span class="row between">
+            <span class="row-title">{item.title}</span>
+            <span class="small soft">
+              <Time at={item.created_at} />
+            </span>
+          </span>
+          <span class="small soft prose">{item.body}</span>
+          {!item.read && <span class="visually-hidden">{say.value.unread}</span>}
+        </span>
+      </button>
+    </li>
+  )
+}

@@ -1,0 +1,25 @@
+import { Entrance } from './entrance.tsx'
+import { Home } from './home.tsx'
+import { say } from './language.tsx'
+import type { Session } from './session.ts'
+
+/** One of the two people: at the door, or at home. */
+export function Panel({ session }: { session: Session }) {
+  const { side, language } = session
+  const user = session.user.value
+  const name = say.value.sides[side]
+  return (
+    <section
+      class={`panel ${side}`}
+      tabIndex={-1}
+      aria-label={user ? `${name}: ${user.display_name}` : name}
+    >
+      {user ? (
+        // Another person, and the next client, start with nothing of what the one before has loaded.
+        <Home key={`${user.id} ${language}`} session={session} user={user} />
+      ) : (
+        <Entrance session={session} />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,66 @@
+import { BellRing } from 'lucide-preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Client } from '../../../client/src/client.ts'
+import { useAction } from '../ui/action.ts'
+import { say } from './language.tsx'
+import { useMe } from './me.ts'
+
+type PushState = 'insecure' | 'unsupported' | 'declined' | 'off' | 'on'
+
+/** Asks before the browser does, and says why when it cannot be. */
+export function PushOptIn() {
+  const { client } = useMe()
+  const text = say.value.push
+  const [state, setState] = useState<PushState>()
+  useEffect(() => void findState(client).then(setState, () => setState('off')), [client])
+  const subscribing = useAction(async () => {
+    try {
+      await navigator.serviceWorker.register('/service-worker.js')
+      // A worker that has just been registered cannot subscribe yet.
+      await client.pushTokens.subscribe(await navigator.serviceWorker.ready)
+    } finally {
+      setState(await findState(client))
+    }
+  })
+  const ending = useAction(async () => {
+    const registration = await navigator.serviceWorker.ready
+    await client.pushTokens.unsubscribe(registration, await findTokenId(client))
+    setState('off')
+  })
+  if (state === undefined) return null
+  const action = state === 'on' ? ending : subscribing
+  return (
+    <div class="notice push">
+      <BellRing />
+      <div class="stack tight">
+        <p>{text[state]}</p>
+        {(state === 'on' || state === 'off') && (
+          <button
+            type="button"
+            class="button"
+            disabled={action.isBusy}
+            onClick={() => action.run()}
+          >
+            {state === 'on' ? text.end : text.begin}
+          </button>
+        )}
+      </div>
+    </div>
+  )
+}
+
+async function findState(client: Client): Promise<PushState> {
+  if (!globalThis.isSecureContext) return 'insecure'
+  if (!('serviceWorker' in navigator && 'PushManager' in globalThis)) return 'unsupported'
+  if (Notification.permission === 'denied') return 'declined'
+  return (await findTokenId(client)) === undefined ? 'off' : 'on'
+}
+
+/** A browser has one subscription, whoever uses it: this person's only if the service says so. */
+async function findTokenId(client: Client): Promise<string | undefined> {
+  const registration = await navigator.serviceWorker.getRegistration()
+  const subscription = await registration?.pushManager.getSubscription()
+  if (!subscription) return undefined
+  const { data } = await client.pushTokens.list()
+  return data.find(({ token }) => token === JSON.stringify(subscription))?.id
+}

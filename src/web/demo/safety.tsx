@@ -1,0 +1,130 @@
+import { Ban, Flag } from 'lucide-preact'
+import { useAction } from '../ui/action.ts'
+import { confirmAction, openDialog } from '../ui/dialog.tsx'
+import { errorText } from '../ui/errors.ts'
+import { Field } from '../ui/field.tsx'
+import { toast } from '../ui/toast.tsx'
+import { fill, words } from '../ui/words.ts'
+import { say } from './language.tsx'
+import { type Me, useMe } from './me.ts'
+
+type Person = { id: string; display_name: string }
+
+/** Blocks somebody, or no longer. */
+export function BlockButton({ person }: { person: Person }) {
+  const { blocks } = useMe()
+  const text = say.value.safety
+  const { display_name: name, id } = person
+  const isBlocked = blocks.ids.value.has(id)
+  const block = useAction(blocks.add)
+  const unblock = useAction(blocks.remove)
+  async function press() {
+    if (isBlocked) return void unblock.run(id)
+    const title = fill(text.blockTitle, { name })
+    const question = { title, text: text.blockText, action: text.block, isDangerous: true }
+    if (await confirmAction(question)) await block.run(id)
+  }
+  const label = isBlocked ? text.unblock : text.block
+  return (
+    <button
+      type="button"
+      class="button ghost icon"
+      aria-label={label}
+      title={label}
+      disabled={block.isBusy || unblock.isBusy}
+      onClick={press}
+    >
+      <Ban />
+    </button>
+  )
+}
+
+/** Stands where one would write. */
+export function BlockedNotice({ person }: { person: Person }) {
+  const { blocks } = useMe()
+  const text = say.value.safety
+  const unblock = useAction(blocks.remove)
+  return (
+    <div class="notice blocked">
+      <p>{fill(text.blocked, { name: person.display_name })}</p>
+      <button type="button" class="button" onClick={() => unblock.run(person.id)}>
+        {text.unblock}
+      </button>
+    </div>
+  )
+}
+
+const reasons = ['spam', 'harassment', 'fraud', 'sexual', 'other'] as const
+type Reason = (typeof reasons)[number]
+
+/** Tells the admins about somebody. */
+export function ReportButton({ person }: { person: Person }) {
+  const { client } = useMe()
+  const text = say.value.safety
+  return (
+    <button
+      type="button"
+      class="button ghost icon"
+      aria-label={text.report}
+      title={text.report}
+      onClick={async () => {
+        const isSent = await openDialog<true>((close) => (
+          <ReportForm client={client} person={person} close={close} />
+        ))
+        if (isSent) toast(say.value.safety.reported)
+      }}
+    >
+      <Flag />
+    </button>
+  )
+}
+
+type ReportFormProps = Pick<Me, 'client'> & { person: Person; close: (isSent?: true) => void }
+
+function ReportForm({ client, person, close }: ReportFormProps) {
+  const text = say.value.safety
+  const report = useAction(async (form: HTMLFormElement) => {
+    const given = new FormData(form)
+    await client.report({
+      user_id: person.id,
+      reason: given.get('reason') as Reason, // one of the options below
+      body: String(given.get('body')) || null,
+    })
+    close(true)
+  })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void report.run(event.currentTarget)
+      }}
+    >
+      <h2>{fill(text.reportTitle, { name: person.display_name })}</h2>
+      <Field label={text.reason}>
+        {(tied) => (
+          <select name="reason" {...tied}>
+            {reasons.map((reason) => (
+              <option key={reason} value={reason}>
+                {text.reasons[reason]}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field label={text.details}>
+        {(tied) => <textarea name="body" maxLength={2_000} {...tied} />}
+      </Field>
+      <p class="error" role="alert">
+        {report.error !== undefined && errorText(report.error).text}
+      </p>
+      <div class="actions">
+        <button type="button" class="button" onClick={() => close()}>
+          {words.value.cancel}
+        </button>
+        <button type="submit" class="button primary" disabled={report.isBusy}>
+          {text.report}
+        </button>
+      </div>
+    </form>
+  )
+}

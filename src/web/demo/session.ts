@@ -1,0 +1,121 @@
+import { effect, signal } from '@preact/signals'
+import {
+  type Client,
+  type ClientEvents,
+  createClient,
+  type Storage,
+  type User,
+} from '../../../client/src/client.ts'
+import { watchStatus } from '../ui/connection.tsx'
+import { type Language, language } from './language.tsx'
+import { createNetwork, type Network } from './network.ts'
+
+export const sides = ['left', 'right'] as const
+/** The demo is two people in one page. Each has a client of their own, as on two phones. */
+export type Side = (typeof sides)[number]
+export type Session = ReturnType<typeof openSession>
+
+const networks: Record<Side, Network> = { left: createNetwork(), right: createNetwork() }
+export const sessions = {
+  left: signal(openSession('left', language.peek())),
+  right: signal(openSession('right', language.peek())),
+}
+
+export const otherSide = (side: Side): Side => (side === 'left' ? 'right' : 'left')
+
+// A client speaks one language for as long as it lives. The next one finds the session, and what has not been sent yet, in
+// the storage.
+effect(() => {
+  for (const side of sides) {
+    const before = sessions[side].peek()
+    if (before.language === language.value) continue
+    before.client.close()
+    sessions[side].value = openSession(side, language.value)
+    sessions[side].peek().tellLanguage()
+  }
+})
+
+function openSession(side: Side, spoken: Language) {
+  const network = networks[side]
+  const client = createClient({
+    baseUrl: location.origin,
+    language: spoken,
+    storage: storageOf(side),
+    fetch: network.fetch,
+  })
+  /** Who is logged in: after a reload, whoever was before. */
+  const user = signal<User | undefined>(client.restore())
+  /** The session ended without a logout here. */
+  const hasEnded = signal(false)
+  const status = watchStatus(client)
+  client.on('session_ended', () => {
+    user.value = undefined
+    hasEnded.value = true
+  })
+
+  // The client keeps the channel open from now on. What ends it for good is told by `session_ended`.
+  function goLive() {
+    if (!network.isCut.value) client.connect().catch(() => {})
+  }
+
+  function enter(entered: User) {
+    hasEnded.value = false
+    user.value = entered
+    goLive()
+    tellLanguage()
+  }
+
+  // Notifications are written in the language of the account, also while nobody is here.
+  function tellLanguage() {
+    if (user.value) client.account.update({ locale: spoken }).catch(() => {})
+  }
+
+  if (user.value) goLive()
+  return {
+    side,
+    language: spoken,
+    client,
+    user,
+    hasEnded,
+    status,
+    isCut: network.isCut,
+    tellLanguage,
+    register: async (registration: Parameters<Client['register']>[0]) =>
+      enter(await client.register(registration)),
+    login: async (credentials: Parameters<Client['login']>[0]) =>
+      enter(await client.login(credentials)),
+    async logout() {
+      user.value = undefined
+      // The session is forgotten here even when the service cannot be reached.
+      await client.logout().catch(() => {})
+    },
+    /** Cuts the connection, or makes it whole. */
+    setCut(isCut: boolean) {
+      network.isCut.value = isCut
+      if (isCut) client.disconnect()
+      else if (user.value) goLive()
+    },
+  }
+}
+
+/** Two people share this browser's storage: each has a prefix. With one person, `webStorage(localStorage)` is enough. */
+function storageOf(side: Side): Storage {
+  const own = (key: string) => `demo ${side} ${key}`
+  return {
+    get: (key) => localStorage.getItem(own(key)),
+    set: (key, value) => localStorage.setItem(own(key), value),
+    remove: (key) => localStorage.removeItem(own(key)),
+  }
+}
+
+type Handlers = { [Name in keyof ClientEvents]?: (event: ClientEvents[Name]) => void }
+
+/** Adds several handlers at once.
+ *  @returns what removes them */
+export function listen(client: Client, handlers: Handlers): () => void {
+  const names = Object.keys(handlers) as (keyof ClientEvents)[]
+  const removers = names.map((name) => client.on(name, handlers[name] as (event: unknown) => void)) // of the same name
+  return () => {
+    for (const remove of removers) remove()
+  }
+}

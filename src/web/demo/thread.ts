@@ -1,0 +1,113 @@
+import { computed, signal } from '@preact/signals'
+import type { Client, Message } from '../../../client/src/client.ts'
+import { partsOf } from './lists.ts'
+import { listen } from './session.ts'
+
+/** How long somebody counts as typing after the last sign of it; signs come every two seconds. */
+const typingMilliseconds = 4_000
+
+export type Thread = ReturnType<typeof openThread>
+
+/** The messages of one conversation, oldest first: the newest part, earlier ones as they are asked for, and what comes. */
+export function openThread(client: Client, conversationId: string, myId: string) {
+  const messages = signal<Message[]>([])
+  const cursor = signal<string | null>(null)
+  const isLoaded = signal(false)
+  const isLoadingEarlier = signal(false)
+  const error = signal<unknown>(undefined)
+  const isTyping = signal(false)
+  const loadPart = partsOf(client, 'GET /v1/chat/conversations/{id}/messages', {
+    id: conversationId,
+  })
+  let typingTimer: ReturnType<typeof setTimeout> | undefined
+
+  // Messages come from the list, over the channel and as the answer to `send`: by their id, none stands here twice. Ids rise
+  // in the order in which the service stored the messages.
+  function put(some: Message[]) {
+    const byId = new Map(messages.value.map((known) => [known.id, known]))
+    for (const message of some) byId.set(message.id, message)
+    messages.value = [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  async function load() {
+    error.value = undefined
+    try {
+      const { data, pagination } = await loadPart()
+      put(data)
+      if (!isLoaded.value) cursor.value = pagination.cursor
+      isLoaded.value = true
+    } catch (caught) {
+      error.value = caught
+    }
+  }
+
+  async function loadEarlier() {
+    if (cursor.value === null || isLoadingEarlier.value) return
+    isLoadingEarlier.value = true
+    try {
+      const { data, pagination } = await loadPart(cursor.value)
+      put(data)
+      cursor.value = pagination.cursor
+    } finally {
+      isLoadingEarlier.value = false
+    }
+  }
+
+  function showTyping(isShown: boolean) {
+    clearTimeout(typingTimer)
+    isTyping.value = isShown
+    if (isShown) typingTimer = setTimeout(() => showTyping(false), typingMilliseconds)
+  }
+
+  const isHere = ({ conversation_id }: { conversation_id: string }) =>
+    conversation_id === conversationId
+
+  const stop = listen(client, {
+    // The channel catches up with messages by itself. What was removed meanwhile is seen in the list.
+    status: ({ status }) => status === 'open' && void load(),
+    // Too much was missed: what is here may have a gap.
+    resync() {
+      messages.value = []
+      isLoaded.value = false
+      void load()
+    },
+    new_message({ message }) {
+      if (!isHere(message)) return
+      put([message])
+      if (message.sender_id !== myId) showTyping(false)
+    },
+    message_deleted(frame) {
+      const removed = messages.value.find(({ id }) => id === frame.message_id)
+      if (isHere(frame) && removed) put([asRemoved(removed)])
+    },
+    typing: (frame) => isHere(frame) && showTyping(true),
+  })
+  void load()
+
+  return {
+    messages,
+    isLoaded,
+    isLoadingEarlier,
+    error,
+    isTyping,
+    hasEarlier: computed(() => cursor.value !== null),
+    load,
+    loadEarlier,
+    put,
+    async remove(message: Message) {
+      await client.messages.remove(conversationId, message.id)
+      put([asRemoved(message)])
+    },
+    close() {
+      clearTimeout(typingTimer)
+      stop()
+    },
+  }
+}
+
+const asRemoved = (message: Message): Message => ({
+  ...message,
+  type: 'text',
+  body: '',
+  deleted_at: new Date().toISOString(),
+})
