@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Locator, Page } from 'playwright-core'
+import { hasBrowser } from './support/browser.ts'
+import { png } from './support/files.ts'
+import { expectAccessible, password, startPages } from './support/pages.ts'
+import { call, startServer } from './support/process.ts'
+import { waitFor } from './support/wait.ts'
+
+/** Somebody in one of the two panels of the page. */
+function personIn(panel: Locator) {
+  const field = panel.getByRole('textbox', { name: 'Message' })
+  const tab = (name: string) => panel.getByRole('navigation').getByRole('link', { name })
+  return {
+    panel,
+    field,
+    tab,
+    async register() {
+      await panel.getByRole('button', { name: 'Fill in for me' }).click()
+      await panel.getByRole('button', { name: 'Register' }).click()
+      await panel.getByText('Live.').waitFor()
+    },
+    async write(text: string) {
+      await field.fill(text)
+      await field.press('Enter')
+    },
+    hears: (text: string) => panel.getByRole('log').getByText(text, { exact: true }).waitFor(),
+    /** What is said here, in order. */
+    said: () => panel.locator('.bubble .prose').allTextContents(),
+    press: (name: string) => panel.getByRole('button', { name, exact: true }).click(),
+    /** The switch that cuts the connection. */
+    turn: () => panel.getByRole('switch').click(),
+  }
+}
+
+describe.skipIf(!hasBrowser)('the demo', () => {
+  let pages: Awaited<ReturnType<typeof startPages>>
+  let page: Page
+  let left: ReturnType<typeof personIn>
+  let right: ReturnType<typeof personIn>
+
+  beforeAll(async () => {
+    pages = await startPages()
+    page = await pages.open('/demo', { locale: 'en-GB' })
+    left = personIn(page.locator('.panel.left'))
+    right = personIn(page.locator('.panel.right'))
+  }, 60_000)
+  afterAll(async () => {
+    await pages[Symbol.asyncDispose]()
+    expect(pages.wrongs).toEqual([])
+  })
+
+  const accessibleOnPhone = async () => {
+    await page.setViewportSize({ width: 320, height: 640 })
+    await expectAccessible(page)
+    await page.setViewportSize({ width: 1280, height: 800 })
+  }
+
+  test('two people are made up with two clicks each, and a taken address says so', async () => {
+    const { email } = await pages.register('Nina')
+    await expectAccessible(page)
+    await left.press('Fill in for me')
+    await left.panel.getByLabel('E-mail address').fill(email)
+    await left.press('Register')
+    await left.panel.getByRole('alert').getByText('already').waitFor()
+    await left.register()
+    await right.register()
+  })
+
+  test('what one writes, the other one sees: a badge, then typing, then that it was read', async () => {
+    await left.press(await writeToOther())
+    await left.write('Are you there?')
+    await right.tab('Chat 1 unread').waitFor()
+    await left.panel.getByText('Sent').waitFor()
+    await right.panel.getByRole('link', { name: /Are you there/ }).click()
+    await left.panel.getByText('Read', { exact: true }).waitFor()
+    await right.field.pressSequentially('Yes')
+    await left.panel.getByText('is typing').waitFor()
+    await right.field.press('Enter')
+    await left.hears('Yes')
+    expect(await right.tab('Chat').textContent()).toBe('Chat')
+    await expectAccessible(page)
+  })
+
+  const writeToOther = async () =>
+    `Write to ${await right.panel.getByRole('heading').first().textContent()}`
+
+  test('what was missed while the connection was cut arrives in order, each once', async () => {
+    await right.turn()
+    for (const text of ['one', 'two', 'three']) await left.write(text)
+    await left.hears('three')
+    await right.write('four')
+    await right.panel.getByText('Waiting for a connection').waitFor()
+    expect((await right.said()).slice(-2)).toEqual(['Yes', 'four'])
+    await right.turn()
+    await left.hears('four')
+    await waitFor(async () => (await right.said()).slice(-5).join() === 'Yes,one,two,three,four')
+    expect((await left.said()).slice(-5)).toEqual(['Yes', 'one', 'two', 'three', 'four'])
+  })
+
+  test('a picture is shown to both, and a message that is removed goes for both', async () => {
+    const file = { name: 'garden.png', mimeType: 'image/png', buffer: png }
+    await left.panel.locator('input[type=file]').setInputFiles(file)
+    await left.panel.getByRole('button', { name: 'Remove garden.png' }).waitFor()
+    await left.panel.getByRole('progressbar').waitFor({ state: 'detached' })
+    await left.write('The garden')
+    for (const { panel } of [left, right]) await panel.getByAltText('garden.png').waitFor()
+    await left.hears('The garden')
+    await left.panel.getByText('The garden').hover()
+    await left.panel.getByRole('button', { name: 'Remove the message' }).last().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove the message' }).click()
+    await right.hears('This message was removed.')
+    expect(await right.panel.getByAltText('garden.png').count()).toBe(0)
+  })
+
+  test('earlier messages come as one scrolls back, and what is in sight stays', async () => {
+    const nina = pages.as((await pages.register('Anina')).token)
+    await right.panel.getByRole('link', { name: 'Back' }).click()
+    const [user_id] = await right.panel.locator('code').allTextContents()
+    const { body } = await nina('POST', '/v1/chat/conversations', { user_id })
+    for (let number = 1; number <= 35; number++)
+      await nina('POST', `/v1/chat/conversations/${body.id}/messages`, { body: `number ${number}` })
+    await right.panel.getByRole('link', { name: /number 35/ }).click()
+    await right.hears('number 35')
+    expect(await right.said()).not.toContain('number 5')
+    const log = 'document.querySelector(".panel.right [role=log]")'
+    const top = (element: string) => `${element}.getBoundingClientRect().top`
+    const isFirstAbove = `${top(`${log}.querySelector(".bubble")`)} < ${top(log)}`
+    await page.evaluate(`${log}.scrollTop = -${log}.scrollHeight`)
+    await right.hears('number 1')
+    await waitFor(() => page.evaluate<boolean>(isFirstAbove))
+    expect(await right.said()).toHaveLength(35)
+    await right.panel.getByRole('link', { name: 'Back' }).click()
+    await right.panel.getByRole('link', { name: /was removed/ }).click()
+  })
+
+  test('who is blocked reads why, and may send again when it is over', async () => {
+    await right.press('Block')
+    await page.getByRole('dialog').getByRole('button', { name: 'Block' }).click()
+    await right.panel.getByText('You have blocked').waitFor()
+    await left.write('Hello?')
+    await left.panel.getByText('one has blocked the other').waitFor()
+    await right.panel.locator('.blocked').getByRole('button').click()
+    await left.press('Send again')
+    await right.hears('Hello?')
+    expect((await left.said()).filter((text) => text === 'Hello?')).toHaveLength(1)
+  })
+
+  test('an answer of support arrives at once, with a notification that leads to it', async () => {
+    await left.tab('Tickets').click()
+    await left.panel.getByRole('link', { name: 'New ticket' }).click()
+    await left.panel.getByLabel('Subject').fill('My invoice')
+    await left.panel.getByLabel('How can support help?').fill('The address is wrong')
+    await left.press('Open the ticket')
+    await left.hears('The address is wrong')
+    await expectAccessible(page)
+    await answer('We have changed it')
+    await left.hears('We have changed it')
+    await right.tab('Notifications').click()
+    await left.tab('Notifications 1 unread').click()
+    await expectAccessible(page)
+    await left.panel.getByRole('button', { name: /My invoice/ }).click()
+    await left.hears('We have changed it')
+    await waitFor(async () => (await left.tab('Notifications').textContent()) === 'Notifications')
+  })
+
+  async function answer(body: string) {
+    const credentials = { body: { email: pages.admin.email, password } }
+    const { body: admin } = await call(pages.base, 'POST', '/v1/auth/login', credentials)
+    const id = new URL(page.url()).searchParams.get('left')?.split('.')[1]
+    const path = `/v1/admin/support/tickets/${id}/messages`
+    await call(pages.base, 'POST', path, { token: admin.access_token, body: { body } })
+  }
+
+  test('another language is there at once, in errors and with what was typed', async () => {
+    await left.tab('Chat').click()
+    await left.panel.locator('.row-link').click()
+    await left.field.fill('Half a sentence')
+    await page.getByLabel('Language').selectOption('Français')
+    await left.panel.getByText('En direct.').waitFor()
+    expect(await page.locator('html').getAttribute('lang')).toBe('fr')
+    expect(await left.panel.getByLabel('Message', { exact: true }).inputValue()).toBe(
+      'Half a sentence',
+    )
+    await accessibleOnPhone()
+    await page.getByLabel('Langue').selectOption('English')
+    await left.panel.getByText('Live.').waitFor()
+  })
+
+  test('both go on after a reload, and when the server was away', async () => {
+    await page.reload()
+    await left.panel.getByText('Live.').waitFor()
+    await pages.stop()
+    await left.panel.getByText('cannot be reached').waitFor()
+    await left.write('Written without a server')
+    const environment = { PORT: new URL(pages.base).port, RATE_LIMIT_REGISTER: '1/1h' }
+    await using _server = await startServer({ dataDir: pages.dataDir, environment })
+    await page.evaluate('dispatchEvent(new Event("online"))')
+    await right.tab('Chat 1 unread').click()
+    await right.panel.getByText('Written without a server').waitFor()
+    for (const { panel } of [left, right]) await panel.getByText('Live.').waitFor()
+    forgive(/^WebSocket connection to .* failed/)
+    await expectLimit()
+  })
+
+  /** What a browser says of a server that is away. */
+  function forgive(told: RegExp) {
+    const left = pages.wrongs.filter((wrong) => !told.test(wrong))
+    pages.wrongs.splice(0, Number.POSITIVE_INFINITY, ...left)
+  }
+
+  async function expectLimit() {
+    for (const { press } of [left, right]) await press('Log out')
+    await left.register()
+    await right.press('Fill in for me')
+    await right.press('Register')
+    await right.panel.getByText(/works again in 60 minutes/).waitFor()
+  }
+})
