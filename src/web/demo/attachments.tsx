@@ -1,12 +1,13 @@
 import { Paperclip, X } from 'lucide-preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Answer } from '../../../client/src/client.ts'
+import type { Answer, NewTicket } from '../../../client/src/client.ts'
 import { toastError } from '../ui/toast.tsx'
 import { fill } from '../ui/words.ts'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
 
-export type StoredFile = Answer<'POST /v1/files'>
+type StoredFile = Answer<'POST /v1/files'>
+type Attachments = NonNullable<NewTicket['attachments']>
 type Upload = {
   key: number
   name: string
@@ -17,6 +18,8 @@ type Upload = {
   controller: AbortController
 }
 
+/** A ticket or a reply takes five. */
+export const mostAttachments = 5
 let lastKey = 0
 
 /** Files go to the service as soon as they are chosen; a message then only names them.
@@ -57,7 +60,9 @@ export function useUploads(most: number) {
   return {
     uploads,
     isUploading: uploads.some(({ stored }) => !stored),
-    files: uploads.flatMap(({ stored }) => stored ?? []),
+    isFull: uploads.length >= most,
+    /** Answers of the service: what a message, a ticket or a reply names. */
+    files: uploads.flatMap(({ stored }) => stored ?? []) as StoredFile[] & Attachments, // five at most
     add(files: Iterable<File>) {
       for (const file of [...files].slice(0, most - uploads.length)) void upload(file)
     },
@@ -75,7 +80,7 @@ function abortAll(uploads: Upload[]) {
 
 export type Uploads = ReturnType<typeof useUploads>
 
-export function AttachButton({ uploads, isDisabled }: { uploads: Uploads; isDisabled: boolean }) {
+export function AttachButton({ uploads }: { uploads: Uploads }) {
   const { session } = useMe()
   const input = useRef<HTMLInputElement>(null)
   const label = say.value.attachments.attach
@@ -87,7 +92,7 @@ export function AttachButton({ uploads, isDisabled }: { uploads: Uploads; isDisa
         aria-label={label}
         title={label}
         // A message waits for the network; the bytes of a file do not.
-        disabled={isDisabled || session.isCut.value}
+        disabled={uploads.isFull || session.isCut.value}
         onClick={() => input.current?.click()}
       >
         <Paperclip />

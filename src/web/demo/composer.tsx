@@ -37,9 +37,10 @@ export function Composer({ conversationId, send }: ComposerProps) {
     <form class="composer" onSubmit={submit}>
       <UploadList uploads={uploads} />
       <div class="row">
-        <AttachButton uploads={uploads} isDisabled={uploads.uploads.length > 0} />
+        <AttachButton uploads={uploads} />
         <textarea
           rows={1}
+          dir="auto"
           aria-label={text.message}
           placeholder={text.message}
           maxLength={5_000}

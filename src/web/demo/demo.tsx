@@ -1,10 +1,11 @@
 import { Dialogs } from '../ui/dialog.tsx'
+import { count } from '../ui/format.ts'
 import { useShortcut } from '../ui/shortcuts.tsx'
 import { ThemeSelect } from '../ui/theme.tsx'
 import { Toasts } from '../ui/toast.tsx'
 import { LanguageSelect, say } from './language.tsx'
 import { Panel } from './panel.tsx'
-import { shownSide, switchSide } from './place.ts'
+import { linkToSide, shownSide } from './place.ts'
 import { type Side, sessions, sides } from './session.ts'
 
 /** Two people who talk to each other, in one page. */
@@ -55,17 +56,27 @@ function SideSwitch() {
   return (
     <nav class="segments side-switch" aria-label={text.people}>
       {sides.map((side) => (
-        <a
-          key={side}
-          href={side === shownSide.value ? '#' : switchSide()}
-          aria-current={side === shownSide.value ? 'true' : undefined}
-        >
-          <span class="truncate">
-            {sessions[side].value.user.value?.display_name ?? text.sides[side]}
-          </span>
-        </a>
+        <SideLink key={side} side={side} />
       ))}
     </nav>
+  )
+}
+
+function SideLink({ side }: { side: Side }) {
+  const { user, unreadCount } = sessions[side].value
+  const isShown = side === shownSide.value
+  return (
+    <a href={linkToSide(side)} aria-current={isShown ? 'true' : undefined}>
+      <span class="row">
+        <span class="truncate">{user.value?.display_name ?? say.value.sides[side]}</span>
+        {!isShown && unreadCount.value > 0 && (
+          <span class="badge accent number">
+            {count(unreadCount.value)}
+            <span class="visually-hidden"> {say.value.unread}</span>
+          </span>
+        )}
+      </span>
+    </a>
   )
 }
 

@@ -11,7 +11,7 @@ import { openInbox } from './inbox.ts'
 import { say } from './language.tsx'
 import { MeContext, useMe } from './me.ts'
 import { NotificationList } from './notification-list.tsx'
-import { useUnreadNotifications } from './notifications.ts'
+import { openNotificationBadge } from './notifications.ts'
 import { openOutbox } from './outbox.ts'
 import { go, linkTo, placeOf, type Tab } from './place.ts'
 import type { Session } from './session.ts'
@@ -25,8 +25,11 @@ export function Home({ session, user }: { session: Session; user: User }) {
   const inbox = useStore(() => openInbox(client, user.id))
   const outbox = useStore(() => openOutbox(client))
   const [blocks] = useState(() => openBlocks(client))
-  const unreadNotifications = useUnreadNotifications(client)
-  const unread = { chat: inbox.unreadCount.value, tickets: 0, notifications: unreadNotifications }
+  const badge = useStore(() => openNotificationBadge(client))
+  const unread = { chat: inbox.unreadCount.value, tickets: 0, notifications: badge.count.value }
+  useEffect(() => {
+    session.unreadCount.value = unread.chat + unread.notifications
+  })
   return (
     <MeContext.Provider value={{ side, session, client, user, inbox, outbox, blocks }}>
       <header class="panel-head">

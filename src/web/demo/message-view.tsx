@@ -108,7 +108,11 @@ function Content({ message }: { message: Message | Draft }) {
   return (
     <>
       <FileLink file={{ file_url, file_name, file_size, file_type }} />
-      {body !== '' && <p class="prose">{body}</p>}
+      {body !== '' && (
+        <p class="prose" dir="auto">
+          {body}
+        </p>
+      )}
     </>
   )
 }

@@ -3,14 +3,13 @@ import type { NewTicket } from '../../../client/src/client.ts'
 import { useAction } from '../ui/action.ts'
 import { errorText, fieldProblems } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
-import { AttachButton, UploadList, useUploads } from './attachments.tsx'
+import { AttachButton, mostAttachments, UploadList, useUploads } from './attachments.tsx'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
 
 const categories = ['billing', 'technical', 'account', 'other'] as const
 const priorities = ['low', 'normal', 'high', 'urgent'] as const
-export const mostAttachments = 5
 
 /** Asks the desk something. */
 export function NewTicketForm() {
@@ -21,7 +20,7 @@ export function NewTicketForm() {
     const given: unknown = Object.fromEntries(new FormData(form))
     const { id } = await client.tickets.create({
       ...(given as NewTicket), // the names of the inputs below
-      ...attached(uploads.files),
+      attachments: uploads.files,
     })
     go(side, 'tickets', id)
   })
@@ -66,7 +65,7 @@ export function NewTicketForm() {
         {hasOtherProblem && errorText(creation.error).text}
       </p>
       <div class="row between">
-        <AttachButton uploads={uploads} isDisabled={uploads.uploads.length >= mostAttachments} />
+        <AttachButton uploads={uploads} />
         <button
           type="submit"
           class="button primary"
@@ -104,9 +103,4 @@ function Choice<Option extends string>({ name, label, options, words }: ChoicePr
       )}
     </Field>
   )
-}
-
-/** What a ticket or a reply says of its files: answers of uploads. */
-export function attached(files: { file_url: string }[]): Pick<NewTicket, 'attachments'> {
-  return { attachments: files as NewTicket['attachments'] } as Pick<NewTicket, 'attachments'> // five at most
 }

@@ -1,14 +1,17 @@
-import { useEffect, useState } from 'preact/hooks'
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { Client, Notification } from '../../../client/src/client.ts'
 import { type List, useList } from '../ui/resource.ts'
 import { partsOf } from './lists.ts'
 import { listen } from './session.ts'
 
 /** The number on the badge. The client asks for it when the channel opens, and hears when it changes. */
-export function useUnreadNotifications(client: Client): number {
-  const [count, setCount] = useState(0)
-  useEffect(() => client.on('unread_notifications', (event) => setCount(event.count)), [client])
-  return count
+export function openNotificationBadge(client: Client) {
+  const count = signal(0)
+  const close = client.on('unread_notifications', (event) => {
+    count.value = event.count
+  })
+  return { count, close }
 }
 
 export type Notifications = List<Notification> & {

@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals'
 import { navigate, query, withQuery } from '../ui/router.ts'
-import { otherSide, type Side, sides } from './session.ts'
+import { type Side, sides } from './session.ts'
 
 export const tabs = ['chat', 'tickets', 'notifications'] as const
 export type Tab = (typeof tabs)[number]
@@ -21,4 +21,4 @@ export const go = (side: Side, tab: Tab, id?: string) => navigate(linkTo(side, t
 export const shownSide = computed<Side>(
   () => sides.find((side) => side === query.value.get('person')) ?? 'left',
 )
-export const switchSide = () => withQuery({ person: otherSide(shownSide.value) })
+export const linkToSide = (side: Side) => withQuery({ person: side })

@@ -1,11 +1,11 @@
 import { BellRing } from 'lucide-preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Client } from '../../../client/src/client.ts'
+import { ApiError, type Client } from '../../../client/src/client.ts'
 import { useAction } from '../ui/action.ts'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
 
-type PushState = 'insecure' | 'unsupported' | 'declined' | 'off' | 'on'
+type PushState = 'insecure' | 'unsupported' | 'declined' | 'off' | 'failed' | 'on'
 
 /** Asks before the browser does, and says why when it cannot be. */
 export function PushOptIn() {
@@ -18,8 +18,11 @@ export function PushOptIn() {
       await navigator.serviceWorker.register('/service-worker.js')
       // A worker that has just been registered cannot subscribe yet.
       await client.pushTokens.subscribe(await navigator.serviceWorker.ready)
-    } finally {
-      setState(await findState(client))
+      setState('on')
+    } catch (error) {
+      if (error instanceof ApiError) throw error
+      // The browser says no more than that it did not work: the person declined, or its push service did.
+      setState(isDeclined() ? 'declined' : 'failed')
     }
   })
   const ending = useAction(async () => {
@@ -34,7 +37,7 @@ export function PushOptIn() {
       <BellRing />
       <div class="stack tight">
         <p>{text[state]}</p>
-        {(state === 'on' || state === 'off') && (
+        {(state === 'on' || state === 'off' || state === 'failed') && (
           <button
             type="button"
             class="button"
@@ -52,9 +55,11 @@ export function PushOptIn() {
 async function findState(client: Client): Promise<PushState> {
   if (!globalThis.isSecureContext) return 'insecure'
   if (!('serviceWorker' in navigator && 'PushManager' in globalThis)) return 'unsupported'
-  if (Notification.permission === 'denied') return 'declined'
+  if (isDeclined()) return 'declined'
   return (await findTokenId(client)) === undefined ? 'off' : 'on'
 }
+
+const isDeclined = () => Notification.permission === 'denied'
 
 /** A browser has one subscription, whoever uses it: this person's only if the service says so. */
 async function findTokenId(client: Client): Promise<string | undefined> {

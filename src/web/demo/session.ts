@@ -48,6 +48,8 @@ function openSession(side: Side, spoken: Language) {
   /** The session ended without a logout here. */
   const hasEnded = signal(false)
   const status = watchStatus(client)
+  /** What waits for this person: on a phone, the other one may be shown. */
+  const unreadCount = signal(0)
   client.on('session_ended', () => {
     user.value = undefined
     hasEnded.value = true
@@ -78,6 +80,7 @@ function openSession(side: Side, spoken: Language) {
     user,
     hasEnded,
     status,
+    unreadCount,
     isCut: network.isCut,
     tellLanguage,
     register: async (registration: Parameters<Client['register']>[0]) =>
@@ -86,6 +89,8 @@ function openSession(side: Side, spoken: Language) {
       enter(await client.login(credentials)),
     async logout() {
       user.value = undefined
+      unreadCount.value = 0
+      network.isCut.value = false
       // The session is forgotten here even when the service cannot be reached.
       await client.logout().catch(() => {})
     },

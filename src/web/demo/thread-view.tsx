@@ -68,8 +68,9 @@ function useConversation(id: string) {
 type Person = { id: string; display_name: string }
 
 function ThreadHead({ other }: { other: Person | undefined }) {
-  const { side } = useMe()
+  const { side, inbox } = useMe()
   const back = say.value.back
+  const isComing = !inbox.isLoaded.value || inbox.hasMore.value
   return (
     <header class="thread-head">
       <a class="button ghost icon" href={linkTo(side, 'chat')} aria-label={back} title={back}>
@@ -83,7 +84,7 @@ function ThreadHead({ other }: { other: Person | undefined }) {
           <ReportButton person={other} />
         </>
       ) : (
-        <Loading rows={1} />
+        isComing && <Loading rows={1} />
       )}
     </header>
   )

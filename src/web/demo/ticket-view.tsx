@@ -7,10 +7,9 @@ import { FileLink } from '../ui/file-link.tsx'
 import { useResource } from '../ui/resource.ts'
 import { Failure, Loading } from '../ui/states.tsx'
 import { Time } from '../ui/time.tsx'
-import { AttachButton, UploadList, useUploads } from './attachments.tsx'
+import { AttachButton, mostAttachments, UploadList, useUploads } from './attachments.tsx'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
-import { attached, mostAttachments } from './new-ticket.tsx'
 import { linkTo } from './place.ts'
 import { listen } from './session.ts'
 import { StatusBadge } from './ticket-list.tsx'
@@ -74,7 +73,9 @@ function Said({ ticket }: { ticket: Ticket }) {
         {ticket.messages.map(({ id, is_admin, body, attachments, created_at }) => (
           <div key={id} class={`bubble ${is_admin ? 'others' : 'own'} stored`}>
             {is_admin && <p class="small author">{text.desk}</p>}
-            <p class="prose">{body}</p>
+            <p class="prose" dir="auto">
+              {body}
+            </p>
             {attachments?.map((file) => (
               <FileLink key={file.id} file={file} />
             ))}
@@ -109,7 +110,7 @@ function ReplyForm({ ticket, onReply, onClose }: ReplyFormProps) {
   const uploads = useUploads(mostAttachments)
   const reply = useAction(async (form: HTMLFormElement) => {
     const body = String(new FormData(form).get('body'))
-    onReply(await client.tickets.reply(ticket.id, { body, ...attached(uploads.files) }))
+    onReply(await client.tickets.reply(ticket.id, { body, attachments: uploads.files }))
     form.reset()
     uploads.clear()
   })
@@ -128,10 +129,11 @@ function ReplyForm({ ticket, onReply, onClose }: ReplyFormProps) {
     >
       <UploadList uploads={uploads} />
       <div class="row">
-        <AttachButton uploads={uploads} isDisabled={uploads.uploads.length >= mostAttachments} />
+        <AttachButton uploads={uploads} />
         <textarea
           name="body"
           rows={1}
+          dir="auto"
           aria-label={text.reply}
           placeholder={ticket.status === 'closed' ? text.reopen : text.reply}
           maxLength={10_000}
