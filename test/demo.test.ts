@@ -52,6 +52,10 @@ describe.skipIf(!hasBrowser)('the demo', () => {
   const accessibleOnPhone = async () => {
     await page.setViewportSize({ width: 320, height: 640 })
     await expectAccessible(page)
+    expect(await right.panel.isVisible()).toBe(false)
+    await page.getByLabel('Personnes').getByRole('link').last().click()
+    await right.panel.waitFor()
+    expect(await left.panel.isVisible()).toBe(false)
     await page.setViewportSize({ width: 1280, height: 800 })
   }
 

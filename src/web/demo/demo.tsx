@@ -1,5 +1,6 @@
 import { Dialogs } from '../ui/dialog.tsx'
 import { count } from '../ui/format.ts'
+import { navigate } from '../ui/router.ts'
 import { useShortcut } from '../ui/shortcuts.tsx'
 import { ThemeSelect } from '../ui/theme.tsx'
 import { Toasts } from '../ui/toast.tsx'
@@ -81,5 +82,7 @@ function SideLink({ side }: { side: Side }) {
 }
 
 function focusSide(side: Side) {
-  document.querySelector<HTMLElement>(`.panel.${side}`)?.focus()
+  navigate(linkToSide(side), 'replace')
+  // On a phone it is shown first.
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(`.panel.${side}`)?.focus())
 }

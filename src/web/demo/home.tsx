@@ -117,7 +117,7 @@ function useFocusWhenLost(place: string) {
     const hasMoved = before.current !== place
     before.current = place
     if (!hasMoved || document.activeElement !== document.body) return
-    const field = element.current?.querySelector<HTMLElement>('textarea, input')
+    const field = element.current?.querySelector<HTMLElement>('textarea, .form input')
     const target = field ?? element.current
     target?.focus()
   }, [place])

@@ -26,7 +26,7 @@ export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: M
   const isHere = (queued: { conversation_id: string }) => queued.conversation_id === conversationId
   const waiting = outbox.waiting.value.filter(isHere)
   const refused = outbox.refused.value.filter(({ queued }) => isHere(queued))
-  const frame = useKeptPlace(messages)
+  const frame = useKeptPlace(messages, waiting.length)
   const end = useMarkRead(thread, conversationId)
   const isEmpty = thread.isLoaded.value && messages.length + waiting.length + refused.length === 0
   return (
@@ -110,7 +110,8 @@ function useMarkRead(thread: Thread, conversationId: string) {
     })
   }
 
-  useEffect(mark, [newest])
+  // Before the page is painted: a message that is seen as it comes never counts as unread.
+  useLayoutEffect(mark, [newest])
   useEffect(() => {
     document.addEventListener('visibilitychange', mark)
     return () => document.removeEventListener('visibilitychange', mark)
@@ -122,18 +123,19 @@ function useMarkRead(thread: Thread, conversationId: string) {
 }
 
 /** The list is scrolled from its end: earlier messages and pictures that load leave in place what is in sight. A new message
- *  moves it only when the end was in sight. */
-function useKeptPlace(messages: Message[]) {
+ *  moves it only when the end was in sight, or when it is one's own. */
+function useKeptPlace(messages: Message[], waitingCount: number) {
   const frame = useRef<HTMLDivElement>(null)
-  const before = useRef({ last: '', height: 0 })
+  const before = useRef({ last: '', height: 0, waitingCount: 0 })
   useLayoutEffect(() => {
     const element = frame.current
     if (!element) return
     const last = messages.at(-1)?.id ?? ''
     const grown = element.scrollHeight - before.current.height
     const isNewAtEnd = before.current.last !== '' && last !== before.current.last
-    if (isNewAtEnd && element.scrollTop < -1) element.scrollTop -= grown
-    before.current = { last, height: element.scrollHeight }
+    if (waitingCount > before.current.waitingCount) element.scrollTop = 0
+    else if (isNewAtEnd && element.scrollTop < -1) element.scrollTop -= grown
+    before.current = { last, height: element.scrollHeight, waitingCount }
   })
   return frame
 }
