@@ -203,10 +203,10 @@ describe.skipIf(!hasBrowser)('the demo', () => {
     await left.panel.getByText('Live.').waitFor()
   })
 
-  test('both go on after a reload, and when the server was away', async () => {
+  test('both go on after a reload, and when the server was killed and is back', async () => {
     await page.reload()
     await left.panel.getByText('Live.').waitFor()
-    await pages.stop()
+    await pages.stop('SIGKILL')
     await left.panel.getByText('cannot be reached').waitFor()
     await left.write('Written without a server')
     const environment = { PORT: new URL(pages.base).port, RATE_LIMIT_REGISTER: '1/1h' }

@@ -56,7 +56,7 @@ export async function startPages(environment: Record<string, string> = {}) {
     },
     as: (token: string) => (method: string, path: string, body?: object) =>
       call(base, method, path, { token, body }),
-    stop: () => server.kill('SIGTERM'),
+    stop: (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') => server.kill(signal),
     /** Starts what was stopped, at the same address. */
     async start() {
       server = await start()
