@@ -48,7 +48,7 @@ async function openConsole(path: string, options: BrowserContextOptions) {
   await page.getByLabel('E-mail address').fill('grace@example.com')
   await page.getByLabel('Password').fill('correct horse')
   await page.getByRole('button', { name: 'Log in' }).click()
-  await page.getByRole('navigation', { name: 'Areas' }).waitFor()
+  await page.locator('#main').waitFor()
   return page
 }
 

@@ -19,7 +19,7 @@ const roles = {
   'Luc Tremblay': 'verified_user',
   'Nia Adeyemi-Lindqvist': 'verified_user',
   'Tom Fischer': 'verified_user',
-  陳美玲: 'verified_user',
+  'Mei Chen': 'verified_user',
 } as const
 type Cast = Record<keyof typeof roles, Person>
 
@@ -69,8 +69,8 @@ async function firstDay({ clock, cast, desk }: Scene) {
     body: 'Thanks for the details, Tom. Could you open the settings of your camera in the browser and tell us which one is chosen?',
     status: 'in_progress',
   })
-  const rename = await desk.open(cast.陳美玲, '更改顯示名稱', {
-    body: '您好，我想把顯示名稱改成英文，請問在哪裡設定？謝謝。',
+  const rename = await desk.open(cast['Mei Chen'], 'How do I change the name that others see?', {
+    body: 'Hello, I would like to be shown by my English name. Where can I change that? Thank you.',
     category: 'account',
     priority: 'low',
   })
@@ -86,7 +86,7 @@ async function secondDay(
   await desk.reply(rename, cast['Grace Kim'], {
     body: 'Hello! You can change it under Profile → Name. It is shown everywhere at once.',
   })
-  await desk.close(rename, cast.陳美玲)
+  await desk.close(rename, cast['Mei Chen'])
   await desk.write(
     video,
     cast['Tom Fischer'],
@@ -146,9 +146,8 @@ function createPeople(service: TestService, clock: Clock) {
   const tokens = new Map<string, { token: string; at: number }>()
 
   async function add(name: string, role: string): Promise<Person> {
-    const first = name.split(' ')[0]?.toLowerCase() ?? name
-    const email = `${/^[a-z]+$/.test(first) ? first : 'mei'}@example.com`
-    const { id } = await service.registerAs(role, email.split('@')[0])
+    const first = name.split(' ')[0]?.toLowerCase()
+    const { id, email } = await service.registerAs(role, first)
     service.sqlite.run('UPDATE users SET display_name = ? WHERE id = ?', [name, id])
     return { id, name, email }
   }

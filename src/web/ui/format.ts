@@ -16,12 +16,19 @@ const units = [
   ['minute', 60],
 ] as const
 
+/** The language of the page, as people of the reader's region write times and numbers. */
+const locale = computed(
+  () =>
+    navigator.languages.find((tag) => tag.split('-')[0] === words.value.locale) ??
+    words.value.locale,
+)
+
 // They cost far more to make than to use, and a list has two in each row.
 const relative = computed(
-  () => new Intl.RelativeTimeFormat(words.value.locale, { numeric: 'auto', style: 'short' }),
+  () => new Intl.RelativeTimeFormat(locale.value, { numeric: 'auto', style: 'short' }),
 )
 const absolute = computed(
-  () => new Intl.DateTimeFormat(words.value.locale, { dateStyle: 'full', timeStyle: 'medium' }),
+  () => new Intl.DateTimeFormat(locale.value, { dateStyle: 'full', timeStyle: 'medium' }),
 )
 
 /** How far a time is from now: `3 min. ago`. */
@@ -41,11 +48,11 @@ export function absoluteTime(at: string): string {
 /** The time of day: `14:05`. */
 export function clockTime(at: string): string {
   const style = { hour: '2-digit', minute: '2-digit' } as const
-  return new Intl.DateTimeFormat(words.value.locale, style).format(new Date(at))
+  return new Intl.DateTimeFormat(locale.value, style).format(new Date(at))
 }
 
 export function count(value: number): string {
-  return new Intl.NumberFormat(words.value.locale).format(value)
+  return new Intl.NumberFormat(locale.value).format(value)
 }
 
 const sizes = ['B', 'kB', 'MB', 'GB', 'TB']
@@ -55,7 +62,7 @@ export function bytes(value: number): string {
   const step = Math.min(sizes.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3))
   const amount = value / 1_000 ** step
   const digits = { maximumFractionDigits: amount < 10 && step > 0 ? 1 : 0 }
-  return `${new Intl.NumberFormat(words.value.locale, digits).format(amount)} ${sizes[step]}`
+  return `${new Intl.NumberFormat(locale.value, digits).format(amount)} ${sizes[step]}`
 }
 
 /** `3 d 4 h`: the two largest units. */

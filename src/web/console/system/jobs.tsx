@@ -52,7 +52,7 @@ export function Jobs() {
   return (
     <>
       <div class="row between wrap">
-        <nav class="choices" aria-label="Jobs by state">
+        <nav class="segments" aria-label="Jobs by state">
           <a href={withQuery({ state: undefined })} aria-current={state === 'dead' && 'page'}>
             Given up
           </a>
