@@ -3,6 +3,7 @@ import type { BrowserContext } from 'playwright-core'
 import { hasBrowser, openProfile } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
+import { expectAccessible } from './support/pages.ts'
 import { type ServerProcess, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
@@ -98,6 +99,7 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
     await page.getByText('Ihre Adresse ist bestätigt').waitFor()
     expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('status')
     expect(complaints).toEqual([])
+    await expectAccessible(page)
     expect(requests.every((url) => url.startsWith(server.base) && !url.includes('token'))).toBe(
       true,
     )
@@ -114,6 +116,7 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
     await mail.next(person.email)
     await post(server, '/v1/auth/password/forgot', { email: person.email })
     const { page, complaints } = await visit(browser, (await mail.next(person.email)).link)
+    await expectAccessible(page)
     await page.getByLabel('New password').fill('short')
     await page.getByRole('button').click()
     expect(await page.evaluate('document.querySelector("input").validity.valid')).toBe(false)
@@ -137,10 +140,12 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
       body: JSON.stringify({ new_email: 'carl@new.example', password: person.password }),
     })
     const { page, complaints } = await visit(browser, (await mail.next('carl@new.example')).link)
+    await expectAccessible(page)
     await page.getByRole('button', { name: 'Use this address' }).click()
     await page.getByText('Your account has this address now').waitFor()
     expect(complaints).toEqual([])
     await page.goto((await mail.next(person.email)).link)
+    await expectAccessible(page)
     await page.getByRole('button', { name: 'Undo the change' }).click()
     await page.getByText('Your former address is back').waitFor()
     expect((await post(server, '/v1/auth/login', person)).status).toBe(200)
@@ -167,6 +172,8 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
     await page.getByRole('button', { name: 'Make admin' }).click()
     await page.getByText(/^The request is not valid. \(.+\)$/).waitFor()
     expect(await page.locator('[role=status]').getAttribute('class')).toBe('error')
+    await page.setViewportSize({ width: 320, height: 700 })
+    await expectAccessible(page)
   }, 60_000)
 })
 

@@ -16,12 +16,12 @@ export function accountPage(html: string, page: AccountPage, locale: Locale): st
   const { title, lead, button, done } = pages[page]
   const email =
     page === 'set-up'
-      ? `<label for="email">${form.email}</label><input id="email" name="email" type="email" autocomplete="username" required>`
+      ? `<div class="field"><label for="email">${form.email}</label><input id="email" name="email" type="email" autocomplete="username" required></div>`
       : ''
   const password =
     page !== 'reset-password' && page !== 'set-up'
       ? ''
-      : `<label for="password">${form.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><small id="hint">${form.passwordHint}</small>`
+      : `<div class="field"><label for="password">${form.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><span class="hint" id="hint">${form.passwordHint}</span></div>`
   const main = `<main>
 <h1>${title}</h1>
 <form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
