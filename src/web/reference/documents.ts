@@ -1,0 +1,109 @@
+import { createClient } from '../../../client/src/client.ts'
+
+/** A part of a JSON Schema: what the service's descriptions use of it. */
+export type Schema = {
+  $ref?: string
+  title?: string
+  description?: string
+  type?: string
+  format?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: boolean | Schema
+  items?: Schema
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  allOf?: Schema[]
+  enum?: unknown[]
+  const?: unknown
+  default?: unknown
+  examples?: unknown[]
+  pattern?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  minItems?: number
+  maxItems?: number
+}
+export type Schemas = Record<string, Schema>
+
+export type Parameter = {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  description?: string
+  schema: Schema
+  example?: unknown
+}
+export type Content = Record<
+  string,
+  { schema?: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }
+>
+export type Header = { $ref?: string; description?: string; schema?: Schema }
+export type Answer = {
+  $ref?: string
+  description: string
+  headers?: Record<string, Header>
+  content?: Content
+}
+export type RateLimit = { name: string; requests: number; window_seconds: number; per: string }
+
+export type Operation = {
+  operationId: string
+  tags: string[]
+  summary: string
+  description?: string
+  parameters?: Parameter[]
+  requestBody?: { required?: boolean; content: Content }
+  responses: Record<string, Answer>
+  security?: Record<string, string[]>[]
+  'x-roles'?: string[]
+  'x-scope'?: string
+  'x-rate-limit'?: RateLimit
+}
+
+export type ApiDocument = {
+  info: { title: string; version: string; description: string }
+  servers: { url: string }[]
+  tags: { name: string; description: string }[]
+  paths: Record<string, Record<string, Operation>>
+  webhooks: Record<string, { post: Operation }>
+  components: {
+    schemas: Schemas
+    responses: Record<string, Answer>
+    headers: Record<string, Header>
+  }
+}
+
+export type Frame = {
+  name: string
+  summary?: string
+  payload: { schema: Schema }
+  examples: { payload: unknown }[]
+}
+export type ChannelDocument = {
+  servers: { main: { host: string; protocol: string } }
+  channels: {
+    chat: {
+      address: string
+      title: string
+      description: string
+      bindings: { ws: { query: Schema } }
+    }
+  }
+  components: { messages: Record<string, Frame>; schemas: Schemas }
+}
+
+export type Documents = { api: ApiDocument; channel: ChannelDocument }
+
+const { request } = createClient({ baseUrl: location.origin, language: 'en' })
+
+/** What this service says about itself. The tests hold it to these shapes. */
+export async function loadDocuments(): Promise<Documents> {
+  const [api, channel] = await Promise.all([
+    request('GET /v1/openapi.json'),
+    request('GET /v1/asyncapi.json'),
+  ])
+  return { api: api as ApiDocument, channel: channel as ChannelDocument }
+}

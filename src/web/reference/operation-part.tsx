@@ -1,0 +1,164 @@
+import { Gauge, KeyRound } from 'lucide-preact'
+import { useState } from 'preact/hooks'
+import { AnswerList } from './answer-list.tsx'
+import { type Answers, answersOf } from './answers.ts'
+import type { OperationEntry } from './contents.ts'
+import type { ApiDocument, Parameter, Schemas } from './documents.ts'
+import { Inline, Markdown } from './markdown.tsx'
+import { Part } from './part.tsx'
+import { parametersIn } from './request-code.ts'
+import { AnswerExample, RequestExample } from './request-example.tsx'
+import { FieldRow, SchemaTree } from './schema-tree.tsx'
+import { TryForm } from './try-form.tsx'
+
+type OperationProps = { entry: OperationEntry; api: ApiDocument }
+
+/** One operation: what it does and takes, what it answers, and an example to copy or to send. */
+export function OperationPart({ entry, api }: OperationProps) {
+  return (
+    <Part
+      id={entry.id}
+      title={entry.title}
+      head={<Head entry={entry} />}
+      text={() => (
+        <Details
+          entry={entry}
+          schemas={api.components.schemas}
+          answers={answersOf(entry.operation, api)}
+        />
+      )}
+      examples={() => <Examples entry={entry} api={api} />}
+    />
+  )
+}
+
+function Head({ entry: { method, path } }: { entry: OperationEntry }) {
+  return (
+    <p class="endpoint">
+      <span class={`method ${method.toLowerCase()}`}>{method}</span>
+      <code>
+        <PathText path={path} />
+      </code>
+    </p>
+  )
+}
+
+/** A path that breaks where its parts end. */
+function PathText({ path }: { path: string }) {
+  return path
+    .split(/(?<=.)(?=\/)/)
+    .flatMap((part, index) => [index > 0 && <wbr key={part} />, part])
+}
+
+/** The description; what it says of who may call and of limits stands below, beside what programs read of it. */
+function Description({ operation }: Pick<OperationEntry, 'operation'>) {
+  const paragraphs = (operation.description ?? '').split(/\n{2,}/).filter(Boolean)
+  const access = paragraphs.find((one) => /^Needs (an? |the role )/.test(one)) ?? needed(operation)
+  const limit = paragraphs.find((one) => one.startsWith('Counts towards'))
+  const rest = paragraphs.filter((one) => one !== access && one !== limit)
+  return (
+    <>
+      {rest.length > 0 && <Markdown text={rest.join('\n\n')} />}
+      <ul class="facts small soft">
+        <li>
+          <KeyRound />
+          <span>
+            <Inline text={access} />
+          </span>
+        </li>
+        <li>
+          <Gauge />
+          <span>
+            <Inline text={limit ?? 'No limit counts it.'} />
+          </span>
+        </li>
+      </ul>
+    </>
+  )
+}
+
+function needed({ 'x-roles': roles, 'x-scope': scope }: OperationEntry['operation']): string {
+  if (scope !== undefined) return `Needs a service key with the scope \`${scope}\`.`
+  return roles ? `Needs one of the roles ${roles.join(', ')}.` : 'Needs no access token.'
+}
+
+type DetailsProps = { entry: OperationEntry; schemas: Schemas; answers: Answers }
+
+function Details({ entry, schemas, answers }: DetailsProps) {
+  const { requestBody } = entry.operation
+  return (
+    <>
+      <Description operation={entry.operation} />
+      <Parameters title="Path" parameters={parametersIn(entry, 'path')} schemas={schemas} />
+      <Parameters title="Query" parameters={parametersIn(entry, 'query')} schemas={schemas} />
+      <Parameters title="Headers" parameters={parametersIn(entry, 'header')} schemas={schemas} />
+      {requestBody && (
+        <>
+          <h4>Body{!requestBody.required && <span class="soft small">optional</span>}</h4>
+          {Object.entries(requestBody.content).map(([type, { schema }]) => (
+            <div key={type} class="stack tight">
+              {type !== 'application/json' && (
+                <p class="small soft">
+                  <code>{type}</code>
+                  {schema ? '' : ': the bytes themselves'}
+                </p>
+              )}
+              {schema && <SchemaTree schema={schema} schemas={schemas} />}
+            </div>
+          ))}
+        </>
+      )}
+      <AnswerList answers={answers} schemas={schemas} />
+    </>
+  )
+}
+
+type ParametersProps = { title: string; parameters: Parameter[]; schemas: Schemas }
+
+export function Parameters({ title, parameters, schemas }: ParametersProps) {
+  if (parameters.length === 0) return null
+  return (
+    <>
+      <h4>{title}</h4>
+      <ul class="fields">
+        {parameters.map(({ name, schema, required = false, description }) => (
+          <FieldRow
+            key={name}
+            name={name}
+            schema={schema}
+            schemas={schemas}
+            isRequired={required}
+            description={description}
+          />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function Examples({ entry, api }: OperationProps) {
+  const [isTrying, setTrying] = useState(false)
+  const base = api.servers[0]?.url ?? location.origin
+  // A socket is more than a request.
+  const canTry = !('101' in entry.operation.responses)
+  return (
+    <>
+      <RequestExample entry={entry} base={base} />
+      {canTry && (
+        <button
+          type="button"
+          class="button"
+          aria-expanded={isTrying}
+          onClick={() => setTrying(!isTrying)}
+        >
+          {isTrying ? 'Close the form' : 'Try it'}
+        </button>
+      )}
+      {isTrying ? (
+        <TryForm entry={entry} />
+      ) : (
+        <AnswerExample answers={answersOf(entry.operation, api)} />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,39 @@
+import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
+import { addressOf, useNear } from './reading.ts'
+
+type PartProps = {
+  id: string
+  title: string
+  /** What is always in the page, so that it is found with the browser's own search. */
+  head: ComponentChildren
+  /** What is made when the part comes near the screen: the text, and the examples beside it. */
+  text: () => ComponentChildren
+  examples?: () => ComponentChildren
+}
+
+/** One thing to read, with an address of its own. */
+export function Part({ id, title, head, text, examples }: PartProps) {
+  const element = useRef<HTMLElement>(null)
+  const isNear = useNear(element)
+  return (
+    <article
+      id={id}
+      data-part
+      ref={element}
+      class={isNear ? 'part' : 'part far'}
+      aria-labelledby={`${id}-title`}
+    >
+      <div class="part-text">
+        <h3 id={`${id}-title`} tabIndex={-1}>
+          <a class="title-link" href={addressOf(id)}>
+            {title}
+          </a>
+        </h3>
+        {head}
+        {isNear && text()}
+      </div>
+      {examples && <div class="part-examples">{isNear && examples()}</div>}
+    </article>
+  )
+}

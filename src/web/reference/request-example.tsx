@@ -1,0 +1,61 @@
+import { signal } from '@preact/signals'
+import { useState } from 'preact/hooks'
+import type { Answers } from './answers.ts'
+import { CodeBlock } from './code-block.tsx'
+import type { OperationEntry } from './contents.ts'
+import { clientCallOf, curlOf } from './request-code.ts'
+
+/** How all examples are written. */
+const language = signal<'curl' | 'client'>('curl')
+const languages = { curl: 'curl', client: 'Client' } as const
+
+/** The request, as a command or as a call of the client. */
+export function RequestExample({ entry, base }: { entry: OperationEntry; base: string }) {
+  const isCurl = language.value === 'curl'
+  return (
+    <CodeBlock
+      label={`Request: ${entry.title}`}
+      text={isCurl ? curlOf(entry, base) : clientCallOf(entry)}
+    >
+      {(['curl', 'client'] as const).map((name) => (
+        <button
+          key={name}
+          type="button"
+          class="tab"
+          aria-pressed={language.value === name}
+          onClick={() => {
+            language.value = name
+          }}
+        >
+          {languages[name]}
+        </button>
+      ))}
+    </CodeBlock>
+  )
+}
+
+/** An answer: the success at first, and any of the errors. */
+export function AnswerExample({ answers: { examples } }: { answers: Answers }) {
+  const [chosen, setChosen] = useState(0)
+  const example = examples[chosen]
+  if (!example) return null
+  return (
+    <CodeBlock
+      label={`Answer: ${example.label}`}
+      text={JSON.stringify(example.value, null, 2)}
+      isJson
+    >
+      <select
+        aria-label="Which answer"
+        value={chosen}
+        onChange={(event) => setChosen(Number(event.currentTarget.value))}
+      >
+        {examples.map(({ label }, index) => (
+          <option key={label} value={index}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </CodeBlock>
+  )
+}

@@ -1,0 +1,112 @@
+import type { Schema, Schemas } from './documents.ts'
+
+/** A schema without its reference and without the null that it may be. */
+export type Resolved = {
+  schema: Schema
+  /** The name of the shared schema. */
+  name: string | undefined
+  isNullable: boolean
+}
+
+/** Follows references, and takes null out of a union. */
+export function resolve(given: Schema, schemas: Schemas): Resolved {
+  if (given.$ref !== undefined) {
+    const name = given.$ref.slice(given.$ref.lastIndexOf('/') + 1)
+    const { schema, isNullable } = resolve(schemas[name] ?? {}, schemas)
+    return { schema, name, isNullable }
+  }
+  const branches = given.anyOf ?? given.oneOf
+  if (branches?.every(({ const: constant }) => constant !== undefined)) {
+    const { anyOf: _anyOf, oneOf: _oneOf, ...own } = given
+    const values = branches.map((branch) => branch.const)
+    return {
+      schema: { type: 'string', ...own, enum: values },
+      name: given.title,
+      isNullable: false,
+    }
+  }
+  const others = branches?.filter(({ type }) => type !== 'null') ?? []
+  if (!branches || others.length === branches.length)
+    return { schema: given, name: given.title, isNullable: false }
+  const [only] = others
+  if (!only || others.length > 1)
+    return { schema: { ...given, anyOf: others }, name: given.title, isNullable: true }
+  const { anyOf: _anyOf, oneOf: _oneOf, ...own } = given
+  const inner = resolve(only, schemas)
+  return { schema: { ...inner.schema, ...own }, name: inner.name, isNullable: true }
+}
+
+export const branchesOf = ({ anyOf, oneOf }: Schema): Schema[] | undefined => oneOf ?? anyOf
+
+/** The type in words: `array of Message or null`. */
+export function typeText(given: Schema, schemas: Schemas): string {
+  const { schema, name, isNullable } = resolve(given, schemas)
+  return isNullable
+    ? `${plainType(schema, name, schemas)} or null`
+    : plainType(schema, name, schemas)
+}
+
+function plainType(schema: Schema, name: string | undefined, schemas: Schemas): string {
+  if (schema.type === 'array') return `array of ${typeText(schema.items ?? {}, schemas)}`
+  if (name !== undefined) return name
+  if (schema.format !== undefined) return `${schema.type}, ${schema.format}`
+  if (schema.type !== undefined) return schema.type
+  if (schema.allOf) return 'object'
+  return (
+    branchesOf(schema)
+      ?.map((branch) => typeText(branch, schemas))
+      .join(' or ') ?? 'anything'
+  )
+}
+
+/** What a value must keep to, in words. */
+export function boundsOf(schema: Schema): string[] {
+  return [
+    range(schema.minLength, schema.maxLength, 'characters'),
+    range(schema.minItems, schema.maxItems, 'items'),
+    range(schema.minimum, schema.maximum, ''),
+    schema.pattern && `matches ${schema.pattern}`,
+  ].filter((bound) => bound !== undefined && bound !== '') as string[]
+}
+
+function range(from: number | undefined, to: number | undefined, unit: string) {
+  const text = rangeText(from, to)
+  return text && `${text} ${unit}`.trim()
+}
+
+const number = (value: number) => value.toLocaleString('en')
+
+function rangeText(from: number | undefined, to: number | undefined): string | undefined {
+  // What a number in JavaScript can count to is no bound that anybody meets.
+  const end = to === Number.MAX_SAFE_INTEGER ? undefined : to
+  if (from === undefined) return end === undefined ? undefined : `at most ${number(end)}`
+  if (end === undefined) return `at least ${number(from)}`
+  return from === end ? number(from) : `${number(from)} to ${number(end)}`
+}
+
+/** The values that are allowed, where they can be listed. */
+export const valuesOf = (schema: Schema): unknown[] =>
+  'const' in schema ? [schema.const] : (schema.enum ?? [])
+
+/** What unfolds below a value: the fields of an object, or of the things in an array, or the forms of a union.
+ *  @returns undefined when there is nothing */
+export function insideOf(given: Schema, schemas: Schemas): Schema | undefined {
+  const { schema } = resolve(given, schemas)
+  if (schema.type === 'array') return insideOf(schema.items ?? {}, schemas)
+  if (schema.properties || schema.allOf) return schema
+  if (typeof schema.additionalProperties === 'object') {
+    return insideOf(schema.additionalProperties, schemas)
+  }
+  const forms = branchesOf(schema)
+  return forms?.some((form) => insideOf(form, schemas)) ? schema : undefined
+}
+
+/** What tells a form of a union from the others: its name, its constant, or the shared schema that only it has. */
+export function formName(given: Schema, index: number, schemas: Schemas): string {
+  const { schema, name } = resolve(given, schemas)
+  if (name !== undefined) return name
+  const fields = Object.values(schema.properties ?? {})
+  const named = fields.flatMap((field) => resolve(field, schemas).name ?? [])
+  const constant = fields.find((field) => typeof field.const === 'string')?.const
+  return named.at(-1) ?? (typeof constant === 'string' ? constant : `Form ${index + 1}`)
+}

@@ -1,0 +1,113 @@
+import { signal } from '@preact/signals'
+import { type Client, createClient } from '../../../client/src/client.ts'
+
+/** What came back for a request, as it came. */
+export type TryAnswer = {
+  status: number
+  statusText: string
+  milliseconds: number
+  headers: Headers
+  type: string
+  bytes: ArrayBuffer
+}
+export type TryRequest = {
+  route: string
+  params: Record<string, string>
+  query: Record<string, string>
+  headers: Record<string, string>
+  body?: unknown
+  file?: { bytes: Blob }
+}
+
+let onAnswer: ((answer: TryAnswer) => void) | undefined
+
+/** Sends a request and shows its answer to whoever waits for it, before the client makes something of it. */
+async function observedFetch(url: string, init: object): Promise<Response> {
+  const began = performance.now()
+  const answer = await fetch(url, init)
+  const milliseconds = performance.now() - began
+  const isRenewal = url.endsWith('/v1/auth/refresh')
+  if (!isRenewal || isRenewalTried) {
+    const { status, statusText, headers } = answer
+    const bytes = await answer.clone().arrayBuffer()
+    const type = headers.get('content-type') ?? ''
+    onAnswer?.({ status, statusText, milliseconds, headers, type, bytes })
+  }
+  return answer
+}
+let isRenewalTried = false
+
+// The console keeps its session elsewhere: who tries something here does not change who is logged in there.
+const own = (key: string) => `reference ${key}`
+const person = createClient({
+  baseUrl: location.origin,
+  language: 'en',
+  fetch: observedFetch,
+  storage: {
+    get: (key) => sessionStorage.getItem(own(key)),
+    set: (key, value) => sessionStorage.setItem(own(key), value),
+    remove: (key) => sessionStorage.removeItem(own(key)),
+  },
+})
+
+type Caller =
+  | { kind: 'nobody' }
+  | { kind: 'person'; name: string }
+  | { kind: 'token'; client: Client }
+
+const restored = person.restore()
+/** In whose name requests are sent. */
+export const caller = signal<Caller>(
+  restored ? { kind: 'person', name: restored.display_name } : { kind: 'nobody' },
+)
+person.on('session_ended', forget)
+
+/** @throws ApiError */
+export async function logIn(credentials: { email: string; password: string; code?: string }) {
+  const { display_name: name } = await person.login(credentials)
+  caller.value = { kind: 'person', name }
+}
+
+/** Uses an access token or a service key, which is kept in memory alone. */
+export function takeToken(token: string): void {
+  const options = { baseUrl: location.origin, language: 'en', fetch: observedFetch }
+  caller.value = { kind: 'token', client: createClient({ ...options, serviceKey: token }) }
+}
+
+export async function logOut(): Promise<void> {
+  const wasPerson = caller.value.kind === 'person'
+  forget()
+  if (wasPerson) await person.logout()
+}
+
+function forget() {
+  caller.value = { kind: 'nobody' }
+}
+
+/** Sends a request in the name of the caller.
+ *  @returns the answer, a refusal too
+ *  @throws what the network throws */
+export async function sendTry({ route, ...options }: TryRequest): Promise<TryAnswer> {
+  const { value } = caller
+  const client = value.kind === 'token' ? value.client : person
+  const stop = new AbortController()
+  let last: TryAnswer | undefined
+  isRenewalTried = route === 'POST /v1/auth/refresh'
+  onAnswer = (answer) => {
+    last = answer
+    // A token that has just expired is renewed; any other answer is what the person wants to see, at once.
+    if (answer.status !== 401) stop.abort()
+  }
+  try {
+    await (client.request as Untyped)(route, { ...options, signal: stop.signal })
+  } catch (error) {
+    if (last === undefined) throw error
+  } finally {
+    onAnswer = undefined
+  }
+  if (last === undefined) throw new Error('no answer')
+  return last
+}
+
+/** The routes here are those of the document. */
+type Untyped = (route: string, options: object) => Promise<unknown>

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { hasBrowser } from './support/browser.ts'
+import { expectAccessible, password, startPages } from './support/pages.ts'
+import { measured } from './support/wait.ts'
+
+type Named = { operationId: string; summary: string }
+type Described = {
+  paths: Record<string, Record<string, Named>>
+  webhooks: Record<string, { post: Named }>
+  components: { messages: Record<string, { name: string }> }
+}
+
+const narrow = { viewport: { width: 320, height: 700 } }
+const partOf = (page: Page, id: string) => page.locator(`#${id}`)
+
+describe.skipIf(!hasBrowser)('the API reference', () => {
+  let pages: Awaited<ReturnType<typeof startPages>>
+  beforeAll(async () => {
+    pages = await startPages({ RATE_LIMIT_ANONYMOUS: 'off' })
+  }, 60_000)
+  afterAll(async () => {
+    await pages[Symbol.asyncDispose]()
+    expect(pages.wrongs).toEqual([])
+  })
+
+  const described = async (path: string) =>
+    (await (await fetch(pages.base + path)).json()) as Described
+
+  /** The reference at an operation, with its form opened. */
+  async function openForm(id: string, page?: Page) {
+    const opened = page ?? (await pages.open(`/docs/${id}`))
+    if (page) await page.goto(`${pages.base}/docs/${id}`)
+    const part = partOf(opened, id)
+    await part.getByRole('button', { name: 'Try it' }).click()
+    return { page: opened, part }
+  }
+
+  test('every operation, webhook event and frame of the documents is on the page', async () => {
+    const { paths, webhooks } = await described('/v1/openapi.json')
+    const { components } = await described('/v1/asyncapi.json')
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId, summary }]) => [
+        operationId,
+        summary.replace(/\.$/, ''),
+        `${method.toUpperCase()}${path}`,
+      ]),
+    )
+    const events = Object.entries(webhooks).map(([event, { post }]) => [
+      post.operationId,
+      event,
+      'POSTyour endpoint',
+    ])
+    const page = await pages.open('/docs')
+    await page.locator('article').first().waitFor()
+    const shown = await page.locator('article:has(.endpoint)').evaluateAll((parts) =>
+      parts.map(({ id, children: [text] }) => {
+        const inside = (what: string) => text?.querySelector(what)?.textContent
+        return [id, inside('h3'), inside('.endpoint')]
+      }),
+    )
+    const expected = [...operations, ...events]
+    expect(shown.filter(([id]) => id !== 'connecting').toSorted()).toEqual(expected.toSorted())
+    const frames = Object.entries(components.messages).map(([id, { name }]) => `${id} ${name}`)
+    const parts = await page
+      .locator('article')
+      .evaluateAll((all) =>
+        all.map(({ id, children: [text] }) => `${id} ${text?.querySelector('h3')?.textContent}`),
+      )
+    expect(frames.filter((frame) => !parts.includes(frame))).toEqual([])
+    expect(new Set(parts.map((part) => part.split(' ')[0])).size).toBe(parts.length)
+  })
+
+  test('a link leads to its operation, reading moves the address, and back leads back', async () => {
+    const page = await pages.open('/docs#sendMessage')
+    await partOf(page, 'sendMessage').getByText('at most 5,000 characters').waitFor()
+    await isAtTop(page, 'sendMessage')
+    expect(new URL(page.url()).pathname).toBe('/docs/sendMessage')
+    await page
+      .getByRole('navigation')
+      .getByRole('link', { name: /^Mutes a conversation/ })
+      .click()
+    await page.waitForURL('**/docs/muteConversation')
+    await isAtTop(page, 'muteConversation')
+    await page.mouse.move(700, 400)
+    await page.mouse.wheel(0, 3_000)
+    await page.waitForURL((url) => !/muteConversation|sendMessage/.test(url.pathname))
+    await page.goBack()
+    await page.waitForURL('**/docs/sendMessage')
+    await isAtTop(page, 'sendMessage')
+  })
+
+  test('the search finds by any word, and Enter goes to the first', async () => {
+    const page = await pages.open('/docs')
+    const links = page.getByRole('navigation', { name: 'Reference' }).getByRole('link')
+    await links.first().waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('note ticket')
+    await page.getByText('2 found').waitFor()
+    expect(await links.allTextContents()).toContainEqual(expect.stringContaining('Adds a note'))
+    await page.getByRole('searchbox').fill('users/me/export')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/docs/exportAccount')
+    await isAtTop(page, 'exportAccount')
+    expect(await page.evaluate('document.activeElement.textContent')).toContain('Exports')
+    await page.getByRole('searchbox').fill('xyzzy')
+    await page.getByText('Nothing is called').waitFor()
+  })
+
+  test('a request is tried in the name of whoever logs in, and a refusal is shown as it came', async () => {
+    const { page, part } = await openForm('getProfile')
+    await part.getByRole('button', { name: 'Send GET' }).click()
+    await part.getByText('401 Unauthorized').waitFor()
+    await part.getByRole('button', { name: 'Log in' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('E-mail address').fill(pages.admin.email)
+    await dialog.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    await part.getByText('As grace').waitFor()
+    await part.getByRole('button', { name: 'Send GET' }).click()
+    await part.getByText('200 OK').waitFor()
+    await part.getByText(`"${pages.admin.id}"`).waitFor()
+    await expectAccessible(page)
+
+    const conversation = await openForm('createConversation', page)
+    const body = conversation.part.getByLabel('Body')
+    expect(JSON.parse(await body.inputValue())).toEqual({ user_id: expect.any(String) })
+    await body.fill('{"user_id": "nobody"}')
+    await conversation.part.getByRole('button', { name: 'Send POST' }).click()
+    await conversation.part.getByText('400 Bad Request').waitFor()
+    await conversation.part.getByText('"details": {').waitFor()
+    await conversation.part.getByText('x-request-id').waitFor()
+    await body.fill('{"user_id": ')
+    await conversation.part.getByRole('button', { name: 'Send POST' }).click()
+    await conversation.part.getByText('The body is no JSON').waitFor()
+  })
+
+  test('a token is used as it is given, and a file as it is, and the token is forgotten with the page', async () => {
+    const { token } = await pages.register('Nina')
+    const { page, part } = await openForm('uploadFile')
+    await part.getByRole('button', { name: 'Log in' }).click()
+    await page.getByLabel('Or an access token').fill(token)
+    await page.getByRole('button', { name: 'Use this token' }).click()
+    const file = { name: 'größe.txt', mimeType: 'text/plain', buffer: Buffer.from('12 cm') }
+    await part.getByLabel('File', { exact: true }).setInputFiles(file)
+    await part.getByRole('button', { name: 'Send POST' }).click()
+    await part.getByText('201 Created').waitFor()
+    await part.getByText('"größe.txt"').waitFor()
+    await page.reload()
+    await part.getByRole('button', { name: 'Try it' }).click()
+    await part.getByText('Without a token').waitFor()
+  })
+
+  test('examples are copied, as a command or as a call of the client, and any answer is shown', async () => {
+    const page = await pages.open('/docs/sendMessage', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    const part = partOf(page, 'sendMessage')
+    await part.getByRole('button', { name: /^Copy: Request/ }).click()
+    await part.getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = () => page.evaluate('navigator.clipboard.readText()')
+    expect(await copied()).toStartWith("curl -X POST \\\n  'http://")
+    await part.getByRole('button', { name: 'Client' }).click()
+    await part.getByRole('button', { name: /^Copy: Request/ }).click()
+    await part
+      .getByText("await client.request('POST /v1/chat/conversations/{id}/messages', {")
+      .waitFor()
+    await part.getByLabel('Which answer').selectOption('403 blocked')
+    await part.getByText('"forbidden"').first().waitFor()
+  })
+
+  test('what is inside a field unfolds, and nothing is beyond the edge of a narrow screen', async () => {
+    const page = await pages.open('/docs/adminGetTicket', narrow)
+    const part = partOf(page, 'adminGetTicket')
+    await part.getByText('Fields of messages').click()
+    await part.getByText('Fields of author').first().click()
+    await page.getByRole('button', { name: 'Contents' }).click()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Webhooks', exact: true }).click()
+    await isAtTop(page, 'webhooks')
+  })
+
+  test(
+    'something is to be seen within 300 ms',
+    async () => {
+      const page = await pages.open('/docs')
+      await page.reload()
+      await page.locator('article').first().waitFor()
+      const painted = await page.evaluate(
+        "performance.getEntriesByName('first-contentful-paint')[0].startTime",
+      )
+      expect(painted).toBeLessThan(300)
+    },
+    measured,
+  )
+
+  test('the top of the reference and the start page are accessible, and the start page leads everywhere', async () => {
+    const page = await pages.open('/docs')
+    await page.getByRole('heading', { name: 'Rate limits' }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Hostline', exact: true }).click()
+    await page.getByRole('heading', { name: 'The first admin' }).waitFor()
+    await expectAccessible(page)
+    await page.setViewportSize(narrow.viewport)
+    await expectAccessible(page)
+    const links = await page
+      .locator('main a')
+      .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+    const answers = await Promise.all(links.map((path) => fetch(pages.base + path)))
+    expect(answers.map(({ status }) => status)).toEqual(links.map(() => 200))
+    expect(links).toContain('/demo')
+  })
+})
+
+/** Waits until a part stands below the bar at the top. */
+async function isAtTop(page: Page, id: string) {
+  await page.waitForFunction(`Math.abs(${topOf(id)} - 56) < 8`)
+}
+
+const topOf = (id: string) => `document.getElementById('${id}').getBoundingClientRect().top`
