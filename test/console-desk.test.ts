@@ -151,18 +151,17 @@ describe.skipIf(!hasBrowser)('the desk', () => {
 
   test('on a phone list and ticket take turns', async () => {
     const id = await (await customer('Eva')).open('Donaudampfschifffahrtselektrizität')
-    const viewport = { width: 320, height: 640 }
-    const phone = await pages.openConsole('/console/desk', { viewport, hasTouch: true })
+    const phone = await pages.openConsole('/console/desk', { width: 320, height: 640 })
     await row('Donaudampf', phone).waitFor()
     await expectAccessible(phone)
-    await row('Donaudampf', phone).locator('a').tap()
+    await row('Donaudampf', phone).locator('a').click()
     await phone.waitForURL(`**/desk/${id}`)
     await said('Donaudampf', phone)
-    await button('Details', phone).tap()
+    await button('Details', phone).click()
     await phone.getByText('eva@example.com').waitFor()
     await expectAccessible(phone)
-    await button('Hide the details', phone).tap()
-    await button('Back to the list', phone).tap()
+    await button('Hide the details', phone).click()
+    await button('Back to the list', phone).click()
     await row('Donaudampf', phone).waitFor()
   }, 30_000)
 })

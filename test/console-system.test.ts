@@ -10,7 +10,7 @@ import { expectAccessible, password, startPages } from './support/pages.ts'
 import { waitFor } from './support/wait.ts'
 import { startReceiver, verify } from './support/webhook-receiver.ts'
 
-const phone = { viewport: { width: 320, height: 640 } }
+const phone = { width: 320, height: 640 }
 
 describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
@@ -118,7 +118,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     const answer = () => ask('POST', '/v1/service/users/none/sessions', {})
     expect((await answer()).status).toBe(404)
     await page.getByText('sessions', { exact: true }).waitFor()
-    await page.setViewportSize(phone.viewport)
+    await page.setViewportSize(phone)
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Revoke payments' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
@@ -162,7 +162,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     await expectAccessible(page)
     await page.getByLabel('Before').fill('2020-01-01T00:00')
     await page.getByRole('heading', { name: 'Nothing was recorded' }).waitFor()
-    await page.setViewportSize(phone.viewport)
+    await page.setViewportSize(phone)
     await expectAccessible(page)
   })
 
@@ -189,7 +189,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
 
   test('one session is ended, and a changed password ends the others', async () => {
     const { email } = await pages.createAdmin('lin@example.com')
-    const other = await pages.open('/console/account')
+    const other = await pages.openElsewhere('/console/account')
     await logIn(other, email)
     await other.getByText('This one').waitFor()
     const page = await pages.open('/console/account')

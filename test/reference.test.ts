@@ -11,7 +11,7 @@ type Described = {
   components: { messages: Record<string, { name: string }> }
 }
 
-const narrow = { viewport: { width: 320, height: 700 } }
+const narrow = { width: 320, height: 700 }
 const partOf = (page: Page, id: string) => page.locator(`#${id}`)
 
 describe.skipIf(!hasBrowser)('the API reference', () => {
@@ -152,9 +152,8 @@ describe.skipIf(!hasBrowser)('the API reference', () => {
   })
 
   test('examples are copied, as a command or as a call of the client, and any answer is shown', async () => {
-    const page = await pages.open('/docs/sendMessage', {
-      permissions: ['clipboard-read', 'clipboard-write'],
-    })
+    const page = await pages.open('/docs/sendMessage')
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const part = partOf(page, 'sendMessage')
     await part.getByRole('button', { name: /^Copy: Request/ }).click()
     await part.getByRole('button', { name: 'Copied' }).waitFor()
@@ -201,7 +200,7 @@ describe.skipIf(!hasBrowser)('the API reference', () => {
     await page.getByRole('link', { name: 'Hostline', exact: true }).click()
     await page.getByRole('heading', { name: 'The first admin' }).waitFor()
     await expectAccessible(page)
-    await page.setViewportSize(narrow.viewport)
+    await page.setViewportSize(narrow)
     await expectAccessible(page)
     const links = await page
       .locator('main a')

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page, ViewportSize } from 'playwright-core'
 import { openProfile } from './browser.ts'
 import { hostline } from './command.ts'
 import { temporaryDirectory } from './directory.ts'
@@ -9,6 +9,7 @@ import { call, freePort, startServer } from './process.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 export const password = 'correct horse'
+const wide = { width: 1280, height: 800 }
 
 /** The executable with an admin, and a browser that notes whatever a page does wrong. */
 export async function startPages(environment: Record<string, string> = {}) {
@@ -22,11 +23,25 @@ export async function startPages(environment: Record<string, string> = {}) {
   const admin = await createAdmin(dataDir, 'grace@example.com')
   const wrongs: string[] = []
 
-  async function open(path: string, options: BrowserContextOptions = {}) {
-    const profile = await openProfile({ viewport: { width: 1280, height: 800 }, ...options })
+  /** A browser of its own; each costs seconds of a processor. */
+  async function openElsewhere(path: string, options: BrowserContextOptions = {}) {
+    const profile = await openProfile({ viewport: wide, ...options })
     const page = await profile.newPage()
     page.setDefaultTimeout(10_000)
     noteWrongs(page, base, wrongs)
+    await page.goto(base + path)
+    return page
+  }
+
+  // All but a few visits take place in one page.
+  let visited: Promise<Page> | undefined
+  async function visit(path: string, viewport: ViewportSize) {
+    visited ??= openElsewhere('/healthz')
+    const page = await visited
+    await page.setViewportSize(viewport)
+    await page.emulateMedia({ colorScheme: null, reducedMotion: null })
+    // Another part of the same address would not load the page again.
+    await page.goto('about:blank')
     await page.goto(base + path)
     return page
   }
@@ -37,14 +52,24 @@ export async function startPages(environment: Record<string, string> = {}) {
     admin,
     /** Console errors, broken policies and requests to other hosts, of all pages. */
     wrongs,
-    open,
+    openElsewhere,
+    /** A page for somebody who was never there. */
+    async open(path: string, viewport = wide) {
+      const page = await visit('/healthz', viewport)
+      await page.evaluate('localStorage.clear(); sessionStorage.clear()')
+      return visit(path, viewport)
+    },
     /** A page of the console, logged in. */
-    async openConsole(path = '/console', options: BrowserContextOptions = {}) {
-      const page = await open(path, options)
-      await page.getByLabel('E-mail address').fill(admin.email)
+    async openConsole(path = '/console', viewport = wide) {
+      const page = await visit(path, viewport)
+      const area = page.locator('#main')
+      const email = page.getByLabel('E-mail address')
+      await area.or(email).first().waitFor()
+      if (await area.isVisible()) return page
+      await email.fill(admin.email)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Log in' }).click()
-      await page.getByRole('navigation', { name: 'Areas' }).waitFor()
+      await area.waitFor()
       return page
     },
     /** Somebody who uses the platform. */
