@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
-import { expectAccessible, password, startPages } from './support/pages.ts'
+import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 
 const tickets = '/v1/admin/support/tickets'
 
@@ -153,13 +153,13 @@ describe.skipIf(!hasBrowser)('the desk', () => {
     const id = await (await customer('Eva')).open('Donaudampfschifffahrtselektrizität')
     const phone = await pages.openConsole('/console/desk', { width: 320, height: 640 })
     await row('Donaudampf', phone).waitFor()
-    await expectAccessible(phone)
+    await expectNarrowAccessible(phone)
     await row('Donaudampf', phone).locator('a').click()
     await phone.waitForURL(`**/desk/${id}`)
     await said('Donaudampf', phone)
     await button('Details', phone).click()
     await phone.getByText('eva@example.com').waitFor()
-    await expectAccessible(phone)
+    await expectNarrowAccessible(phone)
     await button('Hide the details', phone).click()
     await button('Back to the list', phone).click()
     await row('Donaudampf', phone).waitFor()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
-import { expectAccessible, password, startPages } from './support/pages.ts'
+import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 
 type Pages = Awaited<ReturnType<typeof startPages>>
 type Person = Awaited<ReturnType<Pages['register']>>
@@ -42,8 +42,7 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await agree('Confirm')
   }
   const expectFitsPhone = async () => {
-    await page.setViewportSize({ width: 320, height: 640 })
-    await expectAccessible(page)
+    await expectNarrowAccessible(page)
   }
 
   /** Three messages, of which the middle one is bad. */

@@ -6,7 +6,7 @@ import { auditActions } from '../src/web/console/system/audit-actions.ts'
 import { codeOf } from './support/authenticator.ts'
 import { hasBrowser } from './support/browser.ts'
 import { insertDeadJob } from './support/dead-job.ts'
-import { expectAccessible, password, startPages } from './support/pages.ts'
+import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { waitFor } from './support/wait.ts'
 import { startReceiver, verify } from './support/webhook-receiver.ts'
 
@@ -118,8 +118,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     const answer = () => ask('POST', '/v1/service/users/none/sessions', {})
     expect((await answer()).status).toBe(404)
     await page.getByText('sessions', { exact: true }).waitFor()
-    await page.setViewportSize(phone)
-    await expectAccessible(page)
+    await expectNarrowAccessible(page)
     await page.getByRole('button', { name: 'Revoke payments' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('Revoked', { exact: true }).waitFor()
@@ -162,8 +161,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     await expectAccessible(page)
     await page.getByLabel('Before').fill('2020-01-01T00:00')
     await page.getByRole('heading', { name: 'Nothing was recorded' }).waitFor()
-    await page.setViewportSize(phone)
-    await expectAccessible(page)
+    await expectNarrowAccessible(page)
   })
 
   test('a second factor is set up, asked for at the login, and switched off', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
 import { png } from './support/files.ts'
-import { expectAccessible, password, startPages } from './support/pages.ts'
+import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { call, startServer } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -50,8 +50,7 @@ describe.skipIf(!hasBrowser)('the demo', () => {
   })
 
   const accessibleOnPhone = async () => {
-    await page.setViewportSize({ width: 320, height: 640 })
-    await expectAccessible(page)
+    await expectNarrowAccessible(page)
     expect(await right.panel.isVisible()).toBe(false)
     await page.getByLabel('Personnes').getByRole('link').last().click()
     await right.panel.waitFor()

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -8,7 +8,7 @@ const project = join(import.meta.dir, '..')
 const empty = temporaryDirectory()
 afterAll(() => empty[Symbol.dispose]())
 
-const files = ['README.md', ...readdirSync(join(project, 'docs')).map((name) => `docs/${name}`)]
+const files = ['README.md', ...new Bun.Glob('docs/*.*').scanSync(project)]
 
 /** The commands in the examples of a file, without their comments. */
 function commandsIn(file: string): string[] {

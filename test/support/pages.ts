@@ -115,25 +115,41 @@ function noteWrongs(page: Page, base: string, wrongs: string[]) {
 /** What the service refuses, or that it is away, browsers note in the console, too: pages say it to the person. */
 const isTold = (text: string) => /^Failed to load resource|^WebSocket connection to/.test(text)
 
-/** Finds nothing to complain about on a page in light and in dark, and no part of it beyond the edge of the screen. */
-export async function expectAccessible(page: Page) {
-  await page.evaluate(axe)
+/** Finds nothing to complain about on a page in light and in dark, and no part of it beyond the edge of the screen.
+ *  @param part a selector, where the rest was looked at before */
+export async function expectAccessible(page: Page, part = 'html') {
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+  expect(await violations(page, part)).toEqual([])
   // All but the colours is the same in the dark.
-  for (const [colorScheme, runOnly] of [
-    ['light', undefined],
-    ['dark', ['color-contrast']],
-  ] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    const found = await page.evaluate(async (rules) => {
-      const { violations } = await (globalThis as never as { axe: Axe }).axe.run(rules)
-      return violations.map(({ id, nodes }) => ({ id, where: nodes.map(({ html }) => html) }))
-    }, runOnly && { runOnly })
-    expect({ colorScheme, found }).toEqual({ colorScheme, found: [] })
-  }
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
+  expect(await violations(page, part, { runOnly: ['color-contrast'] })).toEqual([])
+  await expectFits(page)
+}
+
+/** The same on a narrow screen, where the colours are those of a wide one. */
+export async function expectNarrowAccessible(page: Page) {
+  await page.setViewportSize({ width: 320, height: 640 })
+  const rules = { 'color-contrast': { enabled: false } }
+  expect(await violations(page, 'html', { rules })).toEqual([])
+  await expectFits(page)
+}
+
+async function expectFits(page: Page) {
   const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
   expect(beyond).toBeLessThanOrEqual(0)
 }
 
-type Axe = {
-  run(rules?: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
+async function violations(page: Page, part: string, options: object = {}) {
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe)
+  return page.evaluate(
+    async ([selector, choice]) => {
+      const { axe } = globalThis as never as { axe: Axe }
+      const { violations } = await axe.run(selector, { resultTypes: ['violations'], ...choice })
+      return violations.map(({ id, nodes }) => ({ id, where: nodes.map(({ html }) => html) }))
+    },
+    [part, options] as const,
+  )
 }
+
+type Violation = { id: string; nodes: { html: string }[] }
+type Axe = { run(part: string, options: object): Promise<{ violations: Violation[] }> }
