@@ -32,7 +32,9 @@ for (const [name, path, options] of [
   await take(page, name)
 }
 await take(await open('/', wide), 'start')
-await take(await open('/docs/sendMessage', wide), 'reference')
+const reference = await open('/docs/sendMessage', wide)
+await reference.getByText('at most 5,000 characters').waitFor()
+await take(reference, 'reference')
 await take(await talkInDemo(await open('/demo', wide)), 'demo')
 await service[Symbol.asyncDispose]()
 process.exit()
