@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(project, 'src/web')
@@ -14,11 +15,14 @@ const types: Record<string, string> = {
 }
 
 export type PageName = (typeof pageNames)[number]
+/** Bytes are base64, of what is no font compressed. */
+type Asset = { type: string; encoding: 'gzip' | undefined; bytes: string }
+
 export type Pages = {
   /** The HTML of each page. */
   html: Record<PageName, string>
-  /** What pages load, by name; the name changes with the content. Bytes are base64. */
-  assets: Record<string, { type: string; bytes: string }>
+  /** What pages load, by name; the name changes with the content. */
+  assets: Record<string, Asset>
 }
 
 /** Bundles the pages of src/web. It is called while the executable is built, where `Bun.build` cannot be. */
@@ -75,8 +79,13 @@ const options = (output: string) => [
   '--external=/assets/*',
 ]
 
-function assetOf(path: string) {
-  return { type: types[extname(path)] ?? '', bytes: readFileSync(path).toString('base64') }
+function assetOf(path: string): Asset {
+  const type = types[extname(path)] ?? ''
+  const plain = readFileSync(path)
+  if (type.startsWith('font/'))
+    return { type, encoding: undefined, bytes: plain.toString('base64') }
+  const bytes = gzipSync(plain, { level: 9 }).toString('base64')
+  return { type, encoding: 'gzip', bytes }
 }
 
 /** The fonts that the stylesheet names, by the version of their package. */

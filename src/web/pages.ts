@@ -1,4 +1,4 @@
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
 import type { PageName } from '../../scripts/build-pages.ts'
 import { hidden } from '../http/operation.ts'
@@ -98,19 +98,22 @@ async function page(
   return text
 }
 
-const compressed = new Map<string, Uint8Array<ArrayBuffer>>()
+const decoded = new Map<string, Uint8Array<ArrayBuffer>>()
 
 /** @throws not_found */
 async function asset({ headers }: ResponseSet, request: Request, name: string) {
   const { assets } = await import('./page-files.ts')
   const found = Object.hasOwn(assets, name) ? assets[name] : undefined
   if (!found) throw new AppError('not_found')
-  headers['content-type'] = found.type
+  const { type, encoding } = found
+  headers['content-type'] = type
   headers['cache-control'] = 'public, max-age=31536000, immutable'
-  const bytes = compressed.get(name) ?? gzipSync(Buffer.from(found.bytes, 'base64'), { level: 9 })
-  compressed.set(name, bytes)
+  const bytes = decoded.get(name) ?? Buffer.from(found.bytes, 'base64')
+  decoded.set(name, bytes)
+  if (encoding === undefined) return bytes
   headers['vary'] = 'Accept-Encoding'
-  if (!request.headers.get('accept-encoding')?.includes('gzip')) return gunzipSync(bytes)
-  headers['content-encoding'] = 'gzip'
+  // Every browser takes it.
+  if (!request.headers.get('accept-encoding')?.includes(encoding)) return gunzipSync(bytes)
+  headers['content-encoding'] = encoding
   return bytes
 }

@@ -2,19 +2,21 @@ import { useState } from 'preact/hooks'
 import { openDialog } from '../ui/dialog.tsx'
 import { errorText } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
-import { request } from './session.ts'
+import { request, user } from './session.ts'
 
 const validMilliseconds = 5 * 60_000
-let confirmedAt = Number.NEGATIVE_INFINITY
+let confirmed: { userId: string | undefined; at: number } | undefined
 
 /** Asks for the password or a code before something that an unattended screen must not allow. Whoever has just
  *  answered is not asked again for five minutes.
  *  @returns false when the question was left */
 export async function confirmIdentity(): Promise<boolean> {
-  if (Date.now() - confirmedAt < validMilliseconds) return true
-  const confirmed = await openDialog<true>((close) => <Question close={close} />)
-  if (confirmed) confirmedAt = Date.now()
-  return confirmed === true
+  const userId = user.value?.id
+  const isRecent = confirmed && Date.now() - confirmed.at < validMilliseconds
+  if (isRecent && confirmed?.userId === userId) return true
+  const answer = await openDialog<true>((close) => <Question close={close} />)
+  if (answer) confirmed = { userId, at: Date.now() }
+  return answer === true
 }
 
 function Question({ close }: { close: (confirmed?: true) => void }) {

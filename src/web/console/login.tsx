@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
 import { errorText } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
-import { hasEnded, login } from './session.ts'
+import { ending, login } from './session.ts'
 
 /** Asks for address and password, and for a code when the account has a second factor. */
 export function LoginPage() {
@@ -29,9 +29,7 @@ export function LoginPage() {
     <main class="login">
       <form onSubmit={submit}>
         <h1>Hostline</h1>
-        <p class="soft">
-          {hasEnded.value ? 'Your session has ended. Log in again.' : 'Log in as an admin.'}
-        </p>
+        <p class="soft">{ending.value ?? 'Log in as an admin.'}</p>
         <Field label="E-mail address">
           {(tied) => <input name="email" type="email" autocomplete="username" required {...tied} />}
         </Field>

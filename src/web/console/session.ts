@@ -7,6 +7,8 @@ import {
   webStorage,
 } from '../../../client/src/client.ts'
 import { watchStatus } from '../ui/connection.tsx'
+import { closeDialogs } from '../ui/dialog.tsx'
+import { toast } from '../ui/toast.tsx'
 
 /** The console's one client: its tabs share the session and who renews it. */
 export const client = createClient({
@@ -17,19 +19,17 @@ export const client = createClient({
 /** The service wants a second factor of this admin before anything else. */
 export const needsFactor = signal(false)
 export const request: Request = (route, ...options) =>
-  client.request(route, ...options).catch(noteMissingFactor)
+  client.request(route, ...options).catch(noteMissingRight)
 /** Who is logged in; undefined for nobody. */
 export const user = signal<User | undefined>(client.restore())
-/** The session ended without a logout here. */
-export const hasEnded = signal(false)
+/** Why somebody who was here must log in again. */
+export const ending = signal<string | undefined>(undefined)
 /** The live channel. */
 export const status = watchStatus(client)
 
 if (user.value) goLive()
 client.on('session_ended', () => {
-  user.value = undefined
-  needsFactor.value = false
-  hasEnded.value = true
+  leave('Your session has ended. Log in again.')
 })
 
 /** @throws ApiError · `not_admin` when somebody else's password was right */
@@ -39,24 +39,49 @@ export async function login(credentials: { email: string; password: string; code
     await client.logout()
     throw new Error('not_admin')
   }
-  hasEnded.value = false
+  ending.value = undefined
   user.value = loggedIn
   goLive()
 }
 
 export async function logout() {
-  user.value = undefined
-  needsFactor.value = false
-  await client.logout()
+  forgetDrafts()
+  await end(undefined)
 }
 
-// Ends by itself when the session does; what that says is said by `session_ended`.
-function goLive() {
+async function end(reason: string | undefined) {
+  leave(reason)
+  try {
+    await client.logout()
+  } catch {
+    toast(
+      'You are logged out here. The service could not be reached: there the session ends by itself.',
+    )
+  }
+}
+
+function leave(reason: string | undefined) {
+  user.value = undefined
+  needsFactor.value = false
+  ending.value = reason
+  closeDialogs()
+}
+
+// What was begun here is not for whoever uses this browser next.
+function forgetDrafts() {
+  for (const key of Object.keys(localStorage)) {
+    if (key.startsWith('hostline draft ')) localStorage.removeItem(key)
+  }
+}
+
+/** Opens the channel, again when the service closed it for good. It ends with the session. */
+export function goLive() {
   client.connect().catch(() => {})
 }
 
-function noteMissingFactor(error: unknown): never {
-  const isOfSession = error instanceof ApiError && error.status === 403
-  if (isOfSession && error.reason === 'totp_required') needsFactor.value = true
+function noteMissingRight(error: unknown): never {
+  const reason = error instanceof ApiError && error.status === 403 ? error.reason : undefined
+  if (reason === 'totp_required') needsFactor.value = true
+  if (reason === 'role_required' && user.value) void end('You are no longer an admin.')
   throw error
 }

@@ -10,6 +10,7 @@ import {
 } from 'lucide-preact'
 import type { ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
+import type { ChannelStatus } from '../../../client/src/client.ts'
 import { ConnectionState } from '../ui/connection.tsx'
 import { count } from '../ui/format.ts'
 import { navigate, path } from '../ui/router.ts'
@@ -21,7 +22,7 @@ import { DeskPage } from './desk/desk-page.tsx'
 import { DeskViews } from './desk/desk-views.tsx'
 import { PeoplePage } from './people/people-page.tsx'
 import { ReportsPage } from './reports/reports-page.tsx'
-import { logout, status, user } from './session.ts'
+import { goLive, logout, status, user } from './session.ts'
 import { SystemPage } from './system/system-page.tsx'
 
 type Area = {
@@ -87,10 +88,10 @@ export function Shell() {
         </nav>
         <SideFooter />
       </header>
-      {status.value === 'waiting' && (
-        <p class="offline-bar">
-          <ConnectionState status={status.value} />
-        </p>
+      {isOffline(status.value) && (
+        <div class="offline-bar">
+          <Connection />
+        </div>
       )}
       <main id="main" tabIndex={-1} class={rest.length > 0 ? 'has-detail' : ''}>
         <Page />
@@ -116,10 +117,26 @@ function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {
   )
 }
 
+const isOffline = (state: ChannelStatus) => state === 'waiting' || state === 'closed'
+
+/** Whether the screen is live. Tabs beyond the fiftieth lose their connection until somebody wants it back. */
+function Connection() {
+  return (
+    <span class="row">
+      <ConnectionState status={status.value} />
+      {status.value === 'closed' && (
+        <button type="button" class="button ghost" onClick={goLive}>
+          Reconnect
+        </button>
+      )}
+    </span>
+  )
+}
+
 function SideFooter() {
   return (
     <div class="side-footer">
-      <ConnectionState status={status.value} />
+      <Connection />
       <div class="row between">
         <span class="small soft truncate">{user.value?.display_name}</span>
         <span class="row">

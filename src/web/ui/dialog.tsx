@@ -23,6 +23,11 @@ export function openDialog<T>(
   })
 }
 
+/** Leaves all dialogs: what they ask or show was for somebody else. */
+export function closeDialogs(): void {
+  for (const { close } of opened.value) close()
+}
+
 /** The place of dialogs, once in each page. */
 export function Dialogs() {
   return (

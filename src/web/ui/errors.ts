@@ -1,4 +1,4 @@
-import { ApiError } from '../../../client/src/errors.ts'
+import { ApiError, SessionEndedError } from '../../../client/src/errors.ts'
 import { fill, words } from './words.ts'
 
 export type ErrorText = {
@@ -8,10 +8,16 @@ export type ErrorText = {
   requestId?: string | undefined
 }
 
+/** What cannot be reached is tried again this often. */
+const offlineSeconds = 5
+
 /** An error in words for the person at the screen. */
 export function errorText(error: unknown): ErrorText {
   const say = words.value
-  if (!(error instanceof ApiError)) return { title: say.offlineTitle, text: say.offline }
+  if (error instanceof SessionEndedError) return { title: say.failedTitle, text: say.ended }
+  if (!(error instanceof ApiError)) {
+    return { title: say.offlineTitle, text: say.offline, retryAfterSeconds: offlineSeconds }
+  }
   const { retryAfterSeconds, requestId } = error
   if (error.code === 'rate_limited') {
     const text = fill(say.limited, { seconds: retryAfterSeconds ?? 1 })

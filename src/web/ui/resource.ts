@@ -42,12 +42,15 @@ export function useResource<T>(
 
   const reload = useCallback(() => setTurn((before) => before + 1), [])
   useWhenOnline(isCurrent && loaded.error !== undefined, reload)
+  // An answer that comes late must not change what is shown by now.
   const update = useCallback(
     (change: (data: T) => T) =>
       setLoaded((before) =>
-        before.data === undefined ? before : { ...before, data: change(before.data) },
+        before.key !== key || before.data === undefined
+          ? before
+          : { ...before, data: change(before.data) },
       ),
-    [],
+    [key],
   )
   return {
     data: isCurrent ? loaded.data : undefined,
@@ -71,6 +74,12 @@ function useWhenOnline(hasFailed: boolean, work: () => void) {
   }, [hasFailed, work])
 }
 
+/** Rows that have moved down the list meanwhile come a second time. */
+function joined<T>(items: T[], more: T[], idOf: (item: T) => unknown): T[] {
+  const known = new Set(items.map(idOf))
+  return [...items, ...more.filter((item) => !known.has(idOf(item)))]
+}
+
 type Part<T> = { data: T[]; pagination: { cursor: string | null } }
 
 export type List<T> = {
@@ -90,6 +99,7 @@ export type List<T> = {
 export function useList<T>(
   key: string,
   loadPart: (cursor: string | undefined, signal: AbortSignal) => Promise<Part<T>>,
+  idOf: (item: T) => unknown = (item) => (item as { id?: unknown }).id, // what nearly all rows have
 ): List<T> {
   const first = useResource(key, async (signal) => {
     const { data, pagination } = await loadPart(undefined, signal)
@@ -106,10 +116,9 @@ export function useList<T>(
     setFailure(undefined)
     try {
       const part = await loadPart(cursor, new AbortController().signal)
-      // Rows may come twice when the list has changed meanwhile, and another list may be shown by now.
       updateData((before) =>
         before.cursor === cursor
-          ? { items: [...before.items, ...part.data], cursor: part.pagination.cursor }
+          ? { items: joined(before.items, part.data, idOf), cursor: part.pagination.cursor }
           : before,
       )
     } catch (error) {

@@ -39,11 +39,12 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
   const { title, text, requestId, retryAfterSeconds } = errorText(error)
   const left = useCountdown(retryAfterSeconds, retry)
   const Icon = iconOf(error)
+  const isLimited = left !== undefined && error instanceof ApiError
   return (
     <div class="state" role="alert">
       <Icon />
       <h2>{title}</h2>
-      <p>{left === undefined ? text : fill(words.value.limited, { seconds: left })}</p>
+      <p>{isLimited ? fill(words.value.limited, { seconds: left }) : text}</p>
       {requestId && <p class="small mono">{fill(words.value.requestId, { id: requestId })}</p>}
       <button type="button" class="button" onClick={retry}>
         {words.value.retry}

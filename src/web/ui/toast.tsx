@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { X } from 'lucide-preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { errorText } from './errors.ts'
 import { words } from './words.ts'
 
@@ -25,11 +26,17 @@ function dismiss(id: number) {
   toasts.value = toasts.value.filter((other) => other.id !== id)
 }
 
-/** The place of these messages, once in each page. */
+/** The place of these messages, once in each page: above everything, dialogs included. */
 export function Toasts() {
+  const frame = useRef<HTMLDivElement>(null)
+  const shown = toasts.value
+  useLayoutEffect(() => {
+    if (frame.current?.matches(':popover-open')) frame.current.hidePopover()
+    if (shown.length > 0) frame.current?.showPopover()
+  }, [shown])
   return (
-    <div class="toasts" role="status">
-      {toasts.value.map(({ id, text, undo }) => (
+    <div class="toasts" role="status" popover="manual" ref={frame}>
+      {shown.map(({ id, text, undo }) => (
         <div class="toast" key={id}>
           <span>{text}</span>
           {undo && (

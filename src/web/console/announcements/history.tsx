@@ -10,11 +10,15 @@ import { audienceText } from './audience.ts'
 
 /** What was sent, newest first. */
 export function History() {
-  const list = useList<AnnouncementProgress>('all', async (cursor, signal) => {
-    const query = { limit: 20, ...(cursor !== undefined && { cursor }) }
-    const answer = await request('GET /v1/admin/notifications', { query, signal })
-    return answer as CursorPage<AnnouncementProgress> // `limit` asks for this form
-  })
+  const list = useList<AnnouncementProgress>(
+    'all',
+    async (cursor, signal) => {
+      const query = { limit: 20, ...(cursor !== undefined && { cursor }) }
+      const answer = await request('GET /v1/admin/notifications', { query, signal })
+      return answer as CursorPage<AnnouncementProgress> // `limit` asks for this form
+    },
+    ({ broadcast_id }) => broadcast_id,
+  )
   useReconnect(list.reload)
   const { items, error, isLoading } = list
   return (

@@ -28,6 +28,7 @@ export function DeskPage() {
         </section>
       ) : (
         <TicketPane
+          key={openId}
           id={openId}
           row={list.items.find(({ id }) => id === openId)}
           hasSelection={selection.tickets.length > 0}

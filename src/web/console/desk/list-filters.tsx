@@ -48,13 +48,21 @@ function SearchField() {
   const [text, setText] = useState(q)
   const input = useRef<HTMLInputElement>(null)
   useShortcut('s', 'Search', () => input.current?.focus())
+  const searched = useRef(q)
   // The address changes by the back button and by the views, too.
-  useEffect(() => setText(q), [q])
   useEffect(() => {
-    if (text.trim() === q) return
-    const timer = setTimeout(() => change({ q: text.trim() }), pauseMilliseconds)
+    if (q !== searched.current) setText(q)
+    searched.current = q
+  }, [q])
+  function search() {
+    searched.current = text.trim()
+    change({ q: text.trim() })
+  }
+  useEffect(() => {
+    if (text.trim() === searched.current) return
+    const timer = setTimeout(search, pauseMilliseconds)
     return () => clearTimeout(timer)
-  }, [text, q])
+  }, [text])
   return (
     <div class="ticket-search">
       <Search />
@@ -68,7 +76,7 @@ function SearchField() {
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') event.currentTarget.blur()
-          if (event.key === 'Enter') change({ q: text.trim() })
+          if (event.key === 'Enter') search()
         }}
       />
     </div>

@@ -24,7 +24,10 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   if (isAtEnd) seenId.current = newest?.id
 
   useEffect(() => {
-    if (isAtEnd && newest) onSeen(newest.id)
+    const tell = () => document.hidden || (isAtEnd && newest && onSeen(newest.id))
+    tell()
+    document.addEventListener('visibilitychange', tell)
+    return () => document.removeEventListener('visibilitychange', tell)
   }, [isAtEnd, newest?.id])
   // Who has just written wants to see it.
   useLayoutEffect(() => {
