@@ -15,6 +15,7 @@ form.addEventListener('submit', async (event) => {
   button.disabled = false
   form.hidden = problem === undefined
   show(problem ?? form.dataset.done, problem !== undefined)
+  if (problem === undefined) document.querySelector('.next')?.removeAttribute('hidden')
 })
 
 /** Sends the form.

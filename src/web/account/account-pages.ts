@@ -22,6 +22,8 @@ export function accountPage(html: string, page: AccountPage, locale: Locale): st
     page !== 'reset-password' && page !== 'set-up'
       ? ''
       : `<div class="field"><label for="password">${form.password}</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="8" maxlength="256" required aria-describedby="hint"><span class="hint" id="hint">${form.passwordHint}</span></div>`
+  const next =
+    page === 'set-up' ? `<p class="next" hidden><a href="/console">${form.console}</a></p>` : ''
   const main = `<main>
 <h1>${title}</h1>
 <form data-endpoint="${endpoints[page]}" data-busy="${form.busy}" data-done="${done}" data-offline="${form.offline}" data-expired="${form.expired}">
@@ -30,6 +32,7 @@ ${email}${password}
 <button class="button primary">${button}</button>
 </form>
 <p role="status" tabindex="-1"></p>
+${next}
 <noscript><p class="error">${form.noScript}</p></noscript>
 </main>`
   return html

@@ -1,3 +1,4 @@
+import { useSignalEffect } from '@preact/signals'
 import {
   Activity,
   Flag,
@@ -24,6 +25,7 @@ import { PeoplePage } from './people/people-page.tsx'
 import { ReportsPage } from './reports/reports-page.tsx'
 import { goLive, logout, status, user } from './session.ts'
 import { SystemPage } from './system/system-page.tsx'
+import { openTitle } from './title.ts'
 
 type Area = {
   name: string
@@ -63,14 +65,18 @@ const areas: Area[] = [
   { name: 'account', title: 'Account', key: 'a', icon: UserRound, page: AccountPage },
 ]
 
+const areaNamed = (address: string) => areas.find(({ name }) => name === address.split('/')[2])
+
 /** Navigation at the side, below on a phone, and the area that the address names. */
 export function Shell() {
-  const [, , name = '', ...rest] = path.value.split('/')
-  const area = areas.find((known) => known.name === name)
+  const area = areaNamed(path.value)
   useEffect(() => {
     if (!area) navigate(addressOfLink() ?? '/console/desk', 'replace')
-    else document.title = `${area.title} · Hostline`
   }, [area])
+  useSignalEffect(() => {
+    const parts = [openTitle.value, areaNamed(path.value)?.title, 'Hostline']
+    document.title = parts.filter(Boolean).join(' · ')
+  })
   useShortcut('?', 'Show the shortcuts', showShortcuts)
   if (!area) return null
   const Page = area.page
@@ -93,7 +99,7 @@ export function Shell() {
           <Connection />
         </div>
       )}
-      <main id="main" tabIndex={-1} class={rest.length > 0 ? 'has-detail' : ''}>
+      <main id="main" tabIndex={-1} class={path.value.split('/').length > 3 ? 'has-detail' : ''}>
         <Page />
       </main>
     </div>

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { words } from './words.ts'
 
 type Opened = { id: number; render: () => ComponentChildren; close: () => void }
@@ -45,12 +45,10 @@ export function Dialogs() {
 function Frame({ close, children }: { close: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
-    const before = document.activeElement
-    element.current?.showModal()
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
-    }
+  useLayoutEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
   }, [])
   useEffect(() => {
     const heading = element.current?.querySelector('h2')

@@ -17,7 +17,7 @@ const units = [
 ] as const
 
 /** The language of the page, as people of the reader's region write times and numbers. */
-const locale = computed(
+export const locale = computed(
   () =>
     navigator.languages.find((tag) => tag.split('-')[0] === words.value.locale) ??
     words.value.locale,

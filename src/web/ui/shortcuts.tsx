@@ -49,6 +49,12 @@ function isTyping(target: EventTarget | null): boolean {
   return takesText || target.isContentEditable
 }
 
+function keysByLabel(): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const { keys, label } of active.value) found.set(label, [...(found.get(label) ?? []), keys])
+  return found
+}
+
 /** Lists the shortcuts that work where one is. */
 export async function showShortcuts(): Promise<void> {
   if (isHelpOpen) return
@@ -58,13 +64,15 @@ export async function showShortcuts(): Promise<void> {
       {/* Takes the focus: a long list is read from its beginning. */}
       <h2 tabIndex={-1}>{words.value.shortcuts}</h2>
       <dl class="shortcuts">
-        {active.value.map(({ keys, label }) => (
-          <div class="row between" key={keys}>
+        {[...keysByLabel()].map(([label, all]) => (
+          <div class="row between" key={label}>
             <dt>{label}</dt>
             <dd class="row">
-              {keys.split(' ').map((key) => (
-                <kbd key={key}>{key}</kbd>
-              ))}
+              {all
+                .flatMap((keys) => keys.split(' '))
+                .map((key) => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
             </dd>
           </div>
         ))}

@@ -7,7 +7,7 @@ export const english = {
   cancel: 'Cancel',
   loading: 'Loading…',
   offlineTitle: 'No connection',
-  offline: 'The service cannot be reached. This page goes on by itself when it is back.',
+  offline: 'The service cannot be reached.',
   limitedTitle: 'Too many requests',
   limited: 'Try again in {seconds} s.',
   ended: 'Your session has ended.',

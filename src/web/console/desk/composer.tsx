@@ -1,7 +1,6 @@
 import { Lock, Paperclip, SquareSlash } from 'lucide-preact'
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
-import { useShortcut } from '../../ui/shortcuts.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { CannedText } from './canned-text.tsx'
 import { type Kind, useDrafts } from './draft.ts'
@@ -15,12 +14,14 @@ type ComposerProps = {
   ticket: DeskTicket
   /** The newest message that was in sight. */
   seenId: string | undefined
+  /** What a key asked for, each time anew. */
+  wanted: { kind: Kind } | undefined
   update: (change: (ticket: DeskTicket) => DeskTicket) => void
   refresh: () => void
 }
 
 /** Writes a reply to the owner, or a note that only admins see. */
-export function Composer({ ticket, seenId, update, refresh }: ComposerProps) {
+export function Composer({ ticket, seenId, wanted, update, refresh }: ComposerProps) {
   const [kind, setKind] = useState<Kind>('reply')
   const [status, setStatus] = useState<Status>()
   const area = useRef<HTMLTextAreaElement>(null)
@@ -32,7 +33,12 @@ export function Composer({ ticket, seenId, update, refresh }: ComposerProps) {
   const sender = useSend({ ticket, seenId, update, refresh })
   const isReady = draft.text.trim() !== '' && (kind === 'note' || sending.uploads.length === 0)
 
-  async function send(lastMessageId = seenId) {
+  // What came after the first word was written may be seen and yet not be read.
+  const begunAfter = useRef(seenId)
+  if (draft.text === '') begunAfter.current = seenId
+  begunAfter.current ??= seenId
+
+  async function send(lastMessageId = begunAfter.current) {
     if (!isReady) return
     const isSent = await sender.send(kind, { draft, status, lastMessageId }, (tried) =>
       edit(kind, (before) => ({ ...before, tried })),
@@ -43,12 +49,11 @@ export function Composer({ ticket, seenId, update, refresh }: ComposerProps) {
     area.current?.focus()
   }
 
-  function write(as: Kind) {
-    setKind(as)
+  useLayoutEffect(() => {
+    if (!wanted) return
+    setKind(wanted.kind)
     area.current?.focus()
-  }
-  useShortcut('r', 'Reply', () => write('reply'))
-  useShortcut('n', 'Write a note', () => write('note'))
+  }, [wanted])
 
   return (
     <form

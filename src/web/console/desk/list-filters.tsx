@@ -47,7 +47,7 @@ function SearchField() {
   const { q } = filter.value
   const [text, setText] = useState(q)
   const input = useRef<HTMLInputElement>(null)
-  useShortcut('s', 'Search', () => input.current?.focus())
+  useShortcut('/', 'Search', () => input.current?.focus())
   const searched = useRef(q)
   // The address changes by the back button and by the views, too.
   useEffect(() => {

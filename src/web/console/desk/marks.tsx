@@ -2,7 +2,7 @@ import { type Priority, priorityNames, type Status, statusNames } from './words.
 
 const statusTones: Record<Status, string> = {
   open: 'accent',
-  in_progress: 'warning',
+  in_progress: '',
   resolved: 'good',
   closed: '',
 }

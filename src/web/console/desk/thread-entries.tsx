@@ -2,8 +2,7 @@ import { Lock } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
 import { Avatar } from '../../ui/avatar.tsx'
 import { FileLink } from '../../ui/file-link.tsx'
-import { absoluteTime, clockTime, now } from '../../ui/format.ts'
-import { words } from '../../ui/words.ts'
+import { absoluteTime, clockTime, locale, now } from '../../ui/format.ts'
 import { user } from '../session.ts'
 import { admins } from './admins.ts'
 import { type Change, changeText, type Entry, type Message, type Note } from './timeline.ts'
@@ -107,13 +106,15 @@ function nameOf(id: string): string {
 function dayText(day: string): string {
   const date = new Date(day)
   const daysAgo = Math.round((startOfDay(now.value) - date.getTime()) / 86_400_000)
-  const { locale } = words.value
   if (daysAgo < 2) {
-    const text = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(-daysAgo, 'day')
+    const text = new Intl.RelativeTimeFormat(locale.value, { numeric: 'auto' }).format(
+      -daysAgo,
+      'day',
+    )
     return text.charAt(0).toUpperCase() + text.slice(1)
   }
   const isThisYear = date.getFullYear() === new Date(now.value).getFullYear()
-  return new Intl.DateTimeFormat(locale, {
+  return new Intl.DateTimeFormat(locale.value, {
     weekday: 'long',
     day: 'numeric',
     month: 'long',

@@ -5,10 +5,12 @@ import { navigate, withQuery } from '../../ui/router.ts'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { Failure } from '../../ui/states.tsx'
 import { toast } from '../../ui/toast.tsx'
+import { useTitle } from '../title.ts'
 import type { Change } from './change.ts'
 import { ChangeShortcuts } from './change-shortcuts.tsx'
 import { Composer } from './composer.tsx'
 import { Details } from './details.tsx'
+import type { Kind } from './draft.ts'
 import { PriorityMark, StatusMark } from './marks.tsx'
 import { Thread, ThreadSkeleton } from './thread.tsx'
 import { type OpenTicket, useTicket } from './use-ticket.ts'
@@ -38,17 +40,24 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
     else backToList(id)
   })
   useShortcut('u', 'Back to the list', () => backToList(id))
+  // Also before the ticket is there: what is typed next must not run as other keys.
+  const [wanted, setWanted] = useState<{ kind: Kind }>()
+  useShortcut('r', 'Reply', () => setWanted({ kind: 'reply' }))
+  useShortcut('n', 'Write a note', () => setWanted({ kind: 'note' }))
+  useTitle(ticket.item?.subject)
   if (ticket.error !== undefined) {
     return (
-      <section class="thread-pane" aria-label="Ticket">
-        <BackButton id={id} />
+      <section class="thread-pane alone" aria-label="Ticket">
+        <header class="ticket-header">
+          <BackButton id={id} />
+        </header>
         <Failure error={ticket.error} retry={ticket.refresh} />
       </section>
     )
   }
   return (
     <>
-      {!hasSelection && ticket.item && <ChangeShortcuts apply={change} />}
+      {!hasSelection && ticket.detail && <ChangeShortcuts apply={change} />}
       <section class="thread-pane" aria-label="Ticket">
         <TicketHeader id={id} ticket={ticket.item}>
           {ticket.item && <SettleButton status={ticket.item.status} change={change} />}
@@ -64,7 +73,7 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
             <PanelRight />
           </button>
         </TicketHeader>
-        <Conversation key={id} ticket={ticket} />
+        <Conversation ticket={ticket} wanted={wanted} />
       </section>
       {ticket.item && (
         <Details
@@ -78,14 +87,22 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
   )
 }
 
-function Conversation({ ticket }: { ticket: OpenTicket }) {
+type ConversationProps = { ticket: OpenTicket; wanted: { kind: Kind } | undefined }
+
+function Conversation({ ticket, wanted }: ConversationProps) {
   const [seenId, setSeenId] = useState<string>()
   const { detail } = ticket
   if (!detail) return <ThreadSkeleton />
   return (
     <>
       <Thread ticket={detail} loadOlder={ticket.loadOlder} onSeen={setSeenId} />
-      <Composer ticket={detail} seenId={seenId} update={ticket.update} refresh={ticket.refresh} />
+      <Composer
+        ticket={detail}
+        seenId={seenId}
+        wanted={wanted}
+        update={ticket.update}
+        refresh={ticket.refresh}
+      />
     </>
   )
 }
