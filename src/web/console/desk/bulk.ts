@@ -5,33 +5,38 @@ import { errorText } from '../../ui/errors.ts'
 import { type Change, changeTicket } from './change.ts'
 
 type Failed = { ticket: DeskTicketListItem; why: string }
+type Outcome = { failed: Failed[]; left: DeskTicketListItem[] }
 export type Run = { change: Change; done: number; total: number; failed: Failed[]; isOver: boolean }
+
+export type Bulk = ReturnType<typeof useBulk>
 
 /** Changes several tickets, one after the other, and keeps what failed.
  *  @param onChanged is told of each ticket as it is then */
 export function useBulk(onChanged: (ticket: DeskTicketListItem) => void) {
   const [run, setRun] = useState<Run>()
-  const isStopped = useRef(false)
+  const stopping = useRef<AbortController>(undefined)
 
-  async function start(tickets: DeskTicketListItem[], change: Change): Promise<Failed[]> {
+  /** @returns what failed, and what was left as it is because somebody stopped */
+  async function start(tickets: DeskTicketListItem[], change: Change): Promise<Outcome> {
     const failed: Failed[] = []
-    isStopped.current = false
-    for (const [done, ticket] of tickets.entries()) {
-      if (isStopped.current) break
+    let done = 0
+    stopping.current = new AbortController()
+    const { signal } = stopping.current
+    for (const ticket of tickets) {
       setRun({ change, done, total: tickets.length, failed, isOver: false })
-      const why = await tryChange(ticket, change, onChanged)
-      if (why !== undefined) failed.push({ ticket, why })
+      const why = await tryChange(ticket, { change, onChanged, signal })
+      if (why === 'stopped') break
+      if (why) failed.push({ ticket, why: why.text })
+      done++
     }
     setRun(failed.length > 0 ? overOf(change, tickets.length, failed) : undefined)
-    return failed
+    return { failed, left: tickets.slice(done) }
   }
 
   return {
     run,
     start,
-    stop: () => {
-      isStopped.current = true
-    },
+    stop: () => stopping.current?.abort(),
     dismiss: () => setRun(undefined),
   }
 }
@@ -44,22 +49,31 @@ const overOf = (change: Change, total: number, failed: Failed[]): Run => ({
   isOver: true,
 })
 
-/** @returns why it failed; undefined when it did not */
-async function tryChange(
-  ticket: DeskTicketListItem,
-  change: Change,
-  onChanged: (ticket: DeskTicketListItem) => void,
-): Promise<string | undefined> {
-  for (;;) {
-    try {
-      onChanged(await changeTicket(ticket.id, change))
-      return undefined
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 'rate_limited')
-        return errorText(error).text
-      await pause(error.retryAfterSeconds ?? 1)
-    }
-  }
+type Try = {
+  change: Change
+  onChanged: (ticket: DeskTicketListItem) => void
+  signal: AbortSignal
 }
 
-const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1_000))
+/** @returns undefined when it worked */
+async function tryChange(
+  { id }: DeskTicketListItem,
+  { change, onChanged, signal }: Try,
+): Promise<{ text: string } | 'stopped' | undefined> {
+  while (!signal.aborted) {
+    try {
+      return void onChanged(await changeTicket(id, change))
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'rate_limited') return errorText(error)
+      await pause(error.retryAfterSeconds ?? 1, signal)
+    }
+  }
+  return 'stopped'
+}
+
+/** Waits, but no longer than until somebody stops. */
+const pause = (seconds: number, signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, seconds * 1_000)
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })

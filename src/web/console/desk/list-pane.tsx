@@ -4,6 +4,7 @@ import { navigate, withQuery } from '../../ui/router.ts'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { Empty, Failure } from '../../ui/states.tsx'
 import { VirtualList } from '../../ui/virtual-list.tsx'
+import { useBulk } from './bulk.ts'
 import { amountOf, ViewSelect } from './desk-views.tsx'
 import { ListFilters } from './list-filters.tsx'
 import type { Selection } from './selection.ts'
@@ -20,6 +21,7 @@ type ListPaneProps = { list: TicketList; openId: string | undefined; selection: 
 /** The tickets of a view, what they are filtered by, and what can be done to several of them. */
 export function ListPane({ list, openId, selection }: ListPaneProps) {
   const pane = useRef<HTMLElement>(null)
+  const bulk = useBulk(list.replace)
   useListShortcuts(pane, { list, openId, selection })
   useLayoutEffect(() => {
     const index = list.items.findIndex(({ id }) => id === openId)
@@ -31,8 +33,8 @@ export function ListPane({ list, openId, selection }: ListPaneProps) {
       <div class="list">
         <Rows list={list} openId={openId} selection={selection} />
       </div>
-      {selection.tickets.length > 0 && (
-        <SelectionBar selection={selection} onChanged={list.replace} />
+      {(selection.tickets.length > 0 || bulk.run) && (
+        <SelectionBar selection={selection} bulk={bulk} />
       )}
     </section>
   )
@@ -84,7 +86,7 @@ function Rows({ list, openId, selection }: ListPaneProps) {
       />
       {list.error !== undefined && (
         <div class="more-failed">
-          <Failure error={list.error} retry={list.hasMore ? list.loadMore : list.reload} />
+          <Failure error={list.error} retry={list.retry} />
         </div>
       )}
     </>

@@ -1,34 +1,36 @@
 import { X } from 'lucide-preact'
-import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 import { confirmAction } from '../../ui/dialog.tsx'
 import { count } from '../../ui/format.ts'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { user } from '../session.ts'
-import { type Run, useBulk } from './bulk.ts'
+import type { Bulk, Run } from './bulk.ts'
 import type { Change } from './change.ts'
 import { ChangeShortcuts } from './change-shortcuts.tsx'
 import type { Selection } from './selection.ts'
 import { priorities, priorityNames, type Status, statuses, statusNames } from './words.ts'
 
-type BarProps = { selection: Selection; onChanged: (ticket: DeskTicketListItem) => void }
+type BarProps = { selection: Selection; bulk: Bulk }
 
 /** What can be done to several tickets at once. */
-export function SelectionBar({ selection, onChanged }: BarProps) {
+export function SelectionBar({ selection, bulk }: BarProps) {
   const { tickets, keepOnly } = selection
-  const bulk = useBulk(onChanged)
   const { run } = bulk
+  const isRunning = run !== undefined && !run.isOver
 
   async function apply(change: Change) {
-    if (run && !run.isOver) return
+    if (isRunning) return
     if (change.status && !(await mayTell(tickets.length, change.status))) return
-    const failed = await bulk.start(tickets, change)
-    keepOnly(failed.map(({ ticket }) => ticket.id))
-    const changed = tickets.length - failed.length
-    if (failed.length === 0) toast(`${ticketsText(changed)} changed`)
+    const { failed, left } = await bulk.start(tickets, change)
+    keepOnly([...failed.map(({ ticket }) => ticket), ...left].map(({ id }) => id))
+    const changed = tickets.length - failed.length - left.length
+    if (left.length > 0)
+      toast(`Stopped: ${count(changed)} of ${ticketsText(tickets.length)} changed`)
+    else if (failed.length === 0) toast(`${ticketsText(changed)} changed`)
   }
 
   function clear() {
+    if (isRunning) return bulk.stop()
     bulk.dismiss()
     keepOnly([])
   }
@@ -36,14 +38,14 @@ export function SelectionBar({ selection, onChanged }: BarProps) {
 
   return (
     <section class="selection" aria-label="Selected tickets">
-      <ChangeShortcuts apply={apply} />
+      {tickets.length > 0 && <ChangeShortcuts apply={apply} />}
       <div class="row between">
         <p class="small number" role="status">
-          {run && !run.isOver
+          {isRunning
             ? `Changing ${count(run.done + 1)} of ${count(run.total)}…`
             : `${ticketsText(tickets.length)} selected`}
         </p>
-        {run && !run.isOver ? (
+        {isRunning ? (
           <button type="button" class="button ghost" onClick={bulk.stop}>
             Stop
           </button>
@@ -60,7 +62,7 @@ export function SelectionBar({ selection, onChanged }: BarProps) {
         )}
       </div>
       {run?.isOver && <Failed run={run} />}
-      <Changes isBusy={run !== undefined && !run.isOver} apply={apply} />
+      <Changes isBusy={isRunning || tickets.length === 0} apply={apply} />
     </section>
   )
 }
