@@ -13,7 +13,7 @@ type EntriesProps<T> = {
 
 /** A list whose rows are as high as what they say, and grow in number on request. */
 export function Entries<T extends { id: string }>({ label, list, empty, render }: EntriesProps<T>) {
-  const { items, error, isLoading, hasMore, loadMore, reload } = list
+  const { items, error, isLoading, hasMore, loadMore, retry } = list
   const { frame, onFocusIn } = useFocusAfterRemoval(items)
   return (
     <div class="stack" ref={frame} tabIndex={-1}>
@@ -28,7 +28,7 @@ export function Entries<T extends { id: string }>({ label, list, empty, render }
       ) : (
         error === undefined && <div class="entries">{isLoading ? <Loading rows={5} /> : empty}</div>
       )}
-      {error !== undefined && <Failure error={error} retry={reload} />}
+      {error !== undefined && <Failure error={error} retry={retry} />}
       {error === undefined && hasMore && (
         <button type="button" class="button" onClick={loadMore}>
           Show more
