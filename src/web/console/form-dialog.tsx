@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { useForm } from './form.ts'
 
 type FormDialogProps = {
@@ -13,8 +14,10 @@ type FormDialogProps = {
 /** A form over the page. It stays, with what was typed, until the service has taken it. */
 export function FormDialog({ title, action, submit, close, children }: FormDialogProps) {
   const { onSubmit, isBusy, problems, problem } = useForm(submit)
+  const form = useRef<HTMLFormElement>(null)
+  useStayOpen(form, isBusy)
   return (
-    <form onSubmit={onSubmit}>
+    <form onSubmit={onSubmit} ref={form}>
       <h2>{title}</h2>
       {children(problems)}
       {problem && (
@@ -23,7 +26,7 @@ export function FormDialog({ title, action, submit, close, children }: FormDialo
         </p>
       )}
       <div class="actions">
-        <button type="button" class="button" onClick={close}>
+        <button type="button" class="button" disabled={isBusy} onClick={close}>
           Cancel
         </button>
         <button type="submit" class="button primary" disabled={isBusy}>
@@ -32,4 +35,28 @@ export function FormDialog({ title, action, submit, close, children }: FormDialo
       </div>
     </form>
   )
+}
+
+/** Keeps the dialog open while the answer is on its way: it may hold a secret that is told this once. */
+function useStayOpen(form: { current: HTMLFormElement | null }, isBusy: boolean) {
+  useLayoutEffect(() => {
+    const dialog = form.current?.closest('dialog')
+    if (!isBusy || !dialog) return
+    dialog.addEventListener('cancel', refuse, true)
+    // The second Escape in a row closes a dialog whatever `cancel` says.
+    addEventListener('keydown', refuseEscape, true)
+    return () => {
+      dialog.removeEventListener('cancel', refuse, true)
+      removeEventListener('keydown', refuseEscape, true)
+    }
+  }, [isBusy])
+}
+
+function refuse(event: Event) {
+  event.preventDefault()
+  event.stopImmediatePropagation()
+}
+
+function refuseEscape(event: KeyboardEvent) {
+  if (event.key === 'Escape') refuse(event)
 }
