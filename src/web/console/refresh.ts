@@ -8,12 +8,23 @@ type Refresh = {
   isHeld?: () => boolean
 }
 
-/** Loads quietly again what no frame tells about: every so often, and after the connection was lost. */
+/** Loads quietly again what no frame tells about: every so often, and after the connection was lost. What is due while the
+ *  page is hidden happens when it is shown. */
 export function useRefresh(reload: () => void, { seconds, isHeld }: Refresh = {}): void {
   const work = useRef(() => {})
+  const isOwed = useRef(false)
   work.current = () => {
+    isOwed.current = document.hidden
     if (!document.hidden && !isHeld?.()) reload()
   }
+
+  useEffect(() => {
+    const catchUp = () => {
+      if (isOwed.current && !document.hidden) work.current()
+    }
+    document.addEventListener('visibilitychange', catchUp)
+    return () => document.removeEventListener('visibilitychange', catchUp)
+  }, [])
 
   useEffect(() => {
     if (seconds === undefined) return
