@@ -68,7 +68,8 @@ export function AnnouncementForm() {
           <button
             type="submit"
             class="button primary"
-            disabled={isBusy || recipients.data === undefined || recipients.data === 0}
+            aria-disabled={isBusy}
+            disabled={recipients.data === undefined || recipients.data === 0}
           >
             Send…
           </button>

@@ -52,20 +52,22 @@ export function PersonAccess({ person, isOnlyAdmin, onChange }: PersonAccessProp
         <button
           type="button"
           class="button"
-          disabled={isBusy || isOnlyAdmin}
+          disabled={isOnlyAdmin}
+          aria-disabled={isBusy}
           onClick={() => run(changeRole)}
         >
           Change the role…
         </button>
         {!email_verified && (
-          <button type="button" class="button" disabled={isBusy} onClick={() => run(verify)}>
+          <button type="button" class="button" aria-disabled={isBusy} onClick={() => run(verify)}>
             Verify the address…
           </button>
         )}
         <button
           type="button"
           class={`button ${disabled ? '' : 'danger'}`}
-          disabled={isBusy || isOnlyAdmin}
+          disabled={isOnlyAdmin}
+          aria-disabled={isBusy}
           onClick={() => run(disabled ? enable : disable)}
         >
           {disabled ? 'Enable…' : 'Disable…'}

@@ -41,19 +41,21 @@ export function PersonData({ person, isOnlyAdmin, onRemove }: PersonDataProps) {
         <button
           type="button"
           class="button"
-          disabled={isBusy || disabled}
+          disabled={disabled}
+          aria-disabled={isBusy}
           title={disabled ? 'Disabled people get no mail.' : undefined}
           onClick={() => run(mailReset)}
         >
           Mail a password reset…
         </button>
-        <button type="button" class="button" disabled={isBusy} onClick={() => run(exportAll)}>
+        <button type="button" class="button" aria-disabled={isBusy} onClick={() => run(exportAll)}>
           Export everything
         </button>
         <button
           type="button"
           class="button danger"
-          disabled={isBusy || isOnlyAdmin}
+          disabled={isOnlyAdmin}
+          aria-disabled={isBusy}
           onClick={() => run(remove)}
         >
           Remove…

@@ -49,7 +49,7 @@ export function PersonSessions({ person }: { person: ManagedUser }) {
             Show the sessions
           </button>
         )}
-        <button type="button" class="button danger" disabled={isBusy} onClick={() => run()}>
+        <button type="button" class="button danger" aria-disabled={isBusy} onClick={() => run()}>
           End all sessions…
         </button>
       </div>

@@ -61,7 +61,7 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
         <button
           type="button"
           class="button danger"
-          disabled={isBusy}
+          aria-disabled={isBusy}
           onClick={() => run(() => removeMessage(message_id))}
         >
           Remove the message…
@@ -71,7 +71,7 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
         <button
           type="button"
           class="button danger"
-          disabled={isBusy}
+          aria-disabled={isBusy}
           onClick={() => run(() => disable(reported))}
         >
           Disable the person…
