@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ManagedUser, Report, ReportDetail } from '../../../../client/src/contract.ts'
 import { ApiError } from '../../../../client/src/errors.ts'
 import { Avatar } from '../../ui/avatar.tsx'
@@ -6,12 +6,18 @@ import { useResource } from '../../ui/resource.ts'
 import { Failure, Loading } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { BackLink } from '../panes.tsx'
+import { useRefresh } from '../refresh.ts'
 import { request, user } from '../session.ts'
 import { reasonTitles } from './reasons.ts'
 import { ReportActions } from './report-actions.tsx'
 import { ReportExcerpt } from './report-excerpt.tsx'
 
-type ReportDetailsProps = { id: string; onChange: (report: Report) => void }
+type ReportDetailsProps = {
+  id: string
+  /** Whether the list shows it: it leaves the list when a colleague resolves it. */
+  isListed: boolean
+  onChange: (report: Report) => void
+}
 
 /** A report with what is needed to judge it. */
 export type Case = {
@@ -23,10 +29,17 @@ export type Case = {
 }
 
 /** A report: who, why, what was said, and what can be done. */
-export function ReportDetails({ id, onChange }: ReportDetailsProps) {
+export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
   const found = useResource(id, (signal) => loadCase(id, signal))
   const heading = useRef<HTMLHeadingElement>(null)
   const { data } = found
+  useRefresh(found.reload)
+  // Not every so often: each reading of a report is recorded.
+  const wasListed = useRef(isListed)
+  useEffect(() => {
+    if (wasListed.current && !isListed && data?.report.status === 'open') found.reload()
+    wasListed.current = isListed
+  }, [isListed])
 
   function change(changes: Partial<Case>) {
     found.update((before) => ({ ...before, ...changes }))
@@ -103,8 +116,8 @@ function Head({ report, heading }: HeadProps) {
         </span>
       </div>
       <p class="soft small">
-        About a {message_id === null ? 'person' : 'message'}, <Time at={created_at} />. That you
-        read this is noted in the audit log.
+        About a {message_id === null ? 'person' : 'message'}, <Time at={created_at} />. Opening a
+        report is recorded in the audit log.
       </p>
     </header>
   )

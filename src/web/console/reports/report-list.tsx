@@ -9,8 +9,8 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { VirtualList } from '../../ui/virtual-list.tsx'
 import { selectedId } from '../panes.tsx'
+import { useRefresh } from '../refresh.ts'
 import { client } from '../session.ts'
-import { useReconnect } from '../use-reconnect.ts'
 import { reasonTitles } from './reasons.ts'
 
 type ReportListProps = { status: Report['status']; list: List<Report> }
@@ -19,6 +19,12 @@ type ReportListProps = { status: Report['status']; list: List<Report> }
 export function ReportList({ status, list }: ReportListProps) {
   const { fresh, show } = useFreshReports(status, list)
   const frame = useRef<HTMLDivElement>(null)
+  // What somebody points at or has scrolled to does not move away.
+  const isHeld = () => {
+    const rows = frame.current?.parentElement?.querySelector('.virtual')
+    return Boolean(rows && (rows.scrollTop > 0 || rows.matches(':hover')))
+  }
+  useRefresh(list.reload, { seconds: 30, isHeld })
   const [presses, setPresses] = useState(0)
   // The button that was pressed has gone.
   useEffect(() => {
@@ -136,7 +142,6 @@ function useFreshReports(status: Report['status'], list: List<Report>) {
     if (status !== 'open') return
     return client.on('report_created', ({ report }) => setFresh((before) => [report, ...before]))
   }, [status])
-  useReconnect(list.reload)
 
   function show() {
     list.update((reports) => [...waiting, ...reports])

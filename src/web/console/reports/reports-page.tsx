@@ -26,10 +26,15 @@ export function ReportsPage() {
       detail={
         id === undefined ? (
           <Empty icon={Flag} title="No report chosen">
-            <p>Choose one to read it. That you read it is noted in the audit log.</p>
+            <p>Choose one to read it. Opening a report is recorded in the audit log.</p>
           </Empty>
         ) : (
-          <ReportDetails key={id} id={id} onChange={(report) => patch(list, report, status)} />
+          <ReportDetails
+            key={id}
+            id={id}
+            isListed={list.items.some((report) => report.id === id)}
+            onChange={(report) => patch(list, report, status)}
+          />
         )
       }
     />
