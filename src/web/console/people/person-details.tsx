@@ -5,6 +5,7 @@ import { useResource } from '../../ui/resource.ts'
 import { navigate, withQuery } from '../../ui/router.ts'
 import { Failure, Loading } from '../../ui/states.tsx'
 import { BackLink } from '../panes.tsx'
+import { useRefresh } from '../refresh.ts'
 import { request, user } from '../session.ts'
 import { PersonAccess } from './person-access.tsx'
 import { PersonData } from './person-data.tsx'
@@ -24,6 +25,7 @@ export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
   const found = useResource(id, (signal) =>
     request('GET /v1/admin/users/{id}', { params: { id }, signal }),
   )
+  useRefresh(found.reload, { seconds: 30 })
   const isOnlyAdmin = useIsOnlyAdmin(id)
   const heading = useRef<HTMLHeadingElement>(null)
   const person = found.data
@@ -49,7 +51,7 @@ export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
           <PersonFacts person={person} />
           <PersonAccess person={person} isOnlyAdmin={isOnlyAdmin} onChange={change} />
           <PersonSessions person={person} />
-          <PersonTickets userId={id} />
+          <PersonTickets person={person} />
           <PersonData person={person} isOnlyAdmin={isOnlyAdmin} onRemove={leave} />
         </>
       ) : (
