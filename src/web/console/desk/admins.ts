@@ -8,9 +8,20 @@ export const admins = signal<Admin[]>([])
 
 export async function loadAdmins(): Promise<void> {
   try {
-    const query = { role: 'admin', disabled: false, per_page: 100 } as const
-    const { data } = await request('GET /v1/admin/users', { query })
-    admins.value = data.map(({ id, display_name }) => ({ id, display_name }))
+    const found: Admin[] = []
+    let cursor: string | null | undefined
+    do {
+      const query = {
+        role: 'admin',
+        disabled: false,
+        limit: 100,
+        ...(cursor && { cursor }),
+      } as const
+      const part = await request('GET /v1/admin/users', { query })
+      found.push(...part.data.map(({ id, display_name }) => ({ id, display_name })))
+      cursor = 'cursor' in part.pagination ? part.pagination.cursor : null
+    } while (cursor)
+    admins.value = found
   } catch {
     // A ticket still names its assignee; the next time the desk is opened asks again.
   }
