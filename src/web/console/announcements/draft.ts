@@ -31,17 +31,32 @@ const storageKey = () => `hostline broadcast draft ${user.value?.id}`
 /** What the admin is writing, here and after a reload. */
 export const draft = signal<Draft>(newDraft())
 effect(() => {
-  const stored = localStorage.getItem(storageKey())
-  draft.value = { ...newDraft(), ...(stored === null ? {} : JSON.parse(stored)) }
+  draft.value = stored(storageKey())
 })
+
+function stored(key: string): Draft {
+  try {
+    return { ...newDraft(), ...JSON.parse(localStorage.getItem(key) ?? '{}') }
+  } catch {
+    return newDraft()
+  }
+}
 
 export function changeDraft(changes: Partial<Draft>): void {
   draft.value = { ...draft.value, ...changes }
-  localStorage.setItem(storageKey(), JSON.stringify(draft.value))
+  try {
+    localStorage.setItem(storageKey(), JSON.stringify(draft.value))
+  } catch {
+    // The storage is full or switched off: the draft lives as long as the page.
+  }
 }
 
 export function clearDraft(): void {
-  localStorage.removeItem(storageKey())
+  try {
+    localStorage.removeItem(storageKey())
+  } catch {
+    // Nothing was kept.
+  }
   draft.value = newDraft()
 }
 
