@@ -79,6 +79,7 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
 
     await press('Remove the message…')
     await agree('Remove the message')
+    await confirmIdentity()
     await page.getByText('Removed for both of them').waitFor()
     const { body } = await pages.as(nina.token)('GET', path)
     expect(body.data[1]).toMatchObject({ id: messageId, body: '' })
@@ -136,13 +137,13 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await page.getByRole('link', { name: /Paula/ }).click()
     await press('Verify the address…')
     await agree('Verify')
+    await confirmIdentity()
     await page.getByRole('definition').getByText('Verified', { exact: true }).waitFor()
 
     await press('Change the role…')
     await page.getByRole('radio', { name: /Host/ }).check()
     await expectAccessible(page)
     await agree('Change the role')
-    await confirmIdentity()
     await page.getByText('Paula is now: Host.').waitFor()
     const { body } = await pages.as(paula.token)('GET', '/v1/users/me')
     expect(body).toMatchObject({ role: 'host', email_verified: true })

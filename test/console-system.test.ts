@@ -102,6 +102,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     await page.getByText('by the service: it answered 410').waitFor()
     await page.getByRole('button', { name: 'Switch on' }).click()
     await page.getByRole('button', { name: 'Switch off' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click()
     await page.getByText('by an admin').waitFor()
   })
 

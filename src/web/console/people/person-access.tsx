@@ -30,8 +30,8 @@ export function PersonAccess({ person, isOnlyAdmin, onChange }: PersonAccessProp
   }
 
   async function verify() {
-    if (await askToVerify(person))
-      await change({ email_verified: true }, 'The address is verified.')
+    if (!(await askToVerify(person)) || !(await confirmIdentity())) return
+    await change({ email_verified: true }, 'The address is verified.')
   }
 
   async function disable() {

@@ -14,7 +14,7 @@ export function PersonData({ person, isOnlyAdmin, onRemove }: PersonDataProps) {
   const { run, isBusy } = useAction((work: () => Promise<void>) => work())
 
   async function mailReset() {
-    if (!(await askToMail(person))) return
+    if (!(await askToMail(person)) || !(await confirmIdentity())) return
     await request('POST /v1/admin/users/{id}/password-reset', { params: { id } })
     toast('The link is mailed.')
   }

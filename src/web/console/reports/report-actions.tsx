@@ -20,7 +20,7 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
   const canRemove = isOpen && message_id !== null && removedAt === undefined
 
   async function removeMessage(messageId: string) {
-    if (!(await askToRemove(report))) return
+    if (!(await askToRemove(report)) || !(await confirmIdentity())) return
     await request('DELETE /v1/admin/messages/{id}', { params: { id: messageId } })
     onChange({ removedAt: new Date().toISOString() })
     toast('The message is removed.')

@@ -38,14 +38,15 @@ export function Jobs() {
   const isHeld = () => list.items.length > partSize || frame.current?.matches(':hover') === true
   useRefresh(list.reload, { seconds: 15, isHeld })
   const act = useAction(async (work: Work, ids: string[], done: string) => {
-    const count = { done: 0 }
+    let number = 0
     try {
       for (const id of ids) {
         await work(id).catch(passWhenGone)
-        count.done++
+        number++
       }
     } finally {
-      if (count.done > 0) toast(`${jobs(count.done)} ${done}.`)
+      const some = number < ids.length ? `${count(number)} of ${jobs(ids.length)}` : jobs(number)
+      if (number > 0) toast(`${some} ${done}.`)
       list.reload()
     }
   })
@@ -103,7 +104,7 @@ function JobRow({ job, act }: { job: Job; act: Act }) {
     const title = `Discard “${name}”?`
     const text = 'What it was to do is not done. This cannot be undone.'
     const mayDiscard = await confirmAction({ title, text, action: 'Discard', isDangerous: true })
-    if (mayDiscard) await act(discard, [id], 'discarded')
+    if (mayDiscard && (await confirmIdentity())) await act(discard, [id], 'discarded')
   }
   return (
     <>

@@ -22,6 +22,7 @@ export function WebhookActions({ webhook, show, showResult }: ActionsProps) {
     showResult(await request('POST /v1/admin/webhooks/{id}/test', { params }))
   })
   const toggle = useAction(async () => {
+    if (enabled && !(await maySwitchOff(webhook))) return
     const body = { enabled: !enabled }
     show(await request('PATCH /v1/admin/webhooks/{id}', { params, body }))
   })
@@ -52,6 +53,16 @@ export function WebhookActions({ webhook, show, showResult }: ActionsProps) {
   )
 }
 
+async function maySwitchOff({ url }: Webhook): Promise<boolean> {
+  const isMeant = await confirmAction({
+    title: 'Switch the webhook off?',
+    text: `${new URL(url).host} gets no more events. What happens until it is on again is not delivered later.`,
+    action: 'Switch off',
+    isDangerous: true,
+  })
+  return isMeant && (await confirmIdentity())
+}
+
 async function renewWhenAsked(id: string) {
   const isMeant = await confirmAction({
     title: 'Renew the secret?',
@@ -64,7 +75,7 @@ async function renewWhenAsked(id: string) {
 async function removeWhenAsked({ id, url }: Webhook) {
   const isMeant = await confirmAction({
     title: 'Remove the webhook?',
-    text: `${new URL(url).host} hears of nothing any more, and deliveries that wait are dropped.`,
+    text: `${new URL(url).host} gets no more events; waiting deliveries are dropped.`,
     action: 'Remove',
     isDangerous: true,
   })
