@@ -173,7 +173,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     const { secret, codes } = await setUpFactor(page)
     expect(codes).toHaveLength(10)
     await expectAccessible(page)
-    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('button', { name: 'I have saved them' }).click()
     await page.getByRole('button', { name: 'Log out' }).click()
     await logIn(page, email)
     await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret, Date.now() + 30_000))
@@ -215,7 +215,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     await page.getByRole('heading', { name: 'Set up your second factor' }).waitFor()
     await expectAccessible(page)
     await setUpFactor(page)
-    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('button', { name: 'I have saved them' }).click()
     await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
     await page.getByText('Live').waitFor()
     expect(strict.wrongs).toEqual([])
@@ -243,9 +243,9 @@ async function confirmIdentity(page: Page) {
 
 /** What a dialog shows this once. */
 async function shownOnce(page: Page): Promise<string> {
-  const dialog = page.getByRole('dialog').filter({ hasText: 'I have kept it' })
+  const dialog = page.getByRole('dialog').filter({ hasText: 'I have saved it' })
   const secret = await dialog.locator('code').textContent()
-  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  await dialog.getByRole('button', { name: 'I have saved it' }).click()
   return secret ?? ''
 }
 

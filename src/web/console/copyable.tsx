@@ -25,7 +25,7 @@ export function Copyable({ text, name, shown = text }: CopyableProps) {
     } catch {
       // Without https there is no clipboard for pages.
       if (code.current) getSelection()?.selectAllChildren(code.current)
-      toast('Selected. Copy it with the keyboard.')
+      toast('Selected. Press Ctrl+C or ⌘C.')
     }
   }
 

@@ -12,7 +12,7 @@ export function showOnce({ title, text, secret, name }: Secret): Promise<unknown
       <Copyable text={secret} name={name} />
       <div class="actions">
         <button type="button" class="button primary" onClick={() => close()}>
-          I have kept it
+          I have saved it
         </button>
       </div>
     </div>

@@ -16,7 +16,7 @@ export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () =
     } catch {
       // Without https there is no clipboard for pages.
       if (list.current) getSelection()?.selectAllChildren(list.current)
-      toast('Selected. Copy them with the keyboard.')
+      toast('Selected. Press Ctrl+C or ⌘C.')
     }
   }
 
@@ -44,7 +44,7 @@ export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () =
           <Download /> Download
         </button>
         <button type="button" class="button primary" onClick={onKept}>
-          I have kept them
+          I have saved them
         </button>
       </div>
     </div>

@@ -9,7 +9,7 @@ export function RequiredFactor() {
       <header>
         <div>
           <h1>Set up your second factor</h1>
-          <p>Admins need one here. Afterwards the console goes on where you wanted to go.</p>
+          <p>Admins need one here. Afterwards you continue to the page you opened.</p>
         </div>
         <button type="button" class="button" onClick={logout}>
           Log out

@@ -24,7 +24,7 @@ export function PersonFacts({ person }: { person: ManagedUser }) {
       {email_bounced_at !== null && (
         <Fact title="Mails">
           <span class="error">
-            Refused for good since <Time at={email_bounced_at} />
+            Bouncing since <Time at={email_bounced_at} />
           </span>
         </Fact>
       )}

@@ -41,7 +41,7 @@ export function PersonSessions({ person }: { person: ManagedUser }) {
       {isAsked ? (
         <Sessions {...sessions} />
       ) : (
-        <p class="soft small">That you look at them is noted in the audit log.</p>
+        <p class="soft small">Opening them is recorded in the audit log.</p>
       )}
       <div class="row wrap">
         {!isAsked && (

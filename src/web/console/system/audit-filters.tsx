@@ -21,8 +21,8 @@ export function AuditFilters({ filter }: { filter: AuditFilter }) {
   return (
     <search class="filters">
       <ActionFilter action={filter.action} />
-      <TextFilter name="actor_id" label="Who, by id" value={filter.actor_id} />
-      <TextFilter name="target_id" label="To whom or what, by id" value={filter.target_id} />
+      <TextFilter name="actor_id" label="Actor ID" value={filter.actor_id} />
+      <TextFilter name="target_id" label="Target ID" value={filter.target_id} />
       <TimeFilter name="from" label="From" value={filter.from} />
       <TimeFilter name="to" label="Before" value={filter.to} />
       {isNarrowed && (
