@@ -226,7 +226,7 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
 
   test('single people are picked, and a sending whose answer is lost is not sent twice', async () => {
     await show('/console/announcements')
-    await page.getByLabel('Single people').check()
+    await page.getByLabel('Chosen people').check()
     await page.getByLabel('Search people to add').fill('nin')
     await page.getByRole('button', { name: /^Nina/ }).waitFor()
     await page.keyboard.press('Enter')

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
+import { Inline } from './markdown.tsx'
 import { addressOf, useNear } from './reading.ts'
 
 type PartProps = {
@@ -27,7 +28,7 @@ export function Part({ id, title, head, text, examples }: PartProps) {
       <div class="part-text">
         <h3 id={`${id}-title`} tabIndex={-1}>
           <a class="title-link" href={addressOf(id)}>
-            {title}
+            <Inline text={title} />
           </a>
         </h3>
         {head}

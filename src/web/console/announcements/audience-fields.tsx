@@ -6,7 +6,7 @@ import { changeDraft, draft } from './draft.ts'
 const audiences = [
   ['all', 'Everybody'],
   ['role', 'A role'],
-  ['users', 'Single people'],
+  ['users', 'Chosen people'],
 ] as const
 
 /** Whom a broadcast is for. */

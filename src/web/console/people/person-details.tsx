@@ -7,6 +7,7 @@ import { Failure, Loading } from '../../ui/states.tsx'
 import { BackLink } from '../panes.tsx'
 import { useRefresh } from '../refresh.ts'
 import { request, user } from '../session.ts'
+import { useTitle } from '../title.ts'
 import { PersonAccess } from './person-access.tsx'
 import { PersonData } from './person-data.tsx'
 import { PersonFacts } from './person-facts.tsx'
@@ -80,6 +81,7 @@ type HeadProps = { person: ManagedUser; heading: { current: HTMLHeadingElement |
 
 function Head({ person, heading }: HeadProps) {
   const { display_name, email } = person
+  useTitle(display_name)
   return (
     <header class="person-head">
       <Avatar name={display_name} />

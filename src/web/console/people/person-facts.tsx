@@ -2,9 +2,9 @@ import { Check, Copy } from 'lucide-preact'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ManagedUser } from '../../../../client/src/contract.ts'
-import { absoluteTime } from '../../ui/format.ts'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
+import { roleTitles } from './roles.ts'
 
 /** What is known of somebody. */
 export function PersonFacts({ person }: { person: ManagedUser }) {
@@ -20,6 +20,7 @@ export function PersonFacts({ person }: { person: ManagedUser }) {
           <Copyable text={external_id} />
         </Fact>
       )}
+      <Fact title="Role">{roleTitles[person.role]}</Fact>
       <Fact title="Address">{email_verified ? 'Verified' : 'Not verified'}</Fact>
       {email_bounced_at !== null && (
         <Fact title="Mails">
@@ -31,7 +32,7 @@ export function PersonFacts({ person }: { person: ManagedUser }) {
       <Fact title="Second factor">{totp ? 'On' : 'Off'}</Fact>
       <Fact title="Language">{languages.of(locale)}</Fact>
       <Fact title="Joined">
-        <time dateTime={created_at}>{absoluteTime(created_at)}</time>
+        <Time at={created_at} />
       </Fact>
     </dl>
   )

@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { navigate, path } from '../../ui/router.ts'
+import { useTitle } from '../title.ts'
 import { AuditLog } from './audit-log.tsx'
 import { CannedReplies } from './canned-replies.tsx'
 import { Jobs } from './jobs.tsx'
@@ -29,6 +30,7 @@ export function SystemPage() {
     // On a phone there is not room for all.
     else bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
   }, [tab])
+  useTitle(name === '' ? undefined : tab?.title)
   if (!tab) return null
   const Page = tab.page
   return (
