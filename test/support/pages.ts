@@ -17,7 +17,8 @@ export async function startPages(environment: Record<string, string> = {}) {
   const dataDir = `${directory.path}/data`
   // The same one after a restart.
   const port = `${await freePort()}`
-  const start = () => startServer({ dataDir, environment: { PORT: port, ...environment } })
+  const start = (more: Record<string, string> = {}) =>
+    startServer({ dataDir, environment: { PORT: port, ...environment, ...more } })
   let server = await start()
   const { base } = server
   const admin = await createAdmin(dataDir, 'grace@example.com')
@@ -40,8 +41,6 @@ export async function startPages(environment: Record<string, string> = {}) {
     const page = await visited
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme: null, reducedMotion: null })
-    // Another part of the same address would not load the page again.
-    await page.goto('about:blank')
     await page.goto(base + path)
     return page
   }
@@ -83,8 +82,8 @@ export async function startPages(environment: Record<string, string> = {}) {
       call(base, method, path, { token, body }),
     stop: (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') => server.kill(signal),
     /** Starts what was stopped, at the same address. */
-    async start() {
-      server = await start()
+    async start(more?: Record<string, string>) {
+      server = await start(more)
     },
     createAdmin: (email: string) => createAdmin(dataDir, email),
     async [Symbol.asyncDispose]() {
