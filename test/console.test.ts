@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, password, startPages } from './support/pages.ts'
 import { measured } from './support/wait.ts'
 
 describe.skipIf(!hasBrowser)('the console', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
+  let page: Page
   beforeAll(async () => {
     pages = await startPages()
+    page = await pages.openConsole()
   }, 60_000)
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
@@ -14,7 +17,6 @@ describe.skipIf(!hasBrowser)('the console', () => {
   })
 
   test('an admin logs in, stays logged in, and logs out', async () => {
-    const page = await pages.openConsole()
     await page.waitForURL('**/console/desk')
     await page.getByText('Live').waitFor()
     await page.reload()
@@ -28,7 +30,6 @@ describe.skipIf(!hasBrowser)('the console', () => {
 
   test('who is no admin does not get in, and a wrong password says so', async () => {
     const { email } = await pages.register('Nina')
-    const page = await pages.open('/console')
     await page.getByLabel('E-mail address').fill(email)
     await page.getByLabel('Password').fill('wrong horse')
     await page.keyboard.press('Enter')
@@ -39,7 +40,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
   })
 
   test('tabs share one session: one of them renews it, and all end with it', async () => {
-    const page = await pages.openConsole()
+    await pages.logIn(page)
     const other = await page.context().newPage()
     let renewals = 0
     page.context().on('request', (request) => {
@@ -51,10 +52,11 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect(renewals).toBe(1)
     await other.getByRole('button', { name: 'Log out' }).click()
     await page.getByText('Your session has ended').waitFor()
+    await other.close()
   })
 
   test('it goes on by itself after the service was away', async () => {
-    const page = await pages.openConsole()
+    await pages.logIn(page)
     await page.getByText('Live').waitFor()
     await pages.stop()
     await page.getByText('Offline').first().waitFor()
@@ -65,7 +67,6 @@ describe.skipIf(!hasBrowser)('the console', () => {
   test(
     'it can be used within 300 ms',
     async () => {
-      const page = await pages.openConsole()
       await page.reload()
       await page.getByText('Live').waitFor()
       // The page is empty until its script has run: then everything in it answers.
@@ -78,7 +79,8 @@ describe.skipIf(!hasBrowser)('the console', () => {
   )
 
   test('the light or dark that was chosen stays', async () => {
-    const page = await pages.openConsole('/console/account')
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.getByRole('link', { name: 'Account' }).click()
     const background = () =>
       page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     const before = await background()

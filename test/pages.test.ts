@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { BrowserContext } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { hasBrowser, openProfile } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { expectAccessible } from './support/pages.ts'
-import { type ServerProcess, startServer } from './support/process.ts'
-import { startService } from './support/service.ts'
+import { freePort, type ServerProcess, startServer } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
 
 const pagePolicy = [
@@ -22,73 +21,61 @@ const pagePolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** A server whose links lead to itself, a mail server, and a browser. */
-async function startAll() {
-  const directory = temporaryDirectory()
-  const mail = await startMailServer()
-  const port = freePort()
-  const server = await startServer({
+let directory: ReturnType<typeof temporaryDirectory>
+let mail: Awaited<ReturnType<typeof startMailServer>>
+let server: ServerProcess
+beforeAll(async () => {
+  directory = temporaryDirectory()
+  mail = await startMailServer()
+  const port = await freePort()
+  server = await startServer({
     dataDir: `${directory.path}/data`,
     environment: {
       SMTP_URL: mail.url,
       PORT: `${port}`,
       PUBLIC_URL: `http://127.0.0.1:${port}`,
-      RATE_LIMIT_REGISTER: 'off',
     },
   })
-  const browser = await openProfile()
-  return {
-    mail,
-    server,
-    browser,
-    async [Symbol.asyncDispose]() {
-      await browser.close()
-      await server.kill('SIGTERM')
-      await mail[Symbol.asyncDispose]()
-      directory[Symbol.dispose]()
-    },
-  }
-}
+}, 30_000)
+afterAll(async () => {
+  await server.kill('SIGTERM')
+  await mail[Symbol.asyncDispose]()
+  directory[Symbol.dispose]()
+})
 
-function freePort(): number {
-  const probe = Bun.serve({ port: 0, fetch: () => new Response() })
-  const { port = 0 } = probe
-  void probe.stop(true)
-  return port
-}
-
-async function post(server: ServerProcess, path: string, body: object, language = 'en') {
+async function post(path: string, body: object, language = 'en') {
   const headers = { 'content-type': 'application/json', 'accept-language': language }
   return fetch(server.base + path, { method: 'POST', headers, body: JSON.stringify(body) })
-}
-
-/** Opens a page and collects what the browser complains about. */
-async function visit(browser: BrowserContext, url: string) {
-  const page = await browser.newPage()
-  const complaints: string[] = []
-  const requests: string[] = []
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
-  page.on('pageerror', (error) => complaints.push(error.message))
-  page.on('request', (request) => requests.push(request.url()))
-  await page.goto(url)
-  return { page, complaints, requests }
 }
 
 const personOf = (name: string) => ({ email: `${name}@example.com`, password: 'correct horse' })
 
 describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
-  let all: Awaited<ReturnType<typeof startAll>>
+  let page: Page
+  let complaints: string[]
+  let requests: string[]
   beforeAll(async () => {
-    all = await startAll()
+    page = await (await openProfile()).newPage()
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('request', (request) => requests.push(request.url()))
   }, 30_000)
-  afterAll(() => all[Symbol.asyncDispose]())
+  afterAll(() => page.context().close())
+
+  /** Opens a page and collects what the browser complains about. */
+  async function visit(url: string) {
+    complaints = []
+    requests = []
+    // The address without its token may be there already.
+    await page.goto('about:blank')
+    await page.goto(url)
+  }
 
   test('an address is verified by the button, not by opening the page, with the keyboard alone', async () => {
-    const { server, mail, browser } = all
     const person = personOf('ada')
-    await post(server, '/v1/auth/register', person, 'de')
+    await post('/v1/auth/register', person, 'de')
     const { link } = await mail.next(person.email)
-    const { page, complaints, requests } = await visit(browser, link)
+    await visit(link)
     expect(await page.title()).toBe('E-Mail-Adresse bestätigen')
     expect(await page.locator('html').getAttribute('lang')).toBe('de')
     expect(page.url()).not.toContain('token')
@@ -104,18 +91,17 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
       true,
     )
 
-    const again = await visit(browser, link)
-    await again.page.getByRole('button').click()
-    await again.page.getByText('Dieser Link gilt nicht mehr').waitFor()
+    await visit(link)
+    await page.getByRole('button').click()
+    await page.getByText('Dieser Link gilt nicht mehr').waitFor()
   }, 60_000)
 
   test('a password is reset, and the page says what is wrong with a bad one', async () => {
-    const { server, mail, browser } = all
     const person = personOf('bob')
-    await post(server, '/v1/auth/register', person)
+    await post('/v1/auth/register', person)
     await mail.next(person.email)
-    await post(server, '/v1/auth/password/forgot', { email: person.email })
-    const { page, complaints } = await visit(browser, (await mail.next(person.email)).link)
+    await post('/v1/auth/password/forgot', { email: person.email })
+    await visit((await mail.next(person.email)).link)
     await expectAccessible(page)
     await page.getByLabel('New password').fill('short')
     await page.getByRole('button').click()
@@ -124,14 +110,13 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Your password is set').waitFor()
     expect(complaints).toEqual([])
-    const login = await post(server, '/v1/auth/login', { ...person, password: 'brand new horse' })
+    const login = await post('/v1/auth/login', { ...person, password: 'brand new horse' })
     expect(login.status).toBe(200)
   }, 60_000)
 
   test('an address is changed and changed back by the buttons', async () => {
-    const { server, mail, browser } = all
     const person = personOf('carl')
-    const registered = await post(server, '/v1/auth/register', person)
+    const registered = await post('/v1/auth/register', person)
     await mail.next(person.email)
     const { access_token } = (await registered.json()) as { access_token: string }
     await fetch(`${server.base}/v1/auth/email/change`, {
@@ -139,34 +124,33 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
       headers: { 'content-type': 'application/json', authorization: `Bearer ${access_token}` },
       body: JSON.stringify({ new_email: 'carl@new.example', password: person.password }),
     })
-    const { page, complaints } = await visit(browser, (await mail.next('carl@new.example')).link)
+    await visit((await mail.next('carl@new.example')).link)
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Use this address' }).click()
     await page.getByText('Your account has this address now').waitFor()
     expect(complaints).toEqual([])
-    await page.goto((await mail.next(person.email)).link)
+    await visit((await mail.next(person.email)).link)
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Undo the change' }).click()
     await page.getByText('Your former address is back').waitFor()
-    expect((await post(server, '/v1/auth/login', person)).status).toBe(200)
+    expect((await post('/v1/auth/login', person)).status).toBe(200)
   }, 60_000)
 
   test('the first admin is made with the link that the start printed', async () => {
-    const { server, browser } = all
     const printed = () => /http\S+\/set-up#token=[\w-]+/.exec(server.output())?.[0]
     const link = await waitFor(printed, 'the link to set up the first admin')
-    const { page, complaints } = await visit(browser, link)
+    await visit(link)
     await page.getByLabel('E-mail address').fill('ops@example.com')
     await page.getByLabel('New password').fill('correct horse')
     await page.getByRole('button', { name: 'Make admin' }).click()
     await page.getByText('The admin account is ready').waitFor()
     expect(complaints).toEqual([])
-    const login = await post(server, '/v1/auth/login', personOf('ops'))
+    const login = await post('/v1/auth/login', personOf('ops'))
     expect(((await login.json()) as { user: { role: string } }).user.role).toBe('admin')
   }, 60_000)
 
   test('a page says which field the service refuses', async () => {
-    const { page } = await visit(all.browser, `${all.server.base}/set-up#token=none`)
+    await visit(`${server.base}/set-up#token=none`)
     await page.getByLabel('E-mail address').fill('nobody@nowhere')
     await page.getByLabel('New password').fill('correct horse')
     await page.getByRole('button', { name: 'Make admin' }).click()
@@ -185,18 +169,18 @@ test('each page has a strict policy, all in its language, and the place that its
     'change-email': '/v1/auth/email/confirm',
     'undo-email': '/v1/auth/email/undo',
   }
-  await using service = await startService()
   for (const [name, endpoint] of Object.entries(endpoints)) {
     const headers = { 'accept-language': 'es' }
-    const answer = await service.call('GET', `/${name}?lang=fr`, { headers })
+    const answer = await fetch(`${server.base}/${name}?lang=fr`, { headers })
+    const html = await answer.text()
     expect(answer.headers.get('content-security-policy')).toBe(pagePolicy)
     expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
     expect(answer.headers.get('cache-control')).toBe('no-cache')
-    expect(answer.body).toContain('<html lang="fr">')
-    expect(answer.body).toContain(`data-endpoint="${endpoint}"`)
-    expect(answer.body).not.toMatch(/<script>|onclick|style=|https?:\/\//)
-    for (const [path] of answer.body.matchAll(/\/assets\/[\w.-]+/g)) {
-      expect((await service.call('GET', path)).status).toBe(200)
+    expect(html).toContain('<html lang="fr">')
+    expect(html).toContain(`data-endpoint="${endpoint}"`)
+    expect(html).not.toMatch(/<script>|onclick|style=|https?:\/\//)
+    for (const [path] of html.matchAll(/\/assets\/[\w.-]+/g)) {
+      expect((await fetch(server.base + path)).status).toBe(200)
     }
   }
 })

@@ -37,12 +37,23 @@ export async function startPages(environment: Record<string, string> = {}) {
   // All but a few visits take place in one page.
   let visited: Promise<Page> | undefined
   async function visit(path: string, viewport: ViewportSize) {
-    visited ??= openElsewhere('/healthz')
+    if (visited === undefined) {
+      visited = openElsewhere(path, { viewport })
+      return visited
+    }
     const page = await visited
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme: null, reducedMotion: null })
     await page.goto(base + path)
     return page
+  }
+
+  /** Into the console, from where it asks for it. */
+  async function logIn(page: Page) {
+    await page.getByLabel('E-mail address').fill(admin.email)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.locator('#main').waitFor()
   }
 
   return {
@@ -64,13 +75,10 @@ export async function startPages(environment: Record<string, string> = {}) {
       const area = page.locator('#main')
       const email = page.getByLabel('E-mail address')
       await area.or(email).first().waitFor()
-      if (await area.isVisible()) return page
-      await email.fill(admin.email)
-      await page.getByLabel('Password').fill(password)
-      await page.getByRole('button', { name: 'Log in' }).click()
-      await area.waitFor()
+      if (!(await area.isVisible())) await logIn(page)
       return page
     },
+    logIn,
     /** Somebody who uses the platform. */
     async register(name: string) {
       const email = `${name.toLowerCase()}@example.com`
