@@ -80,7 +80,9 @@ function abortAll(uploads: Upload[]) {
 
 export type Uploads = ReturnType<typeof useUploads>
 
-export function AttachButton({ uploads }: { uploads: Uploads }) {
+type AttachButtonProps = { uploads: Uploads; isBusy?: boolean }
+
+export function AttachButton({ uploads, isBusy = false }: AttachButtonProps) {
   const { session } = useMe()
   const input = useRef<HTMLInputElement>(null)
   const label = say.value.attachments.attach
@@ -92,7 +94,7 @@ export function AttachButton({ uploads }: { uploads: Uploads }) {
         aria-label={label}
         title={label}
         // A message waits for the network; the bytes of a file do not.
-        disabled={uploads.isFull || session.isCut.value}
+        disabled={isBusy || uploads.isFull || session.isCut.value}
         onClick={() => input.current?.click()}
       >
         <Paperclip />

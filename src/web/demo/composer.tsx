@@ -1,35 +1,27 @@
 import { SendHorizontal } from 'lucide-preact'
-import { useState } from 'preact/hooks'
 import type { NewMessage } from '../../../client/src/client.ts'
 import { AttachButton, UploadList, useUploads } from './attachments.tsx'
+import { useDraft } from './drafts.ts'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
-
-/** What is not sent yet stays while somebody looks at something else, and when the language changes. */
-const drafts = new Map<string, string>()
 
 type ComposerProps = { conversationId: string; send: (message: NewMessage) => void }
 
 export function Composer({ conversationId, send }: ComposerProps) {
-  const { client, side } = useMe()
+  const { client } = useMe()
   const text = say.value.chat
-  const key = `${side} ${conversationId}`
-  const [body, setBody] = useState(drafts.get(key) ?? '')
+  const draft = useDraft(`chat ${conversationId}`)
+  const body = draft.value['body'] ?? ''
   const uploads = useUploads(1)
   const [file] = uploads.files
   const isReady = !uploads.isUploading && (body.trim() !== '' || file !== undefined)
-
-  function write(next: string) {
-    setBody(next)
-    drafts.set(key, next)
-  }
 
   function submit(event: Event) {
     event.preventDefault()
     if (!isReady) return
     // The answer to an upload has the fields that a file message takes. With a file, the text may be empty.
     send(file ? { type: 'file', body, ...file } : { body })
-    write('')
+    draft.value = {}
     uploads.clear()
   }
 
@@ -47,7 +39,7 @@ export function Composer({ conversationId, send }: ComposerProps) {
           enterkeyhint="send"
           value={body}
           onInput={({ currentTarget }) => {
-            write(currentTarget.value)
+            draft.value = { body: currentTarget.value }
             // As often as keys are pressed: the service passes on as many as the other one needs.
             client.typing(conversationId)
           }}

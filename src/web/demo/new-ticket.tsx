@@ -4,9 +4,10 @@ import { useAction } from '../ui/action.ts'
 import { errorText, fieldProblems } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
 import { AttachButton, mostAttachments, UploadList, useUploads } from './attachments.tsx'
+import { sendDraft, useDraft } from './drafts.ts'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
-import { go, linkTo } from './place.ts'
+import { go, linkTo, placeOf } from './place.ts'
 
 const categories = ['billing', 'technical', 'account', 'other'] as const
 const priorities = ['low', 'normal', 'high', 'urgent'] as const
@@ -16,19 +17,22 @@ export function NewTicketForm() {
   const { client, side } = useMe()
   const { back, tickets: text } = say.value
   const uploads = useUploads(mostAttachments)
+  const draft = useDraft('tickets new')
   const creation = useAction(async (form: HTMLFormElement) => {
-    const given: unknown = Object.fromEntries(new FormData(form))
-    const { id } = await client.tickets.create({
-      ...(given as NewTicket), // the names of the inputs below
-      attachments: uploads.files,
-    })
-    go(side, 'tickets', id)
+    const given = fieldsOf(form) as unknown as NewTicket // the names of the inputs below
+    const ticket = { ...given, attachments: uploads.files }
+    const { id } = await sendDraft(draft, ticket, client.tickets.create)
+    if (placeOf(side).id === 'new') go(side, 'tickets', id)
   })
+  const isBusy = creation.isBusy
   const problems = fieldProblems(creation.error)
   const hasOtherProblem = creation.error !== undefined && Object.keys(problems).length === 0
   return (
     <form
       class="scroll form"
+      onInput={({ currentTarget }) => {
+        draft.value = fieldsOf(currentTarget)
+      }}
       onSubmit={(event) => {
         event.preventDefault()
         if (!uploads.isUploading) void creation.run(event.currentTarget)
@@ -41,7 +45,16 @@ export function NewTicketForm() {
         <h3>{text.create}</h3>
       </header>
       <Field label={text.subject} problem={problems['subject']}>
-        {(tied) => <input name="subject" maxLength={200} required {...tied} />}
+        {(tied) => (
+          <input
+            name="subject"
+            maxLength={200}
+            required
+            value={draft.value['subject'] ?? ''}
+            readOnly={isBusy}
+            {...tied}
+          />
+        )}
       </Field>
       <div class="pair">
         <Choice
@@ -49,28 +62,38 @@ export function NewTicketForm() {
           label={text.category}
           options={categories}
           words={text.categories}
+          chosen={draft.value['category'] ?? 'other'}
+          isBusy={isBusy}
         />
         <Choice
           name="priority"
           label={text.priority}
           options={priorities}
           words={text.priorities}
+          chosen={draft.value['priority'] ?? 'normal'}
+          isBusy={isBusy}
         />
       </div>
       <Field label={text.body} problem={problems['body']}>
-        {(tied) => <textarea name="body" rows={5} maxLength={10_000} required {...tied} />}
+        {(tied) => (
+          <textarea
+            name="body"
+            rows={5}
+            maxLength={10_000}
+            required
+            value={draft.value['body'] ?? ''}
+            readOnly={isBusy}
+            {...tied}
+          />
+        )}
       </Field>
       <UploadList uploads={uploads} />
       <p class="error" role="alert">
         {hasOtherProblem && errorText(creation.error).text}
       </p>
       <div class="row between">
-        <AttachButton uploads={uploads} />
-        <button
-          type="submit"
-          class="button primary"
-          disabled={creation.isBusy || uploads.isUploading}
-        >
+        <AttachButton uploads={uploads} isBusy={isBusy} />
+        <button type="submit" class="button primary" disabled={isBusy || uploads.isUploading}>
           {text.send}
         </button>
       </div>
@@ -78,24 +101,26 @@ export function NewTicketForm() {
   )
 }
 
+const fieldsOf = (form: HTMLFormElement) =>
+  Object.fromEntries(new FormData(form)) as Record<string, string> // the file input has no name
+
 type ChoiceProps<Option extends string> = {
   name: string
   label: string
   options: readonly Option[]
   words: Record<Option, string>
+  chosen: string
+  isBusy: boolean
 }
 
-function Choice<Option extends string>({ name, label, options, words }: ChoiceProps<Option>) {
+function Choice<Option extends string>(props: ChoiceProps<Option>) {
+  const { name, label, options, words, chosen, isBusy } = props
   return (
     <Field label={label}>
       {(tied) => (
-        <select name={name} {...tied}>
+        <select name={name} disabled={isBusy} {...tied}>
           {options.map((option) => (
-            <option
-              key={option}
-              value={option}
-              selected={option === 'normal' || option === 'other'}
-            >
+            <option key={option} value={option} selected={option === chosen}>
               {words[option]}
             </option>
           ))}

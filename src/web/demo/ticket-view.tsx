@@ -1,5 +1,5 @@
 import { ArrowLeft, SendHorizontal } from 'lucide-preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Client, Ticket, TicketMessage } from '../../../client/src/client.ts'
 import { useAction } from '../ui/action.ts'
 import { confirmAction } from '../ui/dialog.tsx'
@@ -7,8 +7,11 @@ import { FileLink } from '../ui/file-link.tsx'
 import { useResource } from '../ui/resource.ts'
 import { Failure, Loading } from '../ui/states.tsx'
 import { Time } from '../ui/time.tsx'
+import { words } from '../ui/words.ts'
 import { AttachButton, mostAttachments, UploadList, useUploads } from './attachments.tsx'
+import { sendDraft, useDraft } from './drafts.ts'
 import { say } from './language.tsx'
+import { partsOf } from './lists.ts'
 import { useMe } from './me.ts'
 import { linkTo } from './place.ts'
 import { listen } from './session.ts'
@@ -16,7 +19,11 @@ import { StatusBadge } from './ticket-list.tsx'
 
 /** A ticket with everything that was said. A frame tells that it has changed; what was said is then asked for. */
 function useTicket(client: Client, id: string) {
-  const resource = useResource(id, () => client.tickets.get(id))
+  const latest = useRef<Ticket>(undefined)
+  const resource = useResource(id, async () =>
+    withEarlier(await client.tickets.get(id), latest.current),
+  )
+  latest.current = resource.data
   useEffect(
     () =>
       listen(client, {
@@ -25,13 +32,36 @@ function useTicket(client: Client, id: string) {
       }),
     [client, id],
   )
-  return resource
+  const loadPart = partsOf(client, 'GET /v1/support/tickets/{id}/messages', { id })
+  async function loadEarlier() {
+    const cursor = resource.data?.messages_before
+    const { data, pagination } = await loadPart(cursor)
+    resource.update((before) =>
+      before.messages_before === cursor ? withPart(before, data, pagination.cursor) : before,
+    )
+  }
+  return { ...resource, loadEarlier }
+}
+
+/** Each answer has the newest messages. Those from before stay, unless too much was missed in between. */
+function withEarlier(answer: Ticket, known: Ticket | undefined): Ticket {
+  const answered = new Set(answer.messages.map(({ id }) => id))
+  if (!known?.messages.some(({ id }) => answered.has(id))) return answer
+  return withPart(answer, known.messages, known.messages_before ?? null)
+}
+
+/** Messages come from the ticket, from the list and as the answer to a reply: by their id, none stands here twice. Ids rise. */
+function withPart(ticket: Ticket, some: TicketMessage[], before: string | null): Ticket {
+  const { messages_before: _, ...rest } = ticket
+  const byId = new Map([...some, ...ticket.messages].map((message) => [message.id, message]))
+  const messages = [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+  return { ...rest, messages, ...(before !== null && { messages_before: before }) }
 }
 
 export function TicketView({ id }: { id: string }) {
   const { client, side } = useMe()
   const back = say.value.back
-  const { data: ticket, error, reload, update } = useTicket(client, id)
+  const { data: ticket, error, reload, update, loadEarlier } = useTicket(client, id)
   return (
     <div class="thread">
       <header class="thread-head">
@@ -43,33 +73,39 @@ export function TicketView({ id }: { id: string }) {
       </header>
       {!ticket && error !== undefined && <Failure error={error} retry={reload} />}
       {!ticket && error === undefined && <Loading />}
-      {ticket && <Said ticket={ticket} />}
+      {ticket && <Said ticket={ticket} loadEarlier={loadEarlier} />}
       {ticket && (
         <ReplyForm
           ticket={ticket}
           onReply={(message) =>
-            update((before) => ({ ...before, messages: withMessage(before.messages, message) }))
+            update((before) => withPart(before, [message], before.messages_before ?? null))
           }
-          onClose={(closed) => update(() => closed)}
+          onClose={(closed) => update((before) => withEarlier(closed, before))}
         />
       )}
     </div>
   )
 }
 
-/** The frame about a reply may have come before its answer. */
-const withMessage = (messages: TicketMessage[], message: TicketMessage) => [
-  ...messages.filter(({ id }) => id !== message.id),
-  message,
-]
+type SaidProps = { ticket: Ticket; loadEarlier: () => Promise<void> }
 
-function Said({ ticket }: { ticket: Ticket }) {
-  const text = say.value.tickets
+function Said({ ticket, loadEarlier }: SaidProps) {
+  const { tickets: text, chat } = say.value
+  const loading = useAction(loadEarlier)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what has the focus
     <div class="scroll from-end" tabIndex={0} role="log" aria-label={ticket.subject}>
       <div class="messages">
-        {ticket.messages_before && <p class="day small soft">{text.older}</p>}
+        {ticket.messages_before && (
+          <button
+            type="button"
+            class="button ghost more"
+            disabled={loading.isBusy}
+            onClick={() => loading.run()}
+          >
+            {loading.isBusy ? words.value.loading : chat.earlier}
+          </button>
+        )}
         {ticket.messages.map(({ id, is_admin, body, attachments, created_at }) => (
           <div key={id} class={`bubble ${is_admin ? 'others' : 'own'} stored`}>
             {is_admin && <p class="small author">{text.desk}</p>}
@@ -108,10 +144,12 @@ function ReplyForm({ ticket, onReply, onClose }: ReplyFormProps) {
   const { client } = useMe()
   const { tickets: text, chat } = say.value
   const uploads = useUploads(mostAttachments)
-  const reply = useAction(async (form: HTMLFormElement) => {
-    const body = String(new FormData(form).get('body'))
-    onReply(await client.tickets.reply(ticket.id, { body, attachments: uploads.files }))
-    form.reset()
+  const draft = useDraft(`tickets ${ticket.id}`)
+  const body = draft.value['body'] ?? ''
+  const reply = useAction(async () => {
+    const content = { body, attachments: uploads.files }
+    const send = (message: typeof content) => client.tickets.reply(ticket.id, message)
+    onReply(await sendDraft(draft, content, send))
     uploads.clear()
   })
   const close = useAction(async () => onClose(await client.tickets.close(ticket.id)))
@@ -124,12 +162,12 @@ function ReplyForm({ ticket, onReply, onClose }: ReplyFormProps) {
       class="composer"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!uploads.isUploading) void reply.run(event.currentTarget)
+        if (!uploads.isUploading) void reply.run()
       }}
     >
       <UploadList uploads={uploads} />
       <div class="row">
-        <AttachButton uploads={uploads} />
+        <AttachButton uploads={uploads} isBusy={reply.isBusy} />
         <textarea
           name="body"
           rows={1}
@@ -138,6 +176,11 @@ function ReplyForm({ ticket, onReply, onClose }: ReplyFormProps) {
           placeholder={ticket.status === 'closed' ? text.reopen : text.reply}
           maxLength={10_000}
           required
+          value={body}
+          readOnly={reply.isBusy}
+          onInput={({ currentTarget }) => {
+            draft.value = { body: currentTarget.value }
+          }}
         />
         <button
           type="submit"

@@ -1,0 +1,41 @@
+import { type Signal, signal } from '@preact/signals'
+import { uniqueId } from '../../../client/src/platform.ts'
+import { useMe } from './me.ts'
+
+/** What is typed into a form, by the names of its fields. */
+type Draft = Signal<Readonly<Record<string, string>>>
+
+const drafts = new Map<string, Draft>()
+const attempts = new WeakMap<Draft, { content: string; client_id: string }>()
+
+/** What is not sent yet stays while somebody looks at something else, and when the language changes. */
+export function useDraft(place: string): Draft {
+  const { side, user } = useMe()
+  const key = `${side} ${user.id} ${place}`
+  const draft = drafts.get(key) ?? signal({})
+  drafts.set(key, draft)
+  return draft
+}
+
+/** Sends a draft and empties it. An answer may get lost: the same content again has the same `client_id`, so that the
+ *  service stores it once. */
+export async function sendDraft<Content extends object, Answer>(
+  draft: Draft,
+  content: Content,
+  send: (content: Content & { client_id: string }) => Promise<Answer>,
+): Promise<Answer> {
+  const written = draft.value
+  const attempt = attemptOf(draft, JSON.stringify(content))
+  const answer = await send({ ...content, client_id: attempt.client_id })
+  if (attempts.get(draft) === attempt) attempts.delete(draft)
+  if (draft.value === written) draft.value = {} // what was typed since then stays
+  return answer
+}
+
+function attemptOf(draft: Draft, content: string) {
+  const before = attempts.get(draft)
+  if (before?.content === content) return before
+  const attempt = { content, client_id: uniqueId() }
+  attempts.set(draft, attempt)
+  return attempt
+}
