@@ -23,7 +23,7 @@ import { Tickets } from './tickets.tsx'
 export function Home({ session, user }: { session: Session; user: User }) {
   const { client, side } = session
   const inbox = useStore(() => openInbox(client, user.id))
-  const outbox = useStore(() => openOutbox(client))
+  const outbox = useStore(() => openOutbox(session))
   const [blocks] = useState(() => openBlocks(client))
   const badge = useStore(() => openNotificationBadge(client))
   const unread = { chat: inbox.unreadCount.value, tickets: 0, notifications: badge.count.value }

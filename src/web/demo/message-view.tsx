@@ -13,7 +13,7 @@ import { FileLink } from '../ui/file-link.tsx'
 import { absoluteTime, clockTime } from '../ui/format.ts'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
-import type { Refused } from './outbox.ts'
+import type { Refused } from './session.ts'
 
 type MessageViewProps = {
   message: Message

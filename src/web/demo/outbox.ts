@@ -1,19 +1,20 @@
 import { signal } from '@preact/signals'
-import type { Client, Message, NewMessage, QueuedMessage } from '../../../client/src/client.ts'
-import { listen } from './session.ts'
+import type { Message, NewMessage, QueuedMessage } from '../../../client/src/client.ts'
+import { listen, type Refused, type Session } from './session.ts'
 
-export type Refused = { queued: QueuedMessage; error: unknown }
 export type Outbox = ReturnType<typeof openOutbox>
 
 /** The messages of all conversations that are on their way, and those that the service refused. The client sends, repeats
  *  and keeps them: here is only what of that is shown. */
-export function openOutbox(client: Client) {
+export function openOutbox({ client, refused }: Session) {
   const waiting = signal<QueuedMessage[]>([])
-  const refused = signal<Refused[]>([])
   const arrived = new Set<string>()
 
   function look() {
-    waiting.value = client.pending().filter(({ client_id }) => !arrived.has(client_id))
+    const pending = client.pending()
+    for (const id of arrived)
+      if (!pending.some(({ client_id }) => client_id === id)) arrived.delete(id)
+    waiting.value = pending.filter(({ client_id }) => !arrived.has(client_id))
   }
 
   const stop = listen(client, {
@@ -21,10 +22,6 @@ export function openOutbox(client: Client) {
     new_message({ client_id }) {
       if (client_id === undefined) return
       arrived.add(client_id)
-      look()
-    },
-    message_refused(refusal) {
-      refused.value = [...refused.value, refusal]
       look()
     },
   })

@@ -14,8 +14,12 @@ export const sides = ['left', 'right'] as const
 /** The demo is two people in one page. Each has a client of their own, as on two phones. */
 export type Side = (typeof sides)[number]
 export type Session = ReturnType<typeof openSession>
+/** A message that the service does not take, and why. */
+export type Refused = ClientEvents['message_refused']
 
 const networks: Record<Side, Network> = { left: createNetwork(), right: createNetwork() }
+// The text of a refused message is here alone: it outlives a client, whose successor may speak another language.
+const refusedMessages = { left: signal<Refused[]>([]), right: signal<Refused[]>([]) }
 export const sessions = {
   left: signal(openSession('left', language.peek())),
   right: signal(openSession('right', language.peek())),
@@ -50,10 +54,19 @@ function openSession(side: Side, spoken: Language) {
   const status = watchStatus(client)
   /** What waits for this person: on a phone, the other one may be shown. */
   const unreadCount = signal(0)
+  const refused = refusedMessages[side]
+  client.on('message_refused', (refusal) => {
+    refused.value = [...refused.value, refusal]
+  })
   client.on('session_ended', () => {
-    user.value = undefined
+    leave()
     hasEnded.value = true
   })
+
+  function leave() {
+    user.value = undefined
+    refused.value = []
+  }
 
   // The client keeps the channel open from now on. What ends it for good is told by `session_ended`.
   function goLive() {
@@ -81,6 +94,7 @@ function openSession(side: Side, spoken: Language) {
     hasEnded,
     status,
     unreadCount,
+    refused,
     isCut: network.isCut,
     tellLanguage,
     register: async (registration: Parameters<Client['register']>[0]) =>
@@ -88,7 +102,7 @@ function openSession(side: Side, spoken: Language) {
     login: async (credentials: Parameters<Client['login']>[0]) =>
       enter(await client.login(credentials)),
     async logout() {
-      user.value = undefined
+      leave()
       unreadCount.value = 0
       network.isCut.value = false
       // The session is forgotten here even when the service cannot be reached.
