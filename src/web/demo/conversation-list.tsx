@@ -3,10 +3,11 @@ import type { ConversationListItem } from '../../../client/src/client.ts'
 import { useAction } from '../ui/action.ts'
 import { Avatar } from '../ui/avatar.tsx'
 import { count } from '../ui/format.ts'
-import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { Empty } from '../ui/states.tsx'
 import { Time } from '../ui/time.tsx'
 import { fill } from '../ui/words.ts'
 import { say } from './language.tsx'
+import { ListEnd } from './list-end.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
 import { otherSide, sessions } from './session.ts'
@@ -19,10 +20,6 @@ export function ConversationList() {
   return (
     <div class="scroll">
       <NewConversation />
-      {!inbox.isLoaded.value && inbox.error.value !== undefined && (
-        <Failure error={inbox.error.value} retry={inbox.load} />
-      )}
-      {!inbox.isLoaded.value && inbox.error.value === undefined && <Loading />}
       {inbox.isLoaded.value && conversations.length === 0 && (
         <Empty icon={MessageCircle} title={text.none}>
           <p>{text.noneText}</p>
@@ -33,11 +30,7 @@ export function ConversationList() {
           <Row key={item.id} item={item} />
         ))}
       </ul>
-      {inbox.hasMore.value && (
-        <button type="button" class="button ghost more" onClick={inbox.loadMore}>
-          {say.value.more}
-        </button>
-      )}
+      <ListEnd list={inbox} />
     </div>
   )
 }

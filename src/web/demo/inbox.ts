@@ -1,45 +1,20 @@
-import { computed, signal } from '@preact/signals'
+import { computed } from '@preact/signals'
 import type { Client, ConversationListItem, Message } from '../../../client/src/client.ts'
-import { partsOf } from './lists.ts'
+import { openList, partsOf } from './lists.ts'
 import { listen } from './session.ts'
 
 export type Inbox = ReturnType<typeof openInbox>
 
 /** The conversations of the person who is logged in, most recent activity first, kept up to date by the channel. */
 export function openInbox(client: Client, myId: string) {
-  const conversations = signal<ConversationListItem[]>([])
-  const cursor = signal<string | null>(null)
-  const isLoaded = signal(false)
-  const error = signal<unknown>(undefined)
-  const loadPart = partsOf(client, 'GET /v1/chat/conversations')
-
-  async function load(after?: string) {
-    error.value = undefined
-    try {
-      const { data, pagination } = await loadPart(after)
-      put(data)
-      // The list from the start again says nothing about how far it was read.
-      if (after !== undefined || !isLoaded.value) cursor.value = pagination.cursor
-      isLoaded.value = true
-    } catch (caught) {
-      error.value = caught
-    }
-  }
-
-  /** A frame may have told more than the answer that was on its way meanwhile. */
-  function put(items: ConversationListItem[]) {
-    const byId = new Map(conversations.value.map((known) => [known.id, known]))
-    for (const item of items) {
-      const known = byId.get(item.id)
-      if (!known || known.updated_at <= item.updated_at) byId.set(item.id, item)
-    }
-    conversations.value = [...byId.values()].sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1))
-  }
+  const list = openList<ConversationListItem>(partsOf(client, 'GET /v1/chat/conversations'), {
+    isBefore: (a, b) => a.updated_at > b.updated_at,
+    isNewer: (known, item) => known.updated_at > item.updated_at,
+  })
+  const { items: conversations, load, put } = list
 
   function change(id: string, changeOf: (item: ConversationListItem) => object) {
-    conversations.value = conversations.value.map((item) =>
-      item.id === id ? { ...item, ...changeOf(item) } : item,
-    )
+    list.change((item) => (item.id === id ? { ...item, ...changeOf(item) } : item))
   }
 
   function receive({ conversation_id, sender_id, body, type, created_at }: Message) {
@@ -73,15 +48,11 @@ export function openInbox(client: Client, myId: string) {
   void load()
 
   return {
+    ...list,
     conversations,
-    isLoaded,
-    error,
     unreadCount: computed(() =>
       conversations.value.reduce((sum, { unread_count }) => sum + unread_count, 0),
     ),
-    hasMore: computed(() => cursor.value !== null),
-    load: () => load(),
-    loadMore: () => load(cursor.value ?? undefined),
     /** Finds the conversation with somebody, or makes it.
      *  @returns its id */
     async open(userId: string): Promise<string> {

@@ -1,22 +1,23 @@
 import { Bell, CheckCheck } from 'lucide-preact'
 import type { Notification } from '../../../client/src/client.ts'
 import { useAction } from '../ui/action.ts'
-import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { Empty } from '../ui/states.tsx'
 import { Time } from '../ui/time.tsx'
 import { say } from './language.tsx'
+import { ListEnd } from './list-end.tsx'
 import { useMe } from './me.ts'
-import { type Notifications, useNotifications } from './notifications.ts'
+import { type Notifications, openNotifications } from './notifications.ts'
 import { go } from './place.ts'
 import { PushOptIn } from './push-opt-in.tsx'
+import { useStore } from './store.ts'
 
 /** What has happened for this person, and whether this browser should tell it while the page is closed. */
 export function NotificationList() {
   const { client } = useMe()
   const text = say.value.notifications
-  const notifications = useNotifications(client)
-  const { items, error, isLoading, hasMore, loadMore, reload } = notifications
+  const notifications = useStore(() => openNotifications(client))
+  const items = notifications.items.value
   const markAll = useAction(notifications.markAllRead)
-  const isEmpty = items.length === 0
   return (
     <div class="scroll">
       <PushOptIn />
@@ -33,9 +34,7 @@ export function NotificationList() {
           </button>
         </div>
       )}
-      {isEmpty && error !== undefined && <Failure error={error} retry={reload} />}
-      {isEmpty && error === undefined && isLoading && <Loading />}
-      {isEmpty && error === undefined && !isLoading && (
+      {notifications.isLoaded.value && items.length === 0 && (
         <Empty icon={Bell} title={text.none}>
           <p>{text.noneText}</p>
         </Empty>
@@ -45,11 +44,7 @@ export function NotificationList() {
           <Row key={item.id} item={item} notifications={notifications} />
         ))}
       </ul>
-      {hasMore && (
-        <button type="button" class="button ghost more" onClick={loadMore}>
-          {say.value.more}
-        </button>
-      )}
+      <ListEnd list={notifications} />
     </div>
   )
 }

@@ -1,8 +1,6 @@
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { Client, Notification } from '../../../client/src/client.ts'
-import { type List, useList } from '../ui/resource.ts'
-import { partsOf } from './lists.ts'
+import { openList, partsOf } from './lists.ts'
 import { listen } from './session.ts'
 
 /** The number on the badge. The client asks for it when the channel opens, and hears when it changes. */
@@ -14,34 +12,40 @@ export function openNotificationBadge(client: Client) {
   return { count, close }
 }
 
-export type Notifications = List<Notification> & {
-  markRead: (notification: Notification) => Promise<unknown>
-  markAllRead: () => Promise<unknown>
-}
+export type Notifications = ReturnType<typeof openNotifications>
 
 /** Newest first, kept up to date by the channel. */
-export function useNotifications(client: Client): Notifications {
-  const list = useList<Notification>('notifications', partsOf(client, 'GET /v1/notifications'))
-  const { update, reload } = list
-  useEffect(
-    () =>
-      listen(client, {
-        status: ({ status }) => status === 'open' && reload(),
-        notification: ({ notification }) => update((items) => [notification, ...items]),
-        // Perhaps on another device, and perhaps not all of them.
-        notifications_read: () => reload(),
-      }),
-    [client],
-  )
+export function openNotifications(client: Client) {
+  const list = openList<Notification>(partsOf(client, 'GET /v1/notifications'), {
+    isBefore: (a, b) => a.id > b.id,
+    // What has been read stays read.
+    isNewer: (known, item) => known.read && !item.read,
+  })
+
+  const readAll = () => list.change((item) => ({ ...item, read: true }))
+  const unreadCount = () => list.items.value.filter(({ read }) => !read).length
+
+  const close = listen(client, {
+    status: ({ status }) => status === 'open' && void list.load(),
+    notification: ({ notification }) => list.put([notification]),
+    // Perhaps on another device: the frame says how many are left, and not which.
+    notifications_read({ unread_count }) {
+      if (unread_count === 0) readAll()
+      else if (unread_count !== unreadCount()) void list.load()
+    },
+  })
+  void list.load()
+
   return {
     ...list,
-    markRead({ id }) {
-      update((items) => items.map((item) => (item.id === id ? { ...item, read: true } : item)))
-      return client.notifications.markRead(id)
+    markRead(item: Notification) {
+      list.put([{ ...item, read: true }])
+      return client.notifications.markRead(item.id)
     },
     markAllRead() {
-      update((items) => items.map((item) => ({ ...item, read: true })))
+      readAll()
       return client.notifications.markAllRead()
     },
+    close,
   }
 }

@@ -5,6 +5,7 @@ import { Avatar } from '../ui/avatar.tsx'
 import { Failure, Loading } from '../ui/states.tsx'
 import { fill } from '../ui/words.ts'
 import { Composer } from './composer.tsx'
+import type { Inbox } from './inbox.ts'
 import { say } from './language.tsx'
 import { useMe } from './me.ts'
 import { MessageList } from './message-list.tsx'
@@ -53,38 +54,47 @@ export function ThreadView({ conversationId }: { conversationId: string }) {
   )
 }
 
+/** Requests are limited: an address that leads to a conversation further down is looked for among so many. */
+const mostSearched = 100
+
 /** The conversation as the inbox has it: an address may lead to one that is further down than has been loaded. */
 function useConversation(id: string) {
   const { inbox } = useMe()
   const found = inbox.conversations.value.find((item) => item.id === id)
-  const isFurtherDown = !found && inbox.isLoaded.value && inbox.hasMore.value
+  const isSearched = !found && inbox.isLoaded.value && mayBeFurtherDown(inbox)
   const known = inbox.conversations.value.length
   useEffect(() => {
-    if (isFurtherDown) void inbox.loadMore()
-  }, [isFurtherDown, known])
+    if (isSearched) void inbox.loadMore()
+  }, [isSearched, known])
   return found
 }
+
+const mayBeFurtherDown = ({ hasMore, conversations }: Inbox) =>
+  hasMore.value && conversations.value.length < mostSearched
 
 type Person = { id: string; display_name: string }
 
 function ThreadHead({ other }: { other: Person | undefined }) {
   const { side, inbox } = useMe()
   const back = say.value.back
-  const isComing = !inbox.isLoaded.value || inbox.hasMore.value
+  const hasFailed = inbox.error.value !== undefined
+  const isComing = !inbox.isLoaded.value || (mayBeFurtherDown(inbox) && !hasFailed)
   return (
     <header class="thread-head">
       <a class="button ghost icon" href={linkTo(side, 'chat')} aria-label={back} title={back}>
         <ArrowLeft />
       </a>
-      {other ? (
+      {other && (
         <>
           <Avatar name={other.display_name} />
           <h3 class="truncate">{other.display_name}</h3>
           <BlockButton person={other} />
           <ReportButton person={other} />
         </>
-      ) : (
-        isComing && <Loading rows={1} />
+      )}
+      {!other && isComing && <Loading rows={1} />}
+      {!other && !isComing && !hasFailed && (
+        <h3 class="truncate soft">{say.value.chat.notFound}</h3>
       )}
     </header>
   )

@@ -1,37 +1,34 @@
 import { LifeBuoy, Plus } from 'lucide-preact'
-import { useEffect } from 'preact/hooks'
-import type { TicketListItem } from '../../../client/src/client.ts'
-import { useList } from '../ui/resource.ts'
-import { Empty, Failure, Loading } from '../ui/states.tsx'
+import type { Client, TicketListItem } from '../../../client/src/client.ts'
+import { Empty } from '../ui/states.tsx'
 import { Time } from '../ui/time.tsx'
 import { say } from './language.tsx'
-import { partsOf } from './lists.ts'
+import { ListEnd } from './list-end.tsx'
+import { openList, partsOf } from './lists.ts'
 import { useMe } from './me.ts'
 import { linkTo } from './place.ts'
 import { listen } from './session.ts'
+import { useStore } from './store.ts'
 
-/** The tickets of this person, kept up to date by the channel. */
-function useTickets() {
-  const { client } = useMe()
-  const list = useList<TicketListItem>('tickets', partsOf(client, 'GET /v1/support/tickets'))
-  const { update, reload } = list
-  useEffect(
-    () =>
-      listen(client, {
-        status: ({ status }) => status === 'open' && reload(),
-        ticket_updated: ({ ticket }) =>
-          update((items) => [ticket, ...items.filter(({ id }) => id !== ticket.id)]),
-      }),
-    [client],
-  )
-  return list
+/** The tickets of this person, newest first, kept up to date by the channel. */
+function openTickets(client: Client) {
+  const list = openList<TicketListItem>(partsOf(client, 'GET /v1/support/tickets'), {
+    isBefore: (a, b) => a.id > b.id,
+    isNewer: (known, item) => known.updated_at > item.updated_at,
+  })
+  const close = listen(client, {
+    status: ({ status }) => status === 'open' && void list.load(),
+    ticket_updated: ({ ticket }) => list.put([ticket]),
+  })
+  void list.load()
+  return { ...list, close }
 }
 
 export function TicketList() {
-  const { side } = useMe()
+  const { client, side } = useMe()
   const text = say.value.tickets
-  const { items, error, isLoading, hasMore, loadMore, reload } = useTickets()
-  const isEmpty = items.length === 0
+  const tickets = useStore(() => openTickets(client))
+  const items = tickets.items.value
   return (
     <div class="scroll">
       <div class="begin">
@@ -40,9 +37,7 @@ export function TicketList() {
           {text.create}
         </a>
       </div>
-      {isEmpty && error !== undefined && <Failure error={error} retry={reload} />}
-      {isEmpty && error === undefined && isLoading && <Loading />}
-      {isEmpty && error === undefined && !isLoading && (
+      {tickets.isLoaded.value && items.length === 0 && (
         <Empty icon={LifeBuoy} title={text.none}>
           <p>{text.noneText}</p>
         </Empty>
@@ -52,11 +47,7 @@ export function TicketList() {
           <TicketRow key={ticket.id} ticket={ticket} />
         ))}
       </ul>
-      {hasMore && (
-        <button type="button" class="button ghost more" onClick={loadMore}>
-          {say.value.more}
-        </button>
-      )}
+      <ListEnd list={tickets} />
     </div>
   )
 }
