@@ -182,7 +182,7 @@ describe.skipIf(!hasBrowser)('the API reference', () => {
     await conversation.getByText('x-request-id').waitFor()
     await body.fill('{"user_id": ')
     await conversation.getByRole('button', { name: 'Send POST' }).click()
-    await conversation.getByText('The body is no JSON').waitFor()
+    await conversation.getByText('The body is not valid JSON').waitFor()
   })
 
   test('examples are copied, as a command or as a call of the client, and any answer is shown', async () => {

@@ -3,7 +3,7 @@ import { ApiError } from '../../../client/src/errors.ts'
 import { openDialog } from '../ui/dialog.tsx'
 import { errorText } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
-import { caller, logIn, logOut, takeToken } from './try-session.ts'
+import { caller, isBusy as isAnyBusy, logIn, logOut, takeToken } from './try-session.ts'
 
 /** In whose name the request is sent, and how to change that. */
 export function CallerLine() {
@@ -12,11 +12,16 @@ export function CallerLine() {
     <div class="row between small">
       <span class="soft truncate">{callerText()}</span>
       {value.kind === 'nobody' ? (
-        <button type="button" class="button" onClick={openLogin}>
+        <button type="button" class="button" disabled={isAnyBusy.value} onClick={openLogin}>
           Log in
         </button>
       ) : (
-        <button type="button" class="button" onClick={() => logOut().catch(() => {})}>
+        <button
+          type="button"
+          class="button"
+          disabled={isAnyBusy.value}
+          onClick={() => logOut().catch(() => {})}
+        >
           {value.kind === 'person' ? 'Log out' : 'Forget the token'}
         </button>
       )}

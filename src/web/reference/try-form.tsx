@@ -7,27 +7,29 @@ import { exampleBody, exampleOf, parametersIn } from './request-code.ts'
 import { resolve } from './schema.ts'
 import { AnswerView } from './try-answer.tsx'
 import { CallerLine } from './try-caller.tsx'
-import { sendTry, type TryAnswer, type TryRequest } from './try-session.ts'
+import { isBusy, sendTry, type TryAnswer, type TryRequest } from './try-session.ts'
 
 /** A form that sends the request to this service. */
 export function TryForm({ entry }: { entry: OperationEntry }) {
   const [answer, setAnswer] = useState<TryAnswer>()
   const [problem, setProblem] = useState<string>()
-  const [isBusy, setBusy] = useState(false)
+  const [isSending, setSending] = useState(false)
 
   async function submit(event: SubmitEvent) {
     event.preventDefault()
-    if (isBusy) return
-    setBusy(true)
+    if (isBusy.value) return
+    setSending(true)
     setProblem(undefined)
     try {
       const data = new FormData(event.currentTarget as HTMLFormElement)
       setAnswer(await sendTry(requestOf(entry, data)))
     } catch (error) {
       setAnswer(undefined)
-      setProblem(error instanceof SyntaxError ? 'The body is no JSON.' : errorText(error).text)
+      setProblem(
+        error instanceof SyntaxError ? 'The body is not valid JSON.' : errorText(error).text,
+      )
     }
-    setBusy(false)
+    setSending(false)
   }
 
   return (
@@ -39,15 +41,13 @@ export function TryForm({ entry }: { entry: OperationEntry }) {
         ))}
         <BodyField entry={entry} />
         {entry.method !== 'GET' && (
-          <p class="small soft">
-            This is no rehearsal: the request changes what this service keeps.
-          </p>
+          <p class="small soft">This sends a real request and changes data.</p>
         )}
         <p class="error" role="alert">
           {problem}
         </p>
-        <button type="submit" class="button primary" disabled={isBusy}>
-          {isBusy ? 'Sending…' : `Send ${entry.method}`}
+        <button type="submit" class="button primary" disabled={isBusy.value}>
+          {isSending ? 'Sending…' : `Send ${entry.method}`}
         </button>
       </form>
       <div role="status">{answer && <AnswerView answer={answer} />}</div>
@@ -112,7 +112,7 @@ function BodyField({ entry }: { entry: OperationEntry }) {
 
 const fieldName = ({ in: where, name }: Pick<Parameter, 'in' | 'name'>) => `${where} ${name}`
 
-/** @throws SyntaxError for a body that is no JSON */
+/** @throws SyntaxError for a body that is not valid JSON */
 function requestOf(entry: OperationEntry, data: FormData): TryRequest {
   const given = (where: Parameter['in']) =>
     Object.fromEntries(

@@ -19,6 +19,8 @@ export type TryRequest = {
   file?: { bytes: Blob }
 }
 
+/** Whether something is on its way. One at a time: an answer does not tell whose it is. */
+export const isBusy = signal(false)
 let onAnswer: ((answer: TryAnswer) => void) | undefined
 
 /** Sends a request and shows its answer to whoever waits for it, before the client makes something of it. */
@@ -64,7 +66,7 @@ person.on('session_ended', forget)
 
 /** @throws ApiError */
 export async function logIn(credentials: { email: string; password: string; code?: string }) {
-  const { display_name: name } = await person.login(credentials)
+  const { display_name: name } = await alone(() => person.login(credentials))
   caller.value = { kind: 'person', name }
 }
 
@@ -77,7 +79,7 @@ export function takeToken(token: string): void {
 export async function logOut(): Promise<void> {
   const wasPerson = caller.value.kind === 'person'
   forget()
-  if (wasPerson) await person.logout()
+  if (wasPerson) await alone(() => person.logout())
 }
 
 function forget() {
@@ -99,7 +101,7 @@ export async function sendTry({ route, ...options }: TryRequest): Promise<TryAns
     if (answer.status !== 401) stop.abort()
   }
   try {
-    await (client.request as Untyped)(route, { ...options, signal: stop.signal })
+    await alone(() => (client.request as Untyped)(route, { ...options, signal: stop.signal }))
   } catch (error) {
     if (last === undefined) throw error
   } finally {
@@ -107,6 +109,15 @@ export async function sendTry({ route, ...options }: TryRequest): Promise<TryAns
   }
   if (last === undefined) throw new Error('no answer')
   return last
+}
+
+async function alone<T>(work: () => Promise<T>): Promise<T> {
+  isBusy.value = true
+  try {
+    return await work()
+  } finally {
+    isBusy.value = false
+  }
 }
 
 /** The routes here are those of the document. */
