@@ -163,8 +163,8 @@ describe.skipIf(!hasBrowser)('the demo', () => {
     await left.hears('We have changed it')
     await right.tab('Notifications').click()
     await left.tab('Notifications 1 unread').click()
-    await left.press('Allow pushes')
-    await left.panel.getByText('Pushes from this page are not allowed').waitFor()
+    await left.press('Allow push notifications')
+    await left.panel.getByText('Push notifications from this page are not allowed').waitFor()
     // The profiles of tests are incognito: they decline, and say so.
     forgive(/does not support the Push API in incognito mode/)
     await expectAccessible(page, '.panel.left')

@@ -138,7 +138,7 @@ function Pagination() {
   return (
     <Markdown
       text={
-        'By page: `page` from 1 and `per_page`, of which more than 100 is served as 100. `pagination` counts all entries and pages. Past the end there is no data.\n\nBy cursor: `limit` starts, and `pagination.cursor` of each answer goes into `cursor` of the next request until it is `null`. This form stays stable while new entries arrive, and the last page costs no more than the first. Chat, tickets and notifications have it; each list names what it takes.'
+        'By page: `page` starts at 1; `per_page` is at most 100. `pagination` counts all entries and pages. Past the end there is no data.\n\nBy cursor: `limit` starts, and `pagination.cursor` of each answer goes into `cursor` of the next request until it is `null`. This form stays stable while new entries arrive, and the last page costs no more than the first. Chat, tickets and notifications have it; each list names what it takes.'
       }
     />
   )

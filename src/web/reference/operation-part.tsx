@@ -69,7 +69,7 @@ function Description({ operation }: Pick<OperationEntry, 'operation'>) {
         <li>
           <Gauge />
           <span>
-            <Inline text={limit ?? 'No limit counts it.'} />
+            <Inline text={limit ?? 'Not rate limited.'} />
           </span>
         </li>
       </ul>
