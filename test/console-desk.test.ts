@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
+import { waitFor } from './support/wait.ts'
 
 const tickets = '/v1/admin/support/tickets'
 
@@ -121,6 +122,21 @@ describe.skipIf(!hasBrowser)('the desk', () => {
     const [, reply, ...others] = (await show(id)).messages
     expect(reply).toMatchObject({ body: 'Here it is.', attachments: [{ file_size: 2 }] })
     expect(others).toEqual([])
+  }, 30_000)
+
+  test('an undo that comes late changes the ticket that it was about, and shows no other', async () => {
+    const id = await (await customer('Ida')).open('Late undo')
+    await (await customer('Uwe')).open('Another one')
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Late undo?')
+    await page.keyboard.press('e')
+    await page.getByText('Status: resolved').waitFor()
+    await row('Another one').locator('a').click()
+    await said('Another one?')
+    await button('Undo').click()
+    await waitFor(async () => (await show(id)).status === 'open')
+    await said('Another one?')
+    expect(await page.title()).toBe('Another one · Desk · Hostline')
   }, 30_000)
 
   test('several tickets are changed at once, and the address keeps view, search and ticket', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
+import { hostline } from './support/command.ts'
 import { expectAccessible, password, startPages } from './support/pages.ts'
 import { measured } from './support/wait.ts'
 
@@ -37,6 +38,15 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByLabel('Password').fill(password)
     await page.keyboard.press('Enter')
     await page.getByText('This account is not an admin').waitFor()
+  })
+
+  test('who is made something else is let out of the console at once', async () => {
+    const { email } = await pages.createAdmin('omar@example.com')
+    await page.getByLabel('E-mail address').fill(email)
+    await page.keyboard.press('Enter')
+    await page.getByText('Live').waitFor()
+    await hostline(['user', 'role', email, 'user'], pages.dataDir)
+    await page.getByText('You are no longer an admin.').waitFor()
   })
 
   test('tabs share one session: one of them renews it, and all end with it', async () => {

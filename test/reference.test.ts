@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
-import { measured } from './support/wait.ts'
+import { measured, waitFor } from './support/wait.ts'
 
 type Named = { operationId: string; summary: string }
 type Described = {
@@ -47,7 +47,7 @@ describe.skipIf(!hasBrowser)('the API reference', () => {
     const operations = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId, summary }]) => [
         operationId,
-        summary.replace(/\.$/, ''),
+        summary.replace(/\.$/, '').replaceAll('`', ''),
         `${method.toUpperCase()}${path}`,
       ]),
     )
@@ -217,7 +217,7 @@ describe.skipIf(!hasBrowser)('the API reference', () => {
 
 /** Waits until a part stands below the bar at the top. */
 async function isAtTop(page: Page, id: string) {
-  await page.waitForFunction(`Math.abs(${topOf(id)} - 56) < 8`)
+  await waitFor(() => page.evaluate(`Math.abs(${topOf(id)} - 56) < 8`))
 }
 
 const topOf = (id: string) => `document.getElementById('${id}').getBoundingClientRect().top`

@@ -5,6 +5,8 @@ const form = document.querySelector('form')
 const result = document.querySelector('[role=status]')
 const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
 history.replaceState(null, '', location.pathname + location.search)
+// Another link to the same page, in the same tab.
+addEventListener('hashchange', () => location.reload())
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault()

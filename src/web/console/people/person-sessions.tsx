@@ -62,7 +62,7 @@ type SessionsProps = { data: Session[] | undefined; error: unknown; reload: () =
 function Sessions({ data, error, reload }: SessionsProps) {
   if (!data && error !== undefined) return <Failure error={error} retry={reload} />
   if (!data) return <Loading rows={2} />
-  if (data.length === 0) return <p class="soft">Logged in nowhere.</p>
+  if (data.length === 0) return <p class="soft">No sessions.</p>
   return (
     <ul class="lines">
       {data.map(({ id, user_agent, ip, created_at, last_used_at }) => (
