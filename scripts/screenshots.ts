@@ -15,7 +15,11 @@ const phone = { viewport: { width: 390, height: 780 }, locale: 'en-GB' }
 
 mkdirSync(folder, { recursive: true })
 const clock = createTestClock(Date.now() - storyMilliseconds)
-const service = await startService({ clock, listen: true })
+const service = await startService({
+  clock,
+  listen: true,
+  environment: { PUBLIC_URL: 'https://chat.example', DEMO: 'true' },
+})
 const { payout, report, cast } = await tellStory(service, clock)
 const ticket = `/console/desk/${payout}?view=all`
 

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { navigate, path } from '../ui/router.ts'
 import { useShortcut } from '../ui/shortcuts.tsx'
 import { type Entry, type Group, search } from './contents.ts'
+import { Inline } from './markdown.tsx'
 import { addressOf, current, land } from './reading.ts'
 
 type NavigationProps = { groups: Group[]; onChosen: () => void }
@@ -104,7 +105,9 @@ function EntryLink({ entry, onChosen }: { entry: Entry | Group; onChosen: () => 
         if (path.peek() === addressOf(id)) land(id)
       }}
     >
-      <span class="nav-title">{title}</span>
+      <span class="nav-title">
+        <Inline text={title} />
+      </span>
       {mark && <span class={`nav-mark ${mark.toLowerCase()}`}>{mark}</span>}
     </a>
   )
