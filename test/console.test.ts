@@ -52,14 +52,16 @@ describe.skipIf(!hasBrowser)('the console', () => {
   test('tabs share one session: one of them renews it, and all end with it', async () => {
     await pages.logIn(page)
     const other = await page.context().newPage()
-    let renewals = 0
+    const renewals = new Set<string | undefined>()
     page.context().on('request', (request) => {
-      if (request.url().endsWith('/v1/auth/refresh')) renewals++
+      if (!request.url().endsWith('/v1/auth/refresh')) return
+      renewals.add(request.headers()['x-idempotency-key'])
     })
     await page.evaluate(expireSoon)
     await Promise.all([page.reload(), other.goto(page.url())])
     await Promise.all([page, other].map((tab) => tab.getByText('Live').waitFor()))
-    expect(renewals).toBe(1)
+    // What one tab has stored may reach the other late: that one then asks the same again, for the same answer.
+    expect([...renewals]).toEqual([expect.any(String)])
     await other.getByRole('button', { name: 'Log out' }).click()
     await page.getByText('Your session has ended').waitFor()
     await other.close()
