@@ -62,6 +62,7 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     const { path, messageId } = await talk()
     await page.getByText('Nothing is open').waitFor()
     await page.getByText('Live').waitFor()
+    await expectAccessible(page)
     await report({ message_id: messageId, reason: 'fraud', body: 'He wants my money.' })
     await page.getByRole('link', { name: /Mallory.*Fraud · message, from Nina/ }).click()
     await page.getByText('He wants my money.').waitFor()
@@ -78,11 +79,14 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await agree('Remove the message')
     await confirmIdentity()
     await page.getByText('Removed for both of them').waitFor()
+    await page.reload()
+    await page.getByText('Removed for both of them').waitFor()
     const { body } = await pages.as(nina.token)('GET', path)
     expect(body.data[1]).toMatchObject({ id: messageId, body: '' })
 
     await press('Disable the person…')
     await agree('Disable')
+    await confirmIdentity()
     await page.getByText('Disabled', { exact: true }).waitFor()
     expect((await pages.as(mallory.token)('GET', '/v1/users/me')).status).toBe(401)
 
@@ -199,6 +203,7 @@ describe.skipIf(!hasBrowser)('people in the console', () => {
     await page.getByLabel('Text').fill('From May on we answer from 8 to 20 o’clock.')
     await page.reload()
     await page.getByText('Reaches 3 people').waitFor()
+    await expectAccessible(page)
     expect(await page.getByLabel('Title').inputValue()).toBe('New opening hours')
 
     await page.getByRole('button', { name: 'Send…' }).dblclick()

@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)('the demo', () => {
     await right.field.press('Enter')
     await left.hears('Yes')
     expect(await right.tab('Chat').textContent()).toBe('Chat')
-    await expectAccessible(page, '.panel.left')
+    await expectAccessible(page)
   })
 
   const writeToOther = async () =>
@@ -158,7 +158,7 @@ describe.skipIf(!hasBrowser)('the demo', () => {
     await left.panel.getByLabel('How can support help?').fill('The address is wrong')
     await left.press('Open the ticket')
     await left.hears('The address is wrong')
-    await expectAccessible(page, '.panel.left')
+    await expectAccessible(page)
     await answer('We have changed it')
     await left.hears('We have changed it')
     await right.tab('Notifications').click()
@@ -167,7 +167,7 @@ describe.skipIf(!hasBrowser)('the demo', () => {
     await left.panel.getByText('Push notifications from this page are not allowed').waitFor()
     // The profiles of tests are incognito: they decline, and say so.
     forgive(/does not support the Push API in incognito mode/)
-    await expectAccessible(page, '.panel.left')
+    await expectAccessible(page)
     await left.panel.getByRole('button', { name: /My invoice/ }).click()
     await left.hears('We have changed it')
     await waitFor(async () => (await left.tab('Notifications').textContent()) === 'Notifications')
