@@ -24,7 +24,7 @@ const rules: IForbiddenRuleType[] = [
   },
   {
     name: 'machinery-knows-no-module',
-    from: { path: '^src/(http|realtime|jobs|mail|push|files|db|web|metrics)[/.]' },
+    from: { path: '^src/(http|realtime|jobs|mail|push|files|db|replication|web|metrics)[/.]' },
     to: { path: '^src/modules/' },
   },
   {
@@ -44,8 +44,9 @@ const rules: IForbiddenRuleType[] = [
     to: { path: [npm('drizzle-orm'), '^src/db/schema[.]ts$'] },
   },
   {
+    // Replication pins, copies and compares whole database files.
     name: 'only-the-start-opens-databases',
-    from: { pathNot: [start, '^src/db/'] },
+    from: { pathNot: [start, '^src/(db|replication)/'] },
     to: { path: ['^src/db/open[.]ts$', '^bun:sqlite$'], dependencyTypesNot: ['type-only'] },
   },
   {

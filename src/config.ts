@@ -148,6 +148,37 @@ export const entries = {
       '`files` in `DATA_DIR`',
     ),
   ),
+  REPLICA_S3_URL: secret(
+    optional(
+      bucket,
+      'Bucket that the database, and files of people on the disk, are replicated to; in the form of `FILES_S3_URL`.',
+    ),
+  ),
+  REPLICA_ACK: entry(
+    'disk',
+    oneOf(['disk', 'bucket']),
+    'When a write is acknowledged: `disk` (the bucket gets it within a second) or `bucket` (it is there).',
+  ),
+  REPLICA_PUTS: entry(
+    '10',
+    wholeNumber(1, 1_000),
+    'Objects a second at most with `REPLICA_ACK=bucket`; each is a request that costs money.',
+  ),
+  REPLICA_PAIR: entry(
+    'false',
+    trueOrFalse,
+    'Whether a standby may take over; then nothing is acknowledged while the bucket is away for most of a lease.',
+  ),
+  REPLICA_LEASE: entry(
+    '10',
+    wholeNumber(1, 300),
+    'Seconds of silence of the leader after which a standby takes over; the same on both.',
+  ),
+  REPLICA_KEEP: entry(
+    '7',
+    wholeNumber(1, 3_650),
+    'Days that the bucket can be restored to any moment of.',
+  ),
   WEBHOOK_PRIVATE: entry(
     'false',
     trueOrFalse,
@@ -280,6 +311,15 @@ function configOf(values: Values, isTerminal: boolean) {
       /** Undefined for the data directory. */
       bucket: values.FILES_S3_URL,
     }),
+    /** Undefined without a bucket to replicate to. */
+    replica: values.REPLICA_S3_URL && {
+      bucket: values.REPLICA_S3_URL,
+      ack: values.REPLICA_ACK,
+      pair: values.REPLICA_PAIR,
+      putsPerSecond: values.REPLICA_PUTS,
+      leaseMilliseconds: values.REPLICA_LEASE * 1_000,
+      keepMilliseconds: values.REPLICA_KEEP * 86_400_000,
+    },
     demo: values.DEMO ?? !publicUrl.startsWith('https:'),
     adminTotp: values.ADMIN_TOTP,
     auditDays: values.AUDIT_DAYS,

@@ -5,6 +5,7 @@ import type { OutboxStats } from './jobs/outbox.ts'
 import type { JobOutcome } from './jobs/runner.ts'
 import type { Clock } from './lib/clock.ts'
 import { closeCodes } from './realtime/hub.ts'
+import type { ReplicaStats } from './replication/replication.ts'
 
 type Sources = {
   outbox: () => OutboxStats
@@ -64,8 +65,51 @@ export function createMetrics(version: string, clock: Clock) {
         ],
       })
     },
+    /** Where to read how the replica does. */
+    readReplica: (stats: () => ReplicaStats) => readReplica(registry, stats),
     stop: watchEventLoop(registry, clock),
   }
+}
+
+function readReplica(registry: Registry, stats: () => ReplicaStats) {
+  const leads = (role: ReplicaStats['role']) => (role === 'leader' ? 1 : 0)
+  addGauges(registry, {
+    hostline_replica_leader: ['1 on the node that leads.', () => leads(stats().role)],
+    hostline_replica_position: [
+      'Position of the newest entry of the log that is stored, or applied.',
+      () => stats().place?.position ?? 0,
+    ],
+    hostline_replica_lag_seconds: [
+      'How old the oldest change is that is not in the bucket; of a standby, how old its newest entry is.',
+      () => stats().lagMilliseconds / 1_000,
+    ],
+    hostline_replica_last_stored_timestamp_seconds: [
+      'When the newest entry was stored, since the epoch; 0 stands for never.',
+      () => (stats().storedAt ?? 0) / 1_000,
+    ],
+    hostline_replica_last_snapshot_timestamp_seconds: [
+      'When the newest snapshot was taken, since the epoch; 0 stands for never.',
+      () => (stats().snapshotAt ?? 0) / 1_000,
+    ],
+  })
+  addTotal(
+    registry,
+    'hostline_replica_objects_total',
+    'Objects that were appended to the log.',
+    () => stats().objects,
+  )
+  addTotal(
+    registry,
+    'hostline_replica_bytes_total',
+    'Bytes that were appended to the log.',
+    () => stats().bytes,
+  )
+  addTotal(
+    registry,
+    'hostline_replica_failures_total',
+    'Requests to the bucket that failed.',
+    () => stats().failures,
+  )
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])

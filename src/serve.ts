@@ -24,7 +24,7 @@ import { createRequestHistory } from './lib/request-history.ts'
 import { listen } from './listen.ts'
 import { createLogMailer, type Mailer, observeMails } from './mail/mailer.ts'
 import { createSmtpMailer } from './mail/smtp.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/passwords.ts'
 import { createChat } from './modules/chat/chat.ts'
@@ -44,6 +44,8 @@ import { loadVapidKeys } from './push/vapid-key-store.ts'
 import { createWebPushDriver } from './push/web-push.ts'
 import { createChannel } from './realtime/channel.ts'
 import { createHub } from './realtime/hub.ts'
+import { joinReplication, type Replica } from './replication/replication.ts'
+import { serveStandby } from './replication/standby-server.ts'
 
 export const { version } = packageJson
 
@@ -73,7 +75,7 @@ export async function openService(
   config: Config,
   log: Log,
   onFatal: (error: unknown) => void,
-  substitutes: Substitutes = {},
+  { replica, ...substitutes }: Substitutes & { replica?: Replica | undefined } = {},
 ) {
   const { clock = systemClock } = substitutes
   const connection = openForServer(config.dataDir)
@@ -84,12 +86,14 @@ export async function openService(
   const storage = openStorage(connection, {
     worker: checkpointWorker,
     log,
-    counts: metrics.commits,
+    counts: replica ? capturing(replica, metrics.commits) : metrics.commits,
     onFatal,
-    sync: substitutes.sync,
+    sync: substitutes.sync ?? replica?.sync,
     maxPending: substitutes.maxPendingWrites,
   })
-  const { write, afterCommit } = storage
+  replica?.begin()
+  const { afterCommit } = storage
+  const write = replica ? replica.guard(storage.write) : storage.write
   const core: Core = {
     config,
     orm,
@@ -110,10 +114,12 @@ export async function openService(
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
   })
+  const fileStorage = substitutes.fileStorage ?? createFileStorage(config, replica)
   const { accounts, platform, chat, modules } = await createModules(core, {
     mailer,
     pushes: delivery.push,
     substitutes,
+    fileStorage,
     vitals: { version, startedAt: clock.now(), storage: storage.stats, history, ...delivery },
   })
   metrics.read({
@@ -122,6 +128,7 @@ export async function openService(
     storage: storage.stats,
     lastBackupAt: () => core.audit.findLatest('backup_made')?.at,
   })
+  if (replica) metrics.readReplica(replica.stats)
 
   const channel = createChannel(core, {
     frames: Object.assign({}, ...modules.map(({ frames }) => frames)),
@@ -145,6 +152,7 @@ export async function openService(
   })
   const stopRetention = startRetention(core)
   const stopWatching = watchForeignCommits(core, async () => {
+    replica?.capture()
     runner.pollNow()
     for (const module of modules) await module.onForeignCommit?.()
   })
@@ -160,7 +168,8 @@ export async function openService(
     channel,
     metrics,
     version,
-    isReady: async () => !channel.isDraining() && (await storage.isWritable()),
+    isReady: async () =>
+      !channel.isDraining() && replica?.isWritable() !== false && (await storage.isWritable()),
     pipeline: {
       newId,
       limiter: createRateLimiter(clock.now),
@@ -190,7 +199,9 @@ export async function openService(
       await runner.stop()
       mailer.close()
       metrics.stop()
+      await replica?.drain()
       await storage.close()
+      replica?.close()
     },
   }
 }
@@ -199,11 +210,22 @@ type Outside = {
   mailer: Mailer
   pushes: DeliveryState
   vitals: Omit<Vitals, 'webhooks'>
+  fileStorage: FileStorage
   substitutes: Substitutes
 }
 
+/** Commits are counted, and shipped. */
+const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commits'] => ({
+  ...counts,
+  committed(size, milliseconds) {
+    replica.capture()
+    counts.committed(size, milliseconds)
+  },
+})
+
 /** Builds the modules, each with what it needs of the others: platform ← notifications ← chat and support. */
-async function createModules(core: Core, { mailer, pushes, vitals, substitutes }: Outside) {
+async function createModules(core: Core, outside: Outside) {
+  const { mailer, pushes, vitals, fileStorage, substitutes } = outside
   const resolveUser = (reference: string) => accounts.resolveUser(reference)
   const notifications = createNotifications(core, {
     mailer,
@@ -217,9 +239,7 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
     },
   })
   const { notify, pushMessage } = notifications
-  const files = createFiles(core, {
-    storage: substitutes.fileStorage ?? createFileStorage(core.config),
-  })
+  const files = createFiles(core, { storage: fileStorage })
   const moderation = createModeration(core, {
     files: files.uses,
     findExcerpt: (...message) => chat.findExcerpt(...message),
@@ -254,10 +274,12 @@ async function createModules(core: Core, { mailer, pushes, vitals, substitutes }
   return { accounts, platform, chat, modules }
 }
 
-/** Files lie in a bucket, else in the data directory. */
-function createFileStorage({ dataDir, files: { bucket } }: Config): FileStorage {
-  const disk = createDiskStorage(join(dataDir, filesDirectory))
-  return bucket ? createS3Storage(bucket, disk) : disk
+/** Files lie in a bucket, else in the data directory, and then in the bucket of the replica as well. */
+function createFileStorage({ dataDir, files: { bucket } }: Config, replica?: Replica): FileStorage {
+  const directory = join(dataDir, filesDirectory)
+  const disk = createDiskStorage(directory)
+  if (bucket) return createS3Storage(bucket, disk)
+  return replica ? replica.filesOf(disk, directory) : disk
 }
 
 /** Without a mail server mails are logged. */
@@ -287,15 +309,22 @@ function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substit
   }
 }
 
-/** Serves until `stop` is called.
+/** Serves until `stop` is called. A standby begins when it leads.
+ *  @param isStandby whether it follows another node first; needs a bucket to replicate from
  *  @throws StartError with one line for the operator */
-export async function serve(config: Config, log: Log, substitutes: Substitutes = {}) {
+export async function serve(
+  config: Config,
+  log: Log,
+  substitutes: Substitutes = {},
+  isStandby = false,
+) {
   const stopAtOnce = (why: string) => (error: unknown) => {
     log.error(`${why}: stopping at once`, { error })
     process.exit(1)
   }
   const onDiskFailure = stopAtOnce('the disk refused to keep data')
-  const service = await openService(config, log, onDiskFailure, substitutes)
+  const replica = config.replica && (await joinAsNode(config, config.replica, log, isStandby))
+  const service = await openService(config, log, onDiskFailure, { ...substitutes, replica })
   const { app, channel, core } = service
   const setUpToken = await offerSetUp(service, log)
   const listener = await Promise.try(() =>
@@ -317,6 +346,8 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
     /** Where the first admin can be made within 30 minutes; undefined when there is one. */
     setUpLink: setUpToken && `${config.publicUrl}/set-up#token=${setUpToken}`,
     service,
+    /** Resolves when an operator wants another node to lead. */
+    handOver: replica?.handOver ?? new Promise<never>(() => {}),
     reloadCertificate: listener.reloadCertificate,
     /** Answers what is running, closes sockets with 1001, makes everything durable. */
     async stop() {
@@ -325,6 +356,35 @@ export async function serve(config: Config, log: Log, substitutes: Substitutes =
       await service.close()
     },
   }
+}
+
+/** Resolves when this node leads. */
+function joinAsNode(
+  config: Config,
+  settings: NonNullable<Config['replica']>,
+  log: Log,
+  isStandby: boolean,
+) {
+  return joinReplication({
+    config,
+    settings,
+    log,
+    isStandby,
+    serveStandby(stats) {
+      const metrics = createMetrics(version, systemClock)
+      metrics.readReplica(stats)
+      const server = serveStandby({ config, version, metrics })
+      log.info(`hostline ${version} is a standby and answers on ${config.host}:${server.port}`)
+      return async () => {
+        metrics.stop()
+        await server.stop(true)
+      }
+    },
+    onFenced({ message }) {
+      log.error(`${message}: this node ends, and acknowledges nothing any more`)
+      process.exit(1)
+    },
+  })
 }
 
 /** On a full disk the service starts without a link. */

@@ -1,6 +1,7 @@
 import {
   closeSync,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -11,12 +12,18 @@ import {
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../config.ts'
-import { backUp } from '../db/backup.ts'
+import { backUp, mustBeWhole } from '../db/backup.ts'
 import { databaseFile, mustExist } from '../db/open.ts'
-import { restore as restoreFile } from '../db/restore.ts'
+import { type RestoreSource, restore as restoreFile, restoreFrom } from '../db/restore.ts'
+import { createDiskStorage } from '../files/disk.ts'
 import { filesDirectory } from '../files/storage.ts'
+import { parseTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
+import { stampOf } from '../replication/local-state.ts'
+import { type Place, placeName } from '../replication/log.ts'
+import { restoreDatabase, restoreFiles } from '../replication/restore.ts'
 import { commandLine, withCore } from './open.ts'
+import { openOwn } from './replica.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 
 const keptByDefault = 7
@@ -111,15 +118,60 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** `hostline restore`: puts a backup in the place of the database. */
+/** `hostline restore`: puts a backup, or what the bucket has, in the place of the database. */
 export async function restore(args: string[], terminal: Terminal): Promise<void> {
-  const usage = 'restore needs the file of a backup'
-  const { operand, values } = readOperand(args, usage, { force: { type: 'boolean' } })
-  const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
-  const kept = await restoreFile(operand, dataDir, {
+  const usage = 'restore needs the file of a backup, or s3'
+  const options = { force: { type: 'boolean' }, at: { type: 'string' } } as const
+  const { operand, values } = readOperand(args, usage, options)
+  const how = {
     isForced: values.force === true,
     asideName: datedName('hostline-replaced'),
-  })
-  terminal.out(`${join(dataDir, databaseFile)} is now ${operand}`)
-  for (const path of kept) terminal.out(`what was there is kept as ${path}`)
+  }
+  if (operand === 's3') return restoreFromBucket(readMoment(values.at), how, terminal)
+  if (values.at !== undefined) throw wrongUsage('--at is for restore s3')
+  const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
+  tellReplaced(terminal, dataDir, operand, await restoreFile(operand, dataDir, how))
+}
+
+function tellReplaced({ out }: Terminal, dataDir: string, source: string, kept: string[]) {
+  out(`${join(dataDir, databaseFile)} is now ${source}`)
+  for (const path of kept) out(`what was there is kept as ${path}`)
+}
+
+function readMoment(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const time = parseTime(text)
+  if (time === undefined) throw wrongUsage('--at needs a time such as 2026-11-22T10:00:00Z')
+  return time
+}
+
+async function restoreFromBucket(
+  until: number | undefined,
+  how: { isForced: boolean; asideName: string },
+  terminal: Terminal,
+) {
+  const { dataDir, files } = readConfig(terminal.environment, terminal.isInteractive)
+  const node = openOwn(terminal)
+  let restored: { place: Place; restored: 'newest' | 'past' } | undefined
+  const source: RestoreSource = {
+    name: 'the bucket',
+    async stage(database, directory) {
+      const { place, isNewest } = await restoreDatabase(node, database, until)
+      mustBeWhole(database, 'the bucket')
+      restored = { place, restored: isNewest ? 'newest' : 'past' }
+      if (files.bucket) return false
+      mkdirSync(directory, { mode: 0o700 })
+      const missing = await restoreFiles(node, database, createDiskStorage(directory))
+      if (missing > 0) terminal.err(`hostline: the bucket lacks ${missing} files of people`)
+      return true
+    },
+    whenInPlace: (path) => node.state.set({ ...restored, stamp: stampOf(path) }),
+  }
+  const kept = await restoreFrom(source, dataDir, how)
+  tellReplaced(
+    terminal,
+    dataDir,
+    `the state of the bucket at ${restored ? placeName(restored.place) : ''}`,
+    kept,
+  )
 }

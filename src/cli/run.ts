@@ -5,6 +5,10 @@ import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 /** What `help COMMAND` tells, in the order of `help`. */
 const usages: Record<string, string> = {
   serve: `  serve                                     serve until SIGTERM (the default)`,
+  standby: `  standby                                   follow the leader of the bucket, and serve when it is gone`,
+  'hand-over': `  hand-over                                 let the standby lead now; this server ends`,
+  replica: `  replica status                            who leads, how far the bucket is, and this machine
+  replica init                              begin the log in an empty bucket with the database here`,
   user: `  user create --email E --role R            make an account that counts as verified
               [--password-stdin]            (without it a password is made and shown once)
   user role E R                             guest, user, verified_user, host or admin
@@ -34,6 +38,8 @@ const usages: Record<string, string> = {
   backup: `  backup FILE                               copy the database, also beside a running server
   backup DIR [--keep 7]                     the same under a dated name; of those the newest stay`,
   restore: `  restore FILE [--force]                    put a backup in the place of the database
+  restore s3 [--at TIME] [--force]          the same from the bucket of REPLICA_S3_URL: the newest
+                                            state, or the one at that time (2026-11-22T10:00:00Z)
                                             (--force: what is there is kept aside)`,
   check: `  check                                     configuration, database, disk, mail, push`,
   health: `  health                                    whether the server on this machine is well
@@ -68,6 +74,9 @@ type Command = (args: string[], terminal: Terminal) => void | Promise<void>
 // Each loads its code when it is called: `hostline version` does not wait for that of the server.
 const commands: Record<string, () => Promise<Command>> = {
   serve: async () => (await import('./serve.ts')).serveUntilSignal,
+  standby: async () => (await import('./serve.ts')).standby,
+  'hand-over': async () => (await import('./replica.ts')).handOver,
+  replica: async () => (await import('./replica.ts')).replica,
   user: async () => (await import('./user.ts')).user,
   keys: async () => (await import('./keys.ts')).keys,
   'service-key': async () => (await import('./service-key.ts')).serviceKey,

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { misspeltNames, readConfig } from '../config.ts'
+import { type Config, misspeltNames, readConfig } from '../config.ts'
+import { StartError } from '../lib/errors.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { openService, serve, version } from '../serve.ts'
 import { terminalLog } from './open.ts'
@@ -11,6 +12,20 @@ import { refuseArguments, type Terminal } from './terminal.ts'
 export async function serveUntilSignal(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
+  await run(config, terminal, { isStandby: false })
+}
+
+/** `hostline standby`: follows the leader of a bucket, and serves when that is gone. */
+export async function standby(args: string[], terminal: Terminal): Promise<void> {
+  refuseArguments(args)
+  const config = readConfig(terminal.environment, terminal.isInteractive)
+  if (!config.replica?.pair) {
+    throw new StartError('a standby needs REPLICA_S3_URL, and REPLICA_PAIR=true on both machines')
+  }
+  await run(config, terminal, { isStandby: true })
+}
+
+async function run(config: Config, terminal: Terminal, { isStandby }: { isStandby: boolean }) {
   const log = createLog({
     level: config.logLevel,
     format: config.logFormat,
@@ -25,7 +40,7 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
   for (const { name, meant } of misspeltNames(terminal.environment)) {
     log.warn(`${name} is no entry of the configuration: was ${meant} meant?`)
   }
-  const running = await serve(config, log)
+  const running = await serve(config, log, {}, isStandby)
   reload = running.reloadCertificate
   const { port, setUpLink } = running
   // Heeded before anybody reads that it listens.
@@ -37,7 +52,7 @@ export async function serveUntilSignal(args: string[], terminal: Terminal): Prom
   if (setUpLink !== undefined) {
     log.info('there is no admin yet: make one within 30 minutes', { link: setUpLink })
   }
-  await stopped
+  await Promise.race([stopped, running.handOver.then(() => log.info('handing over'))])
   await running.stop()
   log.info('stopped')
 }

@@ -118,10 +118,20 @@ export async function copyPaced(
  *  @param name what it is called for the operator
  *  @throws Error that says what is wrong with it */
 export function intoOneFile(path: string, name: string): void {
+  check(path, name, (database) => database.run('PRAGMA journal_mode = DELETE'))
+}
+
+/** Checks a database, which stays as it is.
+ *  @throws Error that says what is wrong with it */
+export function mustBeWhole(path: string, name: string): void {
+  check(path, name, () => {})
+}
+
+function check(path: string, name: string, prepare: (database: Database) => void) {
   const database = new Database(path)
   try {
     if (knownVersion(database, name) === 0) throw new Error('it is empty')
-    database.run('PRAGMA journal_mode = DELETE')
+    prepare(database)
     const problem = integrityProblem(database)
     if (problem !== undefined) throw new Error(`it is damaged: ${problem}`)
   } catch (cause) {

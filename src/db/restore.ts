@@ -24,16 +24,40 @@ type Options = {
   asideName: string
 }
 
-/** Puts a backup, or any database file of ours, in the place of the database of a data directory. It is copied and checked
- *  before anything is replaced.
+/** Where a restored state comes from. */
+export type RestoreSource = {
+  /** What it is called for the operator. */
+  name: string
+  /** Writes it as one whole database file, and the files of people into a directory that is not there yet.
+   *  @returns whether it has such files, or has none of them because there were none */
+  stage: (database: string, files: string) => Promise<boolean>
+  /** Told of the database once it is in place. */
+  whenInPlace?: (path: string) => void
+}
+
+/** Puts a backup, or any database file of ours, in the place of the database of a data directory. */
+export async function restore(file: string, directory: string, options: Options) {
+  if (!existsSync(file)) throw new StartError(`there is no ${file}`)
+  const own = join(directory, databaseFile)
+  if (existsSync(own) && realpathSync(own) === realpathSync(file)) {
+    throw new StartError(`${file} is the database itself`)
+  }
+  return restoreFrom({ name: file, stage: fromFile(file) }, directory, options)
+}
+
+const fromFile = (file: string) => async (staged: string, stagedFiles: string) => {
+  await stage(file, staged)
+  return unpackFiles(staged, stagedFiles)
+}
+
+/** Puts a database in the place of that of a data directory. It is complete and checked before anything is replaced.
  *  @returns where what was there is kept: the database and its files, as far as there were some
  *  @throws StartError with one line for the operator; everything is then as it was */
-export async function restore(
-  file: string,
+export async function restoreFrom(
+  source: RestoreSource,
   directory: string,
   options: Options,
 ): Promise<string[]> {
-  if (!existsSync(file)) throw new StartError(`there is no ${file}`)
   prepareDirectory(directory)
   const unlock = lockDirectory(directory, 0)
   if (!unlock) throw new StartError(`a hostline is running on ${directory}: stop it first`)
@@ -42,20 +66,22 @@ export async function restore(
   const stagedFiles = `${join(directory, filesDirectory)}.restoring`
   try {
     const isReplacing = hasData(path)
-    if (isReplacing) mustBeReplaceable(file, directory, options.isForced)
-    await stage(file, staged)
-    const hasFiles = await unpackFiles(staged, stagedFiles)
+    if (isReplacing) mustBeReplaceable(directory, options.isForced)
+    removeDatabase(staged)
+    rmSync(stagedFiles, { recursive: true, force: true })
+    const hasFiles = await source.stage(staged, stagedFiles)
     const aside = join(directory, options.asideName)
     if (isReplacing) keepAside(path, aside)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
     putDatabase(staged, path, () => {
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
     })
+    source.whenInPlace?.(path)
     giveToOwner(directory)
     return [isReplacing ? aside : undefined, filesAside].filter((it) => it !== undefined)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
-    throw new StartError(`${file} cannot be restored: ${explainFailure(cause)}`, { cause })
+    throw new StartError(`${source.name} cannot be restored: ${explainFailure(cause)}`, { cause })
   } finally {
     removeDatabase(staged)
     rmSync(stagedFiles, { recursive: true, force: true })
@@ -63,10 +89,7 @@ export async function restore(
   }
 }
 
-function mustBeReplaceable(file: string, directory: string, isForced: boolean) {
-  if (realpathSync(join(directory, databaseFile)) === realpathSync(file)) {
-    throw new StartError(`${file} is the database itself`)
-  }
+function mustBeReplaceable(directory: string, isForced: boolean) {
   if (isForced) return
   throw new StartError(
     `there is a database in ${directory}: --force replaces it, and keeps it aside`,
@@ -98,14 +121,15 @@ function giveToOwner(directory: string) {
   const { uid, gid } = statSync(directory)
   const files = join(directory, filesDirectory)
   const within = existsSync(files) ? readdirSync(files).map((name) => join(files, name)) : []
-  const own = [databaseFile, lockFile].map((name) => join(directory, name))
+  const own = [databaseFile, lockFile, 'replica.json']
+    .map((name) => join(directory, name))
+    .filter((path) => existsSync(path))
   for (const path of [...own, ...within, ...(existsSync(files) ? [files] : [])]) {
     chownSync(path, uid, gid)
   }
 }
 
 async function stage(file: string, staged: string) {
-  removeDatabase(staged)
   for (const suffix of ['', '-wal']) {
     if (!existsSync(file + suffix)) continue
     const input = await open(file + suffix)
@@ -114,8 +138,9 @@ async function stage(file: string, staged: string) {
   intoOneFile(staged, file)
 }
 
-// The old wal must never meet the new database: it is copied into its own first. One that cannot be stays beside it.
-function keepAside(path: string, aside: string) {
+/** Keeps a database under another name beside its own. The old wal must never meet a new database: it is copied into its own
+ *  first. One that cannot be stays beside it. */
+export function keepAside(path: string, aside: string) {
   try {
     const old = new Database(path)
     old.run('PRAGMA wal_checkpoint(TRUNCATE)')

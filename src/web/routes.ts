@@ -1,13 +1,11 @@
-import { timingSafeEqual } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import serviceWorker from '../../client/service-worker.js' with { type: 'text' }
-import { isLoopback } from '../http/client-ip.ts'
+import { mayReadMetrics } from '../http/metrics-access.ts'
 import { hidden, operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { Sample } from '../lib/fields.ts'
-import { sha256 } from '../lib/hash.ts'
 import type { Metrics } from '../metrics.ts'
 import { pageRoutes } from './pages.ts'
 
@@ -66,11 +64,8 @@ export function webRoutes({ version, demo, isReady, metrics, metricsToken }: Web
     .get(
       '/metrics',
       ({ request, server, set }) => {
-        const isAllowed =
-          metricsToken === undefined
-            ? isFromThisMachine(request, server?.requestIP(request)?.address)
-            : isBearer(request, metricsToken)
-        if (!isAllowed) throw new AppError('unauthorized')
+        const peer = server?.requestIP(request)?.address
+        if (!mayReadMetrics(request, peer, metricsToken)) throw new AppError('unauthorized')
         set.headers['content-type'] = metrics.contentType
         return metrics.text()
       },
@@ -81,16 +76,6 @@ export function webRoutes({ version, demo, isReady, metrics, metricsToken }: Web
         { errors: ['unauthorized'] },
       ),
     )
-}
-
-// A request that a proxy on this machine forwards comes from elsewhere.
-function isFromThisMachine({ headers }: Request, peer: string | undefined) {
-  return isLoopback(peer) && !headers.has('x-forwarded-for')
-}
-
-function isBearer({ headers }: Request, token: string) {
-  const digest = (text: string) => Buffer.from(sha256(text))
-  return timingSafeEqual(digest(headers.get('authorization') ?? ''), digest(`Bearer ${token}`))
 }
 
 type ResponseSet = { headers: Record<string, string | number> }

@@ -2,8 +2,10 @@ import { createHash, createHmac } from 'node:crypto'
 
 type StoredObject = { bytes: Uint8Array; etag: string; modifiedAt: number }
 type Objects = Map<string, StoredObject>
-type Store = { objects: Objects; faults: Faults; now: () => number }
-type Call = { request: Request; url: URL; body: Uint8Array; fate: Fate }
+type Store = { objects: Objects; faults: ReturnType<typeof createFaults>; now: () => number }
+type Call = Pick<Request, 'method' | 'headers'> & { url: URL; body: Uint8Array; fate: Fate }
+type Fate = ReturnType<typeof drawFate>
+type Hook = ((key: string) => void | Promise<void>) | undefined
 export type ObjectStore = Awaited<ReturnType<typeof startObjectStore>>
 
 const region = 'eu-west-1'
@@ -12,9 +14,8 @@ const keyPrefix = 'house/'
 const accessKeyId = 'HOUSE'
 const secretAccessKey = 'house/secret+1' // an address has to escape it, as it has to escape real ones
 
-/** An S3-compatible object store in memory that checks signatures and does wrong what a test tells it to. What it does not
- *  know it refuses with NotImplemented: nothing is ignored in silence.
- *  @param port any when left out */
+/** An S3-compatible object store in memory that checks signatures, and does wrong what a test tells it to. It refuses what
+ *  it does not know: nothing is ignored in silence. */
 export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
   const objects: Objects = new Map()
   const unanswered = new Set<() => void>()
@@ -49,8 +50,7 @@ export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
     url: urlOf(secretAccessKey),
     urlOf,
     faults,
-    /** Requests that got an answer, by method and status: `PUT 412`. */
-    counts,
+    counts, // of requests that got an answer, by method and status: `PUT 412`
     resetCounts() {
       for (const name of Object.keys(counts)) delete counts[name]
     },
@@ -60,9 +60,6 @@ export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
     },
   }
 }
-
-type Faults = ReturnType<typeof createFaults>
-type Hook = ((key: string) => void | Promise<void>) | undefined
 
 /** What the store does wrong; a test changes it at any time. Shares are from 0 to 1, times in milliseconds. */
 function createFaults(cutAll: () => void) {
@@ -80,8 +77,7 @@ function createFaults(cutAll: () => void) {
     beforePut: undefined as Hook, // called with the short key before a PUT takes effect
     afterPut: undefined as Hook, // and between its effect and its answer
     random: Math.random,
-    /** Cuts all connections, and each new one when it asks; nothing takes effect. Set in `beforePut` it loses the object,
-     *  in `afterPut` the answer alone. */
+    /** Cuts open and new connections: set in `beforePut` it loses the object, in `afterPut` the answer alone. */
     get away() {
       return isAway
     },
@@ -103,7 +99,6 @@ function createContents(objects: Objects, now: () => number) {
     put: (key: string, bytes: Uint8Array) =>
       void objects.set(keyPrefix + key, storedObject(new Uint8Array(bytes), now())),
     delete: (key: string) => void objects.delete(keyPrefix + key),
-    /** @returns NaN when there is no such object */
     lastModified: (key: string) => objects.get(keyPrefix + key)?.modifiedAt ?? Number.NaN,
     /** Makes every object that much older. */
     age(milliseconds: number) {
@@ -127,25 +122,24 @@ const brokenConnection = () =>
 
 /** @returns undefined when the connection is to be cut */
 async function answerOf(store: Store, request: Request): Promise<Response | undefined> {
+  // Read before the first wait: Bun forgets them once the connection is cut.
+  const asked = { method: request.method, headers: request.headers, url: new URL(request.url) }
   const body = await request.bytes().catch(() => undefined)
   if (!body) return undefined
   const fate = drawFate(store.faults)
   await Bun.sleep(fate.delay / 2)
   if (store.faults.away) return undefined
-  const { hangs, fails, isKept } = fate
-  const isHandled = !(hangs || fails) || (request.method === 'PUT' && isKept)
-  const call = { request, url: new URL(request.url), body, fate }
-  const response = isHandled ? await handle(store, call) : undefined
+  const isLost = fate.hangs || fate.fails
+  const isHandled = !isLost || (asked.method === 'PUT' && fate.isKept)
+  const response = isHandled ? await handle(store, { ...asked, body, fate }) : undefined
   await Bun.sleep(fate.delay / 2)
-  if (hangs) return new Promise(() => {})
-  if (!fails) return response
+  if (fate.hangs) return new Promise(() => {})
+  if (!fate.fails) return response
   return fate.coin ? failure(503, 'SlowDown') : failure(500, 'InternalError')
 }
 
-type Fate = ReturnType<typeof drawFate>
-
 /** Draws equally often for each request: with a seed, its number decides what goes wrong. */
-function drawFate({ random, errors, hangs, slow, conflicts, latency }: Faults) {
+function drawFate({ random, errors, hangs, slow, conflicts, latency }: Store['faults']) {
   const draw = (share: number) => random() < share
   const delay = draw(slow) ? 10 * latency + 500 : latency
   const [hasConflict, isKept, coin] = [draw(conflicts), draw(0.5), draw(0.5)]
@@ -160,16 +154,14 @@ const elements = (values: Record<string, string | number | boolean>) =>
     .map(([name, value]) => `<${name}>${Bun.escapeHTML(value)}</${name}>`)
     .join('')
 
-function xml(content: string, status = 200): Response {
-  const headers = { 'content-type': 'application/xml' }
-  return new Response(`<?xml version="1.0" encoding="UTF-8"?>\n${content}`, { status, headers })
-}
+const xml = (content: string, status = 200) =>
+  new Response(content, { status, headers: { 'content-type': 'application/xml' } })
 
 async function handle(store: Store, call: Call): Promise<Response> {
   const refusal = refuseStranger(call, store.now())
   if (refusal) return refusal
-  const path = decodeURIComponent(call.url.pathname)
-  const [, bucket, key = ''] = /^\/([^/]*)\/?(.*)$/s.exec(path) ?? []
+  const [, bucket, ...names] = decodeURIComponent(call.url.pathname).split('/')
+  const key = names.join('/')
   if (bucket !== bucketName) return failure(404, 'NoSuchBucket')
   return key === '' ? handleBucket(store.objects, call) : handleObject(store, call, key)
 }
@@ -178,15 +170,13 @@ const authorization =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), ?SignedHeaders=([^,]+), ?Signature=(\w+)$/
 
 /** @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
-function refuseStranger({ request, url, body }: Call, now: number): Response | undefined {
-  const { headers, method } = request
-  const given = authorization.exec(headers.get('authorization') ?? '')
-  if (!given) return failure(403, 'AccessDenied')
+function refuseStranger({ method, headers, url, body }: Call, now: number) {
+  const given = authorization.exec(headers.get('authorization') ?? '') ?? []
   const [, id, scope, names = '', signature] = given
+  if (id === undefined) return failure(403, 'AccessDenied')
   if (id !== accessKeyId) return failure(403, 'InvalidAccessKeyId')
   const time = headers.get('x-amz-date') ?? ''
-  const isNear = Math.abs(timeOf(time) - now) <= 15 * 60_000
-  if (!isNear) return failure(403, 'RequestTimeTooSkewed')
+  if (!(Math.abs(timeOf(time) - now) <= 15 * 60_000)) return failure(403, 'RequestTimeTooSkewed')
   const signed = names.split(';')
   const mustBeSigned = [...headers.keys()].filter((name) => /^(host$|x-amz-)/.test(name))
   if (!mustBeSigned.every((name) => signed.includes(name))) return failure(403, 'AccessDenied')
@@ -199,14 +189,12 @@ function refuseStranger({ request, url, body }: Call, now: number): Response | u
   const ours = [time.slice(0, 8), region, 's3', 'aws4_request']
   const isOurs = scope === ours.join('/') && signature === sign(canonical, time, ours)
   if (!isOurs) return failure(403, 'SignatureDoesNotMatch')
-  const isWhole = ['UNSIGNED-PAYLOAD', hash('sha256', body)].includes(payload)
+  const isWhole = payload === 'UNSIGNED-PAYLOAD' || payload === hash('sha256', body)
   return isWhole ? undefined : failure(400, 'XAmzContentSHA256Mismatch')
 }
 
-/** Of the form 20261122T140904Z. */
 const timeOf = (time: string) =>
   Date.parse(time.replace(/^(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5'))
-
 const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (it) => `%${Buffer.from(it).toHex().toUpperCase()}`)
 
@@ -218,40 +206,33 @@ function sign(canonical: string, time: string, scope: string[]): string {
   return hmac(key, `${head}\n${hash('sha256', canonical)}`).toString('hex')
 }
 
-const unknownHeader = /^(if-match|x-amz-(?!date$|content-sha256$).*)$/
-
 async function handleObject(store: Store, call: Call, key: string): Promise<Response> {
-  const { method, headers } = call.request
-  const isKnown = /^(GET|HEAD|PUT|DELETE)$/.test(method) && call.url.search === ''
-  if (!isKnown || [...headers.keys()].some((name) => unknownHeader.test(name))) {
-    return failure(501, 'NotImplemented')
-  }
+  const { method, headers, url } = call
+  const unknown = [...headers.keys()].some((name) => /^(if-match|x-amz-(?!date|cont))/.test(name))
+  if (unknown || method === 'POST' || url.search !== '') return failure(501, 'NotImplemented')
   if (method === 'PUT') return put(store, call, key)
-  if (method === 'DELETE') {
-    store.objects.delete(key)
-    return new Response(null, { status: 204 })
-  }
   const object = store.objects.get(key)
-  return object ? read(object, headers.get('range') ?? '') : failure(404, 'NoSuchKey')
+  if (method !== 'DELETE') return object ? read(object, headers) : failure(404, 'NoSuchKey')
+  store.objects.delete(key)
+  return new Response(null, { status: 204 })
 }
 
 async function put(store: Store, call: Call, key: string): Promise<Response> {
-  const { objects, faults, now } = store
+  const { objects, faults } = store
   await faults.beforePut?.(shortKey(key))
   if (faults.full) return failure(call.fate.coin ? 507 : 403, 'QuotaExceeded')
   const refusal = refuseCondition(store, call, objects.has(key))
   if (refusal) return refusal
-  // Nobody sees this answer.
-  if (faults.away) return failure(503, 'SlowDown')
+  if (faults.away) return failure(503, 'SlowDown') // which nobody sees
   // Nothing waits between the condition and this: of two creations at once one succeeds.
-  const object = storedObject(call.body, now())
+  const object = storedObject(call.body, store.now())
   objects.set(key, object)
   await faults.afterPut?.(shortKey(key))
   return new Response(null, { headers: { etag: object.etag } })
 }
 
-function refuseCondition({ faults }: Store, { request, fate }: Call, exists: boolean) {
-  const condition = request.headers.get('if-none-match')
+function refuseCondition({ faults }: Store, { headers, fate }: Call, exists: boolean) {
+  const condition = headers.get('if-none-match')
   if (condition === null) return undefined
   if (faults.refusesConditions || condition !== '*') return failure(501, 'NotImplemented')
   if (faults.ignoresConditions) return undefined
@@ -259,9 +240,9 @@ function refuseCondition({ faults }: Store, { request, fate }: Call, exists: boo
   return exists ? failure(412, 'PreconditionFailed') : undefined
 }
 
-function read({ bytes, etag, modifiedAt }: StoredObject, asked: string): Response {
+function read({ bytes, etag, modifiedAt }: StoredObject, asked: Headers): Response {
   const headers = { etag, 'last-modified': new Date(modifiedAt).toUTCString() }
-  const range = /^bytes=(\d+)-(\d*)$/.exec(asked)
+  const range = /^bytes=(\d+)-(\d*)$/.exec(asked.get('range') ?? '')
   if (!range) return new Response(bytes, { headers })
   const [start, last] = [Number(range[1]), Number(range[2] || Number.POSITIVE_INFINITY)]
   const part = bytes.subarray(start, last + 1)
@@ -270,17 +251,15 @@ function read({ bytes, etag, modifiedAt }: StoredObject, asked: string): Respons
   return new Response(part, { status: 206, headers: { ...headers, 'content-range': where } })
 }
 
-function handleBucket(objects: Objects, { request, url, body }: Call): Response {
+function handleBucket(objects: Objects, { method, headers, url, body }: Call): Response {
   const query = Object.fromEntries(url.searchParams)
-  if (request.method === 'GET' && query['list-type'] === '2') return list(objects, query)
-  if (request.method !== 'POST' || url.search !== '?delete=') return failure(501, 'NotImplemented')
-  // The protocol demands this checksum here and nowhere else.
-  if (!request.headers.has('content-md5')) return failure(400, 'InvalidRequest')
+  if (method === 'GET' && query['list-type'] === '2') return list(objects, query)
+  if (method !== 'POST' || url.search !== '?delete=') return failure(501, 'NotImplemented')
+  if (!headers.has('content-md5')) return failure(400, 'InvalidRequest') // as S3 does
   return deleteAll(objects, Buffer.from(body).toString())
 }
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }
-
 function deleteAll(objects: Objects, asked: string): Response {
   const plain = (text: string) => text.replace(/&(.*?);/g, (it, name) => entities[name] ?? it)
   const keys = [...asked.matchAll(/<Key>(.*?)<\/Key>/gs)].map(([, key = '']) => plain(key))
@@ -302,21 +281,20 @@ function list(objects: Objects, asked: Record<string, string>): Response {
   }
   const isAsked = (key: string) => key.startsWith(prefix) && byBytes(key, after) > 0
   const entries = new Set([...objects.keys()].filter(isAsked).map((key) => groupOf(key) ?? key))
-  // A page that ended with a group goes on behind all of its keys.
-  entries.delete(cursor)
+  entries.delete(cursor) // a page that ended with a group goes on behind all of its keys
   const MaxKeys = Math.min(Number(asked['max-keys'] ?? 1000), 1000)
   const page = [...entries].sort(byBytes).slice(0, MaxKeys)
   const IsTruncated = MaxKeys > 0 && page.length < entries.size
   const next = { NextContinuationToken: Buffer.from(page.at(-1) ?? '').toString('base64url') }
   const facts = { Name: bucketName, Prefix: prefix, MaxKeys, KeyCount: page.length, IsTruncated }
   const rows = page.map((entry) => entryXml(entry, groupOf(entry) ? undefined : objects.get(entry)))
-  const all = elements({ ...facts, ...(IsTruncated && next) }) + rows.join('')
-  return xml(`<ListBucketResult>${all}</ListBucketResult>`)
+  const told = elements({ ...facts, ...(IsTruncated && next) })
+  return xml(`<ListBucketResult>${told}${rows.join('')}</ListBucketResult>`)
 }
 
 function entryXml(Key: string, object: StoredObject | undefined): string {
   if (!object) return `<CommonPrefixes>${elements({ Prefix: Key })}</CommonPrefixes>`
-  const { modifiedAt, etag: ETag, bytes } = object
-  const LastModified = new Date(modifiedAt - (modifiedAt % 1000)).toISOString()
-  return `<Contents>${elements({ Key, LastModified, ETag, Size: bytes.length })}</Contents>`
+  const LastModified = new Date(object.modifiedAt).toISOString().replace(/\d{3}Z$/, '000Z')
+  const facts = elements({ Key, LastModified, ETag: object.etag, Size: object.bytes.length })
+  return `<Contents>${facts}</Contents>`
 }

@@ -1,0 +1,87 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig } from '../config.ts'
+import { isoTime } from '../lib/clock.ts'
+import { StartError } from '../lib/errors.ts'
+import { placeName } from '../replication/log.ts'
+import { type Head, type Node, openNode } from '../replication/node.ts'
+import { handOverFile } from '../replication/replication.ts'
+import { listSnapshots } from '../replication/snapshots.ts'
+import { terminalLog } from './open.ts'
+import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
+
+const seenMilliseconds = 5_000
+const pollMilliseconds = 250
+const stopMilliseconds = 30_000
+
+/** `hostline replica …`: the log in the bucket. */
+export async function replica([action, ...args]: string[], terminal: Terminal): Promise<void> {
+  refuseArguments(args)
+  if (action === 'status') return status(openOwn(terminal), terminal)
+  if (action === 'init') return init(openOwn(terminal), terminal)
+  throw wrongUsage('replica status or init')
+}
+
+/** @throws StartError when nothing is replicated */
+export function openOwn(terminal: Terminal): Node {
+  const config = readConfig(terminal.environment, terminal.isInteractive)
+  if (!config.replica) throw new StartError('set REPLICA_S3_URL: there is no bucket')
+  return openNode(config.dataDir, config.replica, terminalLog(terminal))
+}
+
+async function status(node: Node, { out }: Terminal) {
+  const head = await node.findHead()
+  out(`this node\t${node.state.node}`)
+  if (!head) return out('log\tnone')
+  out(`leader\t${head.entry.kind === 'release' ? 'nobody' : head.entry.node}`)
+  out(`newest entry\t${placeName(head.place)} (${head.entry.kind})`)
+  out(`written at\t${isoTime(head.entry.at)}`)
+  out(`standby\t${head.entry.pair ? 'may take over' : 'may not take over (REPLICA_PAIR)'}`)
+  const snapshots = await listSnapshots(node.store)
+  const [oldest, newest] = [snapshots[0], snapshots.at(-1)]
+  out(`snapshots\t${snapshots.length}`)
+  if (!oldest || !newest) return
+  out(`restorable from\t${isoTime(oldest.modifiedAt)}`)
+  out(`newest snapshot\t${isoTime(newest.modifiedAt)}`)
+}
+
+async function init(node: Node, { out }: Terminal) {
+  if (!node.hasDatabase()) {
+    throw new StartError(`there is no database in ${node.dataDir}: start the server once`)
+  }
+  const head = await node.findHead()
+  if (head) throw new StartError(`there is a log already, led by ${head.entry.node}`)
+  await node.claim(undefined)
+  out(`the log begins with the database in ${node.dataDir}, once its server starts`)
+}
+
+/** `hostline hand-over`: ends the term of the leader on this machine, and waits for the next one. */
+export async function handOver(args: string[], terminal: Terminal): Promise<void> {
+  refuseArguments(args)
+  const node = openOwn(terminal)
+  const head = await node.findHead()
+  if (head?.entry.node !== node.state.node) throw new StartError('this node does not lead')
+  if (!head.entry.pair) throw new StartError('no standby may take over: REPLICA_PAIR is false')
+  const request = join(node.dataDir, handOverFile)
+  writeFileSync(request, '')
+  if (!(await until(seenMilliseconds, async () => !existsSync(request)))) {
+    rmSync(request, { force: true })
+    throw new StartError(`no server on ${node.dataDir} has seen the request`)
+  }
+  const isReleased = ({ entry }: Head) => entry.kind === 'release'
+  const next = await until(stopMilliseconds + node.settings.leaseMilliseconds, async () => {
+    const found = await node.findHead()
+    return found && (isReleased(found) || found.entry.node === node.state.node) ? undefined : found
+  })
+  if (!next) throw new StartError('no standby has taken over: see hostline replica status')
+  terminal.out(`${next.entry.node} leads since ${placeName(next.place)}`)
+}
+
+async function until<T>(milliseconds: number, look: () => Promise<T>): Promise<T | undefined> {
+  for (const end = performance.now() + milliseconds; performance.now() < end; ) {
+    const found = await look()
+    if (found) return found
+    await Bun.sleep(pollMilliseconds)
+  }
+  return undefined
+}

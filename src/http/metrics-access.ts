@@ -1,0 +1,22 @@
+import { timingSafeEqual } from 'node:crypto'
+import { sha256 } from '../lib/hash.ts'
+import { isLoopback } from './client-ip.ts'
+
+/** Whether a request may read the metrics: with the token, or from this machine when there is none. */
+export function mayReadMetrics(
+  request: Request,
+  peer: string | undefined,
+  token: string | undefined,
+): boolean {
+  return token === undefined ? isFromThisMachine(request, peer) : isBearer(request, token)
+}
+
+// A request that a proxy on this machine forwards comes from elsewhere.
+function isFromThisMachine({ headers }: Request, peer: string | undefined) {
+  return isLoopback(peer) && !headers.has('x-forwarded-for')
+}
+
+function isBearer({ headers }: Request, token: string) {
+  const digest = (text: string) => Buffer.from(sha256(text))
+  return timingSafeEqual(digest(headers.get('authorization') ?? ''), digest(`Bearer ${token}`))
+}

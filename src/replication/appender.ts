@@ -1,0 +1,171 @@
+import type { Log } from '../lib/log.ts'
+import {
+  comparePlaces,
+  decodeEntry,
+  type Entry,
+  type EntryOf,
+  encodeEntry,
+  type Place,
+  placeAfter,
+  placeName,
+  type ReplicaLog,
+} from './log.ts'
+import type { WalMark } from './wal-reader.ts'
+
+type AppenderOptions = {
+  shared: ReplicaLog
+  /** Milliseconds since the epoch, by the clock of the store. */
+  now: () => number
+  node: string
+  pair: boolean
+  leaseMilliseconds: number
+  log: Log
+  /** Another node leads. */
+  onFenced: (error: Error) => void
+}
+type Own<Kind extends Entry['kind']> = Omit<
+  EntryOf<Kind>,
+  'format' | 'node' | 'at' | 'pair' | 'kind'
+>
+
+const firstRetryMilliseconds = 100
+const lastRetryMilliseconds = 3_000
+/** After a longer silence others may have led, and what they wrote may have been trimmed: then the next place is free again.
+ *  That takes a day at least, while a signed request is good for 15 minutes. */
+const longSilenceMilliseconds = 5 * 60_000
+
+export type Appender = ReturnType<typeof createAppender>
+
+/** Appends the entries of one leader, one after the other, each until it is stored. */
+export function createAppender(options: AppenderOptions) {
+  const { shared, now, node, pair, leaseMilliseconds, log, onFenced } = options
+  const longestDelay = pair ? leaseMilliseconds / 8 : lastRetryMilliseconds
+  const silenceMilliseconds = pair ? leaseMilliseconds : longSilenceMilliseconds
+  let next: Place | undefined
+  let last: Place | undefined
+  let mark: WalMark | undefined
+  let isOver = false
+  /** When the last entry was sent that is stored. */
+  let confirmed = readClocks()
+  let sentAt = Number.NEGATIVE_INFINITY
+  const counts = { objects: 0, bytes: 0, failures: 0 }
+  let storedAt: number | undefined
+  let failure: { at: number; reason: string } | undefined
+
+  function fail(error: Error) {
+    counts.failures++
+    if (failure === undefined) log.error('the bucket takes nothing: trying again', { error })
+    failure = { at: now(), reason: error.message }
+  }
+
+  async function tryOnce(place: Place, bytes: Uint8Array): Promise<void> {
+    if (silenceOf(confirmed) > silenceMilliseconds) await mustStillLead(place)
+    const sent = readClocks()
+    sentAt = performance.now()
+    if (!(await shared.append(place, bytes))) await fence(place)
+    // It may have been on its way for long.
+    if (silenceOf(sent) > silenceMilliseconds) await mustStillLead(place)
+    confirmed = sent
+  }
+
+  /** @throws Fenced when somebody has written behind the place */
+  async function mustStillLead(place: Place) {
+    for await (const places of shared.listAfter({ ...place, position: place.position - 1 })) {
+      const later = places.find((one) => comparePlaces(one, place) > 0)
+      if (later) throw new Fenced(`the log goes on at ${placeName(later)}`)
+    }
+  }
+
+  /** @throws Fenced · Error (what is there is no entry) */
+  async function fence(place: Place): Promise<never> {
+    const found = await shared.read(place)
+    if (!found) throw new Error(`the place ${placeName(place)} is refused, and empty`)
+    const { entry } = await decodeEntry(found).catch((error: Error) => {
+      throw new Error(
+        `an object lies in the way at log/${placeName(place)} (${error.message}): remove it`,
+      )
+    })
+    throw new Fenced(`${entry.node} leads since ${placeName(place)}`)
+  }
+
+  async function tryUntilStored(place: Place, bytes: Uint8Array): Promise<void> {
+    let delay = firstRetryMilliseconds
+    while (!(await tryOnce(place, bytes).then(succeed, refused))) {
+      // Nothing follows any more.
+      if (isOver) await new Promise<never>(() => {})
+      await Bun.sleep(delay)
+      delay = Math.min(delay * 2, longestDelay)
+    }
+  }
+
+  function succeed(): true {
+    if (failure) log.info('the bucket takes entries again')
+    failure = undefined
+    return true
+  }
+
+  function refused(error: Error): false {
+    if (error instanceof Fenced && !isOver) end(error)
+    else fail(error)
+    return false
+  }
+
+  function end(error: Fenced) {
+    isOver = true
+    onFenced(error)
+  }
+
+  return {
+    /** Begins to append there.
+     *  @param known up to where the log has the wal */
+    start(place: Place, known: WalMark | undefined): void {
+      next = place
+      mark = known
+      confirmed = readClocks()
+    },
+    next: () => next,
+    /** The place of the entry that was stored last. */
+    last: () => last,
+
+    /** Resolves when the entry is stored: after any number of tries, or never once another node leads. */
+    async append<Kind extends Entry['kind']>(
+      kind: Kind,
+      own: Own<Kind>,
+      pages?: readonly Uint8Array[],
+    ): Promise<void> {
+      const place = next
+      if (!place) throw new Error('nothing is appended before the start')
+      mark = own.mark ?? mark
+      const common = { format: 1, node, at: now(), pair, kind, mark } as const
+      // The compiler does not see that `kind` and `own` belong together.
+      const entry = { ...own, ...common } as unknown as Entry
+      const bytes = await encodeEntry(entry, pages)
+      await tryUntilStored(place, bytes)
+      next = placeAfter(place, entry)
+      last = place
+      storedAt = entry.at
+      counts.objects++
+      counts.bytes += bytes.length
+    },
+
+    fail,
+    /** When an entry was sent last, by `performance.now()`. */
+    sentAt: () => sentAt,
+    /** How long nothing was confirmed, in ms; one of the clocks stands still while the machine sleeps. */
+    silence: () => silenceOf(confirmed),
+    stats: () => ({ ...counts, storedAt, failure }),
+    stop(): void {
+      isOver = true
+    },
+  }
+}
+
+/** Another node leads: this one must not acknowledge anything any more. */
+class Fenced extends Error {}
+
+type Clocks = { wall: number; steady: number }
+const readClocks = (): Clocks => ({ wall: Date.now(), steady: performance.now() })
+
+function silenceOf({ wall, steady }: Clocks) {
+  return Math.max(Date.now() - wall, performance.now() - steady)
+}

@@ -1,0 +1,159 @@
+import { type FileHandle, open, rename } from 'node:fs/promises'
+import {
+  comparePlaces,
+  decodeEntry,
+  type Entry,
+  type EntryOf,
+  type Place,
+  placeAfter,
+  placeName,
+  type ReplicaLog,
+} from './log.ts'
+import type { ObjectStore } from './object-store.ts'
+import { listSnapshots, loadSnapshot, readManifest } from './snapshots.ts'
+
+const readAhead = 8
+
+type FollowerOptions = {
+  store: ObjectStore
+  shared: ReplicaLog
+  /** The copy of the database, which nobody has open. */
+  path: string
+  /** Told of each entry before it is applied; `false` stops in front of it. */
+  onEntry?: ((entry: Entry) => boolean) | undefined
+}
+
+type Part = { entry: EntryOf<'pages'>; pages: Uint8Array }
+
+export type Follower = Awaited<ReturnType<typeof openFollower>>
+
+/** Keeps a copy of the database by what the log says.
+ *  @param at where the copy is; without it, it is made of a snapshot: the newest that was made until `until`, ms since the
+ *  epoch
+ *  @throws Error when there is no snapshot to begin with */
+export async function openFollower(
+  options: FollowerOptions,
+  { at, until = Number.POSITIVE_INFINITY }: { at?: Place | undefined; until?: number },
+) {
+  const { store, shared, path, onEntry = () => true } = options
+  let place = at ?? (await loadNewest(options, until))
+  let file = await open(path, 'r+')
+  let last = place
+  let newest = await entryAt(place)
+  let next = placeAfter(last, newest)
+  let parts: Part[] = []
+
+  async function entryAt(one: Place): Promise<Entry> {
+    const bytes = await shared.read(one)
+    if (!bytes) throw new Error(`the log does not reach back to ${placeName(one)}`)
+    return (await decode(bytes, one)).entry
+  }
+
+  async function rebase({ snapshot }: EntryOf<'base'>) {
+    await file.close()
+    await loadSnapshot(store, snapshot, `${path}.new`)
+    await rename(`${path}.new`, path)
+    file = await open(path, 'r+')
+  }
+
+  /** @returns whether to go on */
+  async function take(bytes: Uint8Array): Promise<boolean> {
+    const { entry, pages } = await decode(bytes, next)
+    if (!onEntry(entry)) return false
+    if (entry.kind === 'pages') parts.push({ entry, pages })
+    // What a leader could not finish is as if it had never been.
+    else parts = []
+    if (entry.kind === 'base') await rebase(entry)
+    if (entry.kind === 'pages' && !entry.partial) {
+      for (const part of parts) await writePages(file, part)
+      await file.truncate(entry.databasePages * pageSizeOf(parts[0]))
+      parts = []
+    }
+    if (parts.length === 0) place = next
+    last = next
+    newest = entry
+    next = placeAfter(next, entry)
+    return true
+  }
+
+  return {
+    /** The copy is the state after the entry there. */
+    place: () => place,
+    /** Where the next entry will stand. */
+    next: () => next,
+    /** The place of the entry that was read last. */
+    last: () => last,
+    /** The entry that was read last. */
+    newest: () => newest,
+
+    /** Applies what the log has by now.
+     *  @returns how many entries there were
+     *  @throws StoreError · Error (an entry that nobody can read) */
+    async advance(): Promise<number> {
+      for (let count = 0; ; count++) {
+        const bytes = await shared.read(next)
+        if (!bytes || !(await take(bytes))) return count
+      }
+    },
+
+    /** The same, for a log that is long. */
+    async catchUp(): Promise<void> {
+      for await (const [one, bytes] of readAll(shared, place)) {
+        // Others are what former leaders have sent late.
+        if (comparePlaces(one, next) === 0 && !(await take(bytes))) return
+      }
+    },
+
+    /** Makes the copy safe against a power cut. */
+    sync: () => file.datasync(),
+    close: () => file.close(),
+  }
+}
+
+/** The entries behind a place, read some at a time. */
+async function* readAll(shared: ReplicaLog, behind: Place) {
+  for await (const places of shared.listAfter(behind)) {
+    for (let n = 0; n < places.length; n += readAhead) {
+      const some = places.slice(n, n + readAhead)
+      const found = await Promise.all(some.map((one) => shared.read(one)))
+      for (const [m, one] of some.entries()) {
+        const bytes = found[m]
+        if (bytes) yield [one, bytes] as const
+      }
+    }
+  }
+}
+
+async function decode(bytes: Uint8Array, place: Place) {
+  return await decodeEntry(bytes).catch((error: Error) => {
+    throw new Error(`log/${placeName(place)} in the bucket cannot be read: ${error.message}`)
+  })
+}
+
+const pageSizeOf = (part: Part | undefined) =>
+  part ? part.pages.length / part.entry.numbers.length : 0
+
+async function writePages(file: FileHandle, part: Part) {
+  const pageSize = pageSizeOf(part)
+  for (const [n, number] of part.entry.numbers.entries()) {
+    await file.write(part.pages, n * pageSize, pageSize, (number - 1) * pageSize)
+  }
+}
+
+async function loadNewest({ store, shared, path }: FollowerOptions, until: number): Promise<Place> {
+  for (const { name } of (await listSnapshots(store)).reverse()) {
+    const { at, place, isBase } = await readManifest(store, name)
+    if (at > until || (isBase && !(await isNamed(shared, place, name)))) continue
+    await loadSnapshot(store, name, path)
+    return place
+  }
+  throw new Error('there is no snapshot in the bucket to begin with')
+}
+
+/** Whether the log goes on from a base; its leader may have died before it said so. */
+async function isNamed(shared: ReplicaLog, place: Place, name: string): Promise<boolean> {
+  const bytes = await shared.read(place)
+  if (!bytes) return false
+  const { entry } = await decode(bytes, place)
+  return entry.kind === 'base' && entry.snapshot === name
+}

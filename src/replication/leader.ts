@@ -1,0 +1,291 @@
+import type { Write } from '../db/writer.ts'
+import { AppError } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
+import { createAppender } from './appender.ts'
+import type { Place, ReplicaLog } from './log.ts'
+import type { ObjectStore } from './object-store.ts'
+import { createPageBuffer } from './page-buffer.ts'
+import { createSnapshotTaker } from './snapshot-taker.ts'
+import { pinState } from './snapshots.ts'
+import { openWalReader, type WalMark, type WalPosition, type WalReader } from './wal-reader.ts'
+
+export type LeaderOptions = {
+  store: ObjectStore
+  shared: ReplicaLog
+  databasePath: string
+  node: string
+  settings: ReplicaSettings
+  log: Log
+  /** Another node leads: nothing may be acknowledged any more. */
+  onFenced: (error: Error) => void
+}
+export type ReplicaSettings = {
+  ack: 'disk' | 'bucket'
+  /** Whether a standby may take over. */
+  pair: boolean
+  putsPerSecond: number
+  leaseMilliseconds: number
+  keepMilliseconds: number
+}
+/** Where a leader goes on. */
+export type Lead = {
+  /** Its first place behind its `begin`. */
+  next: Place
+  /** What the log has of the wal; `beginning`: everything before it. Undefined when nobody knows. */
+  from: WalMark | 'beginning' | undefined
+}
+
+const diskIntervalMilliseconds = 1_000
+/** Writes that wait longer for the bucket are refused. */
+const patienceMilliseconds = 5_000
+/** Of a lease: the rest is for clocks that do not run alike. */
+const acknowledgedShare = 0.75
+const lapsePollMilliseconds = 50
+const retryAfterSeconds = 2
+const stallCheckMilliseconds = 200
+const baseRetryMilliseconds = 2_000
+const dayMilliseconds = 86_400_000
+const drainMilliseconds = 15_000
+/** A partial entry of a large commit has so many. */
+const pagesOfEntry = 1_024
+export type Leader = ReturnType<typeof createLeader>
+
+/** Ships what is committed: reads the wal after each commit, and appends what is new to the log. */
+export function createLeader(options: LeaderOptions) {
+  const { store, databasePath, settings } = options
+  const { ack, pair, leaseMilliseconds } = settings
+  const appender = createAppender({ ...options, ...settings, now: store.now })
+  const snapshots = createSnapshotTaker(options, appender)
+  const interval = ack === 'bucket' ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
+  const beatMilliseconds = leaseMilliseconds / 3
+  const pages = createPageBuffer()
+  let wal: WalReader | undefined
+  /** The wal cannot tell what changed: the log goes on from a snapshot. */
+  let needsBase = false
+  let isBasePinned = false
+  let captured = 0
+  let stored = 0
+  let unstoredSince: number | undefined
+  let storing: { upTo: number; resolve: () => void }[] = []
+  const waiting = new Set<(error: AppError) => void>()
+  let wakeUp = () => {}
+  let ending: { isRelease: boolean; resolve: () => void } | undefined
+  let isOver = false
+
+  const silentFor = () => performance.now() - appender.sentAt()
+  /** A standby may lead from now on. */
+  const hasLapsed = () => pair && appender.silence() > leaseMilliseconds * acknowledgedShare
+
+  function isStalled(): boolean {
+    if (hasLapsed()) return true
+    if (ack === 'disk') return false
+    const waited = unstoredSince === undefined ? 0 : performance.now() - unstoredSince
+    return !wal || waited > patienceMilliseconds
+  }
+
+  function capture(): void {
+    const outcome = wal?.read(pages.put)
+    if (outcome === undefined || outcome === 'nothing') return
+    captured++
+    unstoredSince ??= performance.now()
+    if (outcome === 'gap' || pages.isFull()) needsBase = true
+    // They are in the snapshot, once its state is pinned.
+    if (needsBase && !isBasePinned) pages.clear()
+    wakeUp()
+  }
+
+  async function run() {
+    while (!isOver) {
+      if (needsBase || !pages.isEmpty()) await shipInTime()
+      else if (ending) return await end(ending)
+      else await stayAlive()
+    }
+  }
+
+  async function shipInTime() {
+    const rest = interval - silentFor()
+    if (rest > 0 && !ending) await pause(rest, () => ending !== undefined)
+    if (needsBase) await shipBase()
+    else await shipPages()
+  }
+
+  /** A standby hears that this node is there. */
+  async function stayAlive() {
+    const rest = pair ? beatMilliseconds - silentFor() : dayMilliseconds
+    if (rest > 0) await pause(rest, () => true)
+    else await appender.append('beat', {})
+  }
+
+  async function end({ isRelease, resolve }: NonNullable<typeof ending>) {
+    if (isRelease) await appender.append('release', {})
+    resolve()
+  }
+
+  /** Waits for the time, or until somebody wakes it for a reason. */
+  function pause(milliseconds: number, isReason: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds)
+      wakeUp = () => {
+        if (!isReason()) return
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  async function shipPages() {
+    capture()
+    const position = wal?.position()
+    if (needsBase || !wal || !position) return
+    const [upTo, takenAt] = [captured, performance.now()]
+    const batch = pages.take()
+    const pinned = snapshots.isDue() ? pinState(databasePath, wal) : undefined
+    for (let n = 0; n < batch.length; n += pagesOfEntry) {
+      const part = batch.slice(n, n + pagesOfEntry)
+      const partial = n + pagesOfEntry < batch.length
+      const own = {
+        partial,
+        databasePages: position.pages,
+        numbers: part.map(({ number }) => number),
+        // Half of a commit is no place to go on from.
+        mark: partial ? undefined : markOf(position),
+      }
+      const bytes = part.map((page) => page.bytes)
+      await appender.append('pages', own, bytes)
+    }
+    settle(upTo, takenAt)
+    if (pinned) void snapshots.take(wal, pinned)
+  }
+
+  /** Uploads a snapshot from which the log goes on. */
+  async function shipBase() {
+    capture()
+    pages.clear()
+    const [upTo, takenAt] = [captured, performance.now()]
+    const pinned = wal && pinState(databasePath, wal)
+    if (!wal || !pinned) return await pause(lapsePollMilliseconds, () => false)
+    needsBase = false
+    isBasePinned = true
+    try {
+      const snapshot = await snapshots.takeBase(wal, pinned, beatBeside)
+      await appender.append('base', { snapshot, mark: markOf(pinned) })
+      settle(upTo, takenAt)
+    } catch (error) {
+      appender.fail(error as Error)
+      needsBase = true
+      await pause(baseRetryMilliseconds, () => false)
+    } finally {
+      isBasePinned = false
+    }
+  }
+
+  /** A long upload is no silence. */
+  async function beatBeside(work: Promise<unknown>) {
+    const isDone = () => work.then(() => true)
+    const later = () => Bun.sleep(beatMilliseconds).then(() => false)
+    while (pair && !(await Promise.race([isDone(), later()]))) await appender.append('beat', {})
+    await work
+  }
+
+  function settle(upTo: number, takenAt: number) {
+    stored = upTo
+    unstoredSince = captured > upTo ? takenAt : undefined
+    const covered = storing.filter((one) => one.upTo <= upTo)
+    storing = storing.filter((one) => one.upTo > upTo)
+    for (const { resolve } of covered) resolve()
+  }
+
+  async function storedUpTo(upTo: number) {
+    if (upTo > stored) await new Promise<void>((resolve) => storing.push({ upTo, resolve }))
+  }
+
+  function refuseWaiting() {
+    if (!isStalled()) return
+    for (const refuse of waiting) refuse(unavailable())
+    waiting.clear()
+  }
+  const stallTimer = setInterval(refuseWaiting, stallCheckMilliseconds)
+
+  return {
+    /** Called after each commit of this process, and when another one has committed. */
+    capture,
+
+    /** Begins to ship; the database is open by now. */
+    begin({ next, from }: Lead): void {
+      wal = openWalReader(databasePath)
+      if (from === 'beginning') wal.resumeAtBeginning()
+      else if (!from || !wal.resume(from)) needsBase = true
+      appender.start(next, from === 'beginning' ? undefined : from)
+      capture()
+      void snapshots.start(next).then(run)
+    },
+
+    /** In the place of the sync of the wal: resolves when what is committed by now may be acknowledged. */
+    async sync(real: () => Promise<void>): Promise<void> {
+      capture()
+      await Promise.all([real(), ack === 'bucket' && storedUpTo(captured)])
+      // Somebody else may lead: the next entry shows it.
+      while (hasLapsed()) await Bun.sleep(lapsePollMilliseconds)
+    },
+
+    /** Refuses writes with 503 while nothing can be acknowledged. What waits by then may be there later: whoever asks again
+     *  with the same key gets the same. */
+    guard(write: Write): Write {
+      if (ack === 'disk' && !pair) return write
+      return <T>(work: () => T): Promise<T> => {
+        if (isStalled()) return Promise.reject(unavailable())
+        return new Promise<T>((resolve, reject) => {
+          waiting.add(reject)
+          write(work)
+            .then(resolve, reject)
+            .finally(() => waiting.delete(reject))
+        })
+      }
+    },
+
+    /** False while writes are refused. */
+    isWritable: () => !isStalled(),
+
+    /** Ships what is left.
+     *  @param isRelease whether another node may lead at once
+     *  @returns whether all of it is stored */
+    async drain(isRelease: boolean): Promise<boolean> {
+      if (!wal) return false
+      capture()
+      return new Promise((resolve) => {
+        const timer = setTimeout(() => resolve(false), drainMilliseconds)
+        const finish = () => {
+          clearTimeout(timer)
+          resolve(true)
+        }
+        ending = { isRelease, resolve: finish }
+        wakeUp()
+      })
+    },
+
+    /** The database is closed.
+     *  @returns the place of the last entry, when the log has everything up to it */
+    close(): Place | undefined {
+      clearInterval(stallTimer)
+      isOver = true
+      appender.stop()
+      wakeUp()
+      const isWhole = wal?.isAtEnd() === true && pages.isEmpty() && !needsBase
+      wal?.close()
+      return isWhole ? appender.last() : undefined
+    },
+
+    stats: () => ({
+      role: 'leader' as const,
+      place: appender.last(),
+      lagMilliseconds: unstoredSince === undefined ? 0 : performance.now() - unstoredSince,
+      pendingBytes: pages.bytes(),
+      snapshotAt: snapshots.lastAt(),
+      ...appender.stats(),
+    }),
+  }
+}
+
+const markOf = ({ salts, frame, checksum }: WalPosition): WalMark => ({ salts, frame, checksum })
+const unavailable = () =>
+  new AppError('unavailable', { retryAfterSeconds, cause: 'the bucket stores nothing' })

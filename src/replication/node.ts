@@ -1,0 +1,107 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { databaseFile, prepareDirectory } from '../db/open.ts'
+import { StartError } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
+import { createBucketLog } from './bucket-log.ts'
+import type { Lead } from './leader.ts'
+import { openLocalState, stampOf } from './local-state.ts'
+import {
+  comparePlaces,
+  decodeEntry,
+  type Entry,
+  encodeEntry,
+  origin,
+  type Place,
+  placeAfter,
+  placeName,
+} from './log.ts'
+import { openObjectStore } from './object-store.ts'
+import { listSnapshots } from './snapshots.ts'
+
+/** The last entry of the log. */
+export type Head = { place: Place; entry: Entry }
+export type Replicated = NonNullable<Config['replica']>
+export type Node = ReturnType<typeof openNode>
+
+/** A data directory and the bucket that it is replicated to. */
+export function openNode(dataDir: string, settings: Replicated, log: Log) {
+  prepareDirectory(dataDir)
+  const store = openObjectStore(settings.bucket)
+  const shared = createBucketLog(store)
+  const state = openLocalState(dataDir)
+  const databasePath = join(dataDir, databaseFile)
+
+  /** Appends the entry that makes this node the leader.
+   *  @returns its place; undefined when another entry stands there
+   *  @throws StoreError */
+  async function begin(head: Head | undefined): Promise<Place | undefined> {
+    const place = head ? placeAfter(head.place, head.entry) : origin
+    const mark = head?.entry.node === state.node ? head.entry.mark : undefined
+    const common = { format: 1, node: state.node, at: store.now(), pair: settings.pair } as const
+    const bytes = await encodeEntry({ ...common, kind: 'begin', mark })
+    return (await shared.append(place, bytes)) ? place : undefined
+  }
+
+  /** An entry near the end of the log: that of a snapshot. */
+  async function findLateEntry(): Promise<Place | undefined> {
+    for (const { place } of (await listSnapshots(store)).reverse()) {
+      if (await shared.read(place)) return place
+    }
+    return undefined
+  }
+
+  return {
+    dataDir,
+    settings,
+    log,
+    store,
+    shared,
+    state,
+    databasePath,
+    begin,
+
+    /** A first start on a full disk leaves an empty file. */
+    hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
+
+    /** Whether the database is the state after the entry there, and was not touched since. */
+    isAt(place: Place): boolean {
+      const { place: own, stamp } = state.get()
+      return (
+        own !== undefined &&
+        stamp !== undefined &&
+        comparePlaces(own, place) === 0 &&
+        stamp === stampOf(databasePath)
+      )
+    },
+
+    /** @returns undefined while there is no log
+     *  @throws StoreError · Error (no entry of ours) */
+    async findHead(): Promise<Head | undefined> {
+      let last = await findLateEntry()
+      for await (const places of shared.listAfter(last)) last = places.at(-1) ?? last
+      const bytes = last && (await shared.read(last))
+      if (!last || !bytes) return undefined
+      const { entry } = await decodeEntry(bytes).catch((error: Error) => {
+        throw new StartError(`log/${placeName(last)} in the bucket: ${error.message}`)
+      })
+      return { place: last, entry }
+    },
+
+    /** Makes this node the leader, which goes on from its own database.
+     *  @throws StoreError · StartError when another one has become it */
+    async claim(head: Head | undefined): Promise<Lead> {
+      const isWhole = head !== undefined && this.isAt(head.place)
+      const begun = await begin(head)
+      if (!begun) throw new StartError('another node has just begun to lead: start again')
+      // Nothing was committed since, and that stays known when this breaks off now.
+      state.set(isWhole ? { place: begun, stamp: stampOf(databasePath) } : {})
+      const mark = head?.entry.node === state.node ? head.entry.mark : undefined
+      return {
+        next: placeAfter(begun, { kind: 'begin' }),
+        from: isWhole ? 'beginning' : mark,
+      }
+    },
+  }
+}

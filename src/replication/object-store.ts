@@ -1,0 +1,204 @@
+import { AwsV4Signer } from 'aws4fetch'
+import type { Bucket } from '../files/s3.ts'
+
+const requestMilliseconds = 15_000
+/** Below it an upload counts as dead. */
+const leastBytesPerSecond = 64 * 1_024
+/** The time in an answer has whole seconds. */
+const toleratedSkewMilliseconds = 3_000
+
+export type StoredObject = { key: string; modifiedAt: number }
+/** A request that the store did not fulfil; `status` 0: there was no answer. */
+export class StoreError extends Error {
+  readonly status: number
+  readonly code: string
+  constructor(status: number, code: string, what: string) {
+    super(`${what}: ${status === 0 ? code : `${status} ${code}`}`)
+    this.status = status
+    this.code = code
+  }
+}
+
+type Body = Uint8Array | Blob
+type Call = { query?: Record<string, string>; headers?: Record<string, string>; body?: Body }
+
+export type ObjectStore = ReturnType<typeof openObjectStore>
+
+/** Objects in a bucket of an S3-compatible store, below the prefix of the bucket. Each call is one try. Bun's own client
+ *  drops `If-None-Match`, hence requests of our own.
+ *  @throws StoreError from every call */
+export function openObjectStore(bucket: Bucket) {
+  const { endpoint, name, prefix, region, accessKeyId, secretAccessKey } = bucket
+  const root = `${endpoint}/${encodeURIComponent(name)}`
+  const nameOf = (key: string) => (prefix === '' ? key : `${prefix}/${key}`)
+  const keyOf = (objectName: string) =>
+    prefix === '' ? objectName : objectName.slice(prefix.length + 1)
+  const cache = new Map<string, ArrayBuffer>()
+  let skew = 0
+  let isConditional = true
+  const now = () => Date.now() + skew
+
+  async function send(method: string, path: string, { query = {}, headers, body }: Call) {
+    const url = new URL(root + path)
+    for (const [parameter, value] of Object.entries(query)) url.searchParams.set(parameter, value)
+    const datetime = new Date(now()).toISOString().replaceAll(/[:-]|\.\d{3}/g, '')
+    const signer = new AwsV4Signer({
+      method,
+      url: url.href,
+      headers: { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
+      accessKeyId,
+      secretAccessKey,
+      service: 's3',
+      region,
+      datetime,
+      cache,
+    })
+    const signed = await signer.sign()
+    const milliseconds = requestMilliseconds + (sizeOf(body) / leastBytesPerSecond) * 1_000
+    const signal = AbortSignal.timeout(milliseconds)
+    return fetch(signed.url, { method, headers: signed.headers, body: body ?? null, signal })
+  }
+
+  // A clock that is off is refused; the store's own is in the refusal.
+  async function request(method: string, path: string, call: Call = {}): Promise<Response> {
+    try {
+      const answer = await send(method, path, call)
+      if (answer.status !== 403 || !learnSkew(answer)) return answer
+      return await send(method, path, call)
+    } catch (error) {
+      throw new StoreError(0, (error as Error).message, `${method} ${path}`)
+    }
+  }
+
+  /** @returns whether that changes anything */
+  function learnSkew(answer: Response) {
+    const told = Date.parse(answer.headers.get('date') ?? '')
+    if (Number.isNaN(told) || Math.abs(told - now()) < toleratedSkewMilliseconds) return false
+    skew = told - Date.now()
+    return true
+  }
+
+  const pathOf = (key: string) => `/${nameOf(key).split('/').map(encodeURIComponent).join('/')}`
+
+  async function mustBe(answer: Response, what: string, ...expected: number[]) {
+    if (expected.includes(answer.status)) return answer
+    throw new StoreError(answer.status, codeOf(await answer.text()), what)
+  }
+
+  async function get(key: string): Promise<Uint8Array | undefined> {
+    const answer = await mustBe(await request('GET', pathOf(key)), `GET ${key}`, 200, 404)
+    const bytes = await answer.bytes().catch((error: Error) => {
+      throw new StoreError(0, error.message, `GET ${key}`)
+    })
+    return answer.status === 404 ? undefined : bytes
+  }
+
+  async function create(key: string, bytes: Uint8Array): Promise<boolean> {
+    const headers = isConditional ? { 'if-none-match': '*' } : {}
+    const answer = await request('PUT', pathOf(key), { headers, body: bytes })
+    if (answer.status !== 412) {
+      await mustBe(answer, `PUT ${key}`, 200)
+      return true
+    }
+    const found = await get(key)
+    if (found === undefined) throw new StoreError(412, 'but there is none', `PUT ${key}`)
+    return Buffer.compare(found, bytes) === 0
+  }
+
+  const remove = async (key: string) => {
+    await mustBe(await request('DELETE', pathOf(key)), `DELETE ${key}`, 200, 204, 404)
+  }
+
+  /** Two writers at once and a third one later: exactly one of them may succeed. */
+  async function isExclusive(key: string): Promise<boolean> {
+    const write = (text: string) => create(key, Buffer.from(text)).catch(refusalOfConditions)
+    try {
+      const together = await Promise.all([write('first'), write('second')])
+      return together.filter(Boolean).length === 1 && !(await write('third'))
+    } finally {
+      await remove(key).catch(() => {})
+    }
+  }
+
+  return {
+    /** The time of this machine, or that of the store when the two differ much; ms since the epoch. */
+    now,
+
+    /** Writes an object where there is none.
+     *  @returns whether it is there: also when an earlier try whose answer was lost has stored it */
+    create,
+
+    /** Writes an object, whatever was there. */
+    async put(key: string, body: Body): Promise<void> {
+      await mustBe(await request('PUT', pathOf(key), { body }), `PUT ${key}`, 200)
+    },
+
+    /** @returns undefined when there is none */
+    get,
+
+    /** An object as it comes; undefined when there is none. */
+    async open(key: string, range?: { start: number; end: number }): Promise<Response | undefined> {
+      const headers = range && { range: `bytes=${range.start}-${range.end - 1}` }
+      const answer = await request('GET', pathOf(key), headers && { headers })
+      await mustBe(answer, `GET ${key}`, 200, 206, 404)
+      return answer.status === 404 ? undefined : answer
+    },
+
+    /** The objects whose key begins so and sorts behind `after`, in the order of their keys; a page of at most 1000 a
+     *  request. */
+    async *list(under: string, after = ''): AsyncGenerator<StoredObject[]> {
+      let token = ''
+      do {
+        const query = {
+          'list-type': '2',
+          prefix: nameOf(under),
+          ...(after !== '' && { 'start-after': nameOf(after) }),
+          ...(token !== '' && { 'continuation-token': token }),
+        }
+        const what = `list ${under}`
+        const answer = await mustBe(await request('GET', '/', { query }), what, 200)
+        const page = await answer.text()
+        yield objectsOf(page).map(({ key, modifiedAt }) => ({ key: keyOf(key), modifiedAt }))
+        token = textOf(page, 'NextContinuationToken') ?? ''
+      } while (token !== '')
+    },
+
+    /** Also when there is none (any more). */
+    delete: remove,
+
+    /** Finds out whether the store keeps what everything here rests on: nobody writes where something is. If it does not,
+     *  `create` writes without that condition.
+     *  @throws StoreError when it does not answer, or keeps nothing at all */
+    async probeConditions(): Promise<boolean> {
+      isConditional = await isExclusive(`probe/${crypto.randomUUID()}`)
+      return isConditional
+    },
+  }
+}
+
+/** 409: decided for the other writer. 501: nothing is decided. */
+function refusalOfConditions(error: unknown): boolean {
+  if (error instanceof StoreError && [409, 501].includes(error.status)) return false
+  throw error
+}
+
+const sizeOf = (body: Body | undefined) => (body instanceof Blob ? body.size : (body?.length ?? 0))
+const codeOf = (body: string) => textOf(body, 'Code') ?? 'without a reason'
+
+function objectsOf(page: string): StoredObject[] {
+  const contents = page.match(/<Contents>.*?<\/Contents>/gs) ?? []
+  return contents.map((one) => ({
+    key: textOf(one, 'Key') ?? '',
+    modifiedAt: Date.parse(textOf(one, 'LastModified') ?? ''),
+  }))
+}
+
+const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
+
+/** The text of the first such element. */
+function textOf(xml: string, name: string): string | undefined {
+  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
+  return text?.replace(/&(?:#(\d+)|(\w+));/g, (whole, code: string, entity: string) =>
+    code === undefined ? (entities[entity] ?? whole) : String.fromCodePoint(Number(code)),
+  )
+}

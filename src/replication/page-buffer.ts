@@ -1,0 +1,37 @@
+type Page = { number: number; bytes: Uint8Array }
+
+/** So much of what is not shipped yet is kept in memory, in bytes. */
+const maxBytes = 64 * 1_048_576
+
+/** The newest version of each page that changed. */
+export function createPageBuffer() {
+  let pages = new Map<number, Buffer>()
+  let bytes = 0
+
+  return {
+    /** Copies the bytes. */
+    put(number: number, from: Buffer): void {
+      const known = pages.get(number)
+      if (known) {
+        from.copy(known)
+        return
+      }
+      pages.set(number, Buffer.from(from))
+      bytes += from.length
+    },
+    isEmpty: () => pages.size === 0,
+    isFull: () => bytes > maxBytes,
+    bytes: () => bytes,
+    clear(): void {
+      pages.clear()
+      bytes = 0
+    },
+    /** Hands over everything, in the order of the pages. */
+    take(): Page[] {
+      const taken = [...pages].map(([number, own]) => ({ number, bytes: own }))
+      pages = new Map()
+      bytes = 0
+      return taken.sort((a, b) => a.number - b.number)
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { Database } from 'bun:sqlite'
+import type { FileStorage } from '../files/storage.ts'
+import { StartError } from '../lib/errors.ts'
+import { openFollower } from './follower.ts'
+import { comparePlaces, type Place } from './log.ts'
+import type { Node } from './node.ts'
+
+/** Makes a database file of what the bucket has.
+ *  @param until of what moment, ms since the epoch; the newest unless told
+ *  @throws Error · StoreError */
+export async function restoreDatabase(
+  { store, shared, ...node }: Node,
+  path: string,
+  until = Number.POSITIVE_INFINITY,
+): Promise<{ place: Place; isNewest: boolean }> {
+  const head = await node.findHead()
+  if (!head) throw new StartError('there is no log in the bucket')
+  const onEntry = (entry: { at: number }) => entry.at <= until
+  const follower = await openFollower({ store, shared, path, onEntry }, { until })
+  try {
+    await follower.catchUp()
+    await follower.sync()
+    const place = follower.place()
+    return { place, isNewest: comparePlaces(follower.last(), head.place) >= 0 }
+  } finally {
+    await follower.close()
+  }
+}
+
+const filesAtOnce = 4
+
+/** Fetches the files that a restored database names.
+ *  @returns how many the bucket lacks */
+export async function restoreFiles({ store }: Node, databasePath: string, disk: FileStorage) {
+  const ids = namedFiles(databasePath)
+  let missing = 0
+  async function fetchOne(id: string) {
+    const object = await store.open(`files/${id}`)
+    if (object?.body) await disk.write(id, object.body)
+    else missing++
+  }
+  for (let n = 0; n < ids.length; n += filesAtOnce) {
+    await Promise.all(ids.slice(n, n + filesAtOnce).map(fetchOne))
+  }
+  return missing
+}
+
+function namedFiles(databasePath: string): string[] {
+  const database = new Database(databasePath)
+  try {
+    const query = 'SELECT id FROM files WHERE stored_at IS NOT NULL'
+    return database.query(query).values().flat().map(String)
+  } finally {
+    database.close()
+  }
+}

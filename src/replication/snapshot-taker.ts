@@ -1,0 +1,130 @@
+import type { Appender } from './appender.ts'
+import type { LeaderOptions } from './leader.ts'
+import type { Place } from './log.ts'
+import {
+  listSnapshots,
+  type PinnedState,
+  readManifest,
+  snapshotName,
+  trimSnapshots,
+  uploadState,
+  writeManifest,
+} from './snapshots.ts'
+import type { WalReader } from './wal-reader.ts'
+
+const dayMilliseconds = 86_400_000
+const retryMilliseconds = 60_000
+/** Between two snapshots, so that a restore never has to read much more than one. A large one is due less often: its own
+ *  objects cost as much as those of the log. */
+const leastObjects = 2_000
+const objectsPerPiece = 10
+const leastBytes = 64 * 1_048_576
+
+/** Decides when the leader takes a snapshot, and trims the log behind the oldest that must be kept. */
+export function createSnapshotTaker(
+  { store, shared, settings, log }: LeaderOptions,
+  appender: Appender,
+) {
+  let last = { at: store.now(), position: 0, pieces: 0, bytes: 0 }
+  let bytesAtLast = 0
+  let isRunning = false
+  let notBefore = 0
+
+  async function finish(name: string, { state, ...own }: Unfinished) {
+    const { content, bytes } = await state
+    const manifest = { ...own, ...content }
+    await writeManifest(store, name, manifest)
+    const { at, place, pieces } = manifest
+    last = { at, position: place.position, pieces: pieces.length, bytes }
+    bytesAtLast = appender.stats().bytes
+  }
+
+  async function trim() {
+    const oldest = await trimSnapshots(store, store.now() - settings.keepMilliseconds)
+    if (oldest) await shared.trim(oldest.place)
+  }
+
+  return {
+    /** Reads what earlier leaders have taken. */
+    async start(next: Place): Promise<void> {
+      last = { ...last, position: next.position }
+      try {
+        const newest = (await listSnapshots(store)).at(-1)
+        if (!newest) return
+        const { at, place, pieces } = await readManifest(store, newest.name)
+        last = { at, position: place.position, pieces: pieces.length, bytes: 0 }
+      } catch (error) {
+        log.warn('the snapshots in the bucket cannot be read', { error })
+      }
+    },
+
+    isDue(): boolean {
+      if (isRunning || store.now() < notBefore) return false
+      const objects = (appender.next()?.position ?? 0) - last.position
+      const bytes = appender.stats().bytes - bytesAtLast
+      return (
+        objects >= Math.max(leastObjects, last.pieces * objectsPerPiece) ||
+        bytes >= Math.max(leastBytes, last.bytes) ||
+        store.now() - last.at >= dayMilliseconds
+      )
+    },
+
+    /** Takes a snapshot of the state after the last entry, beside everything else; then removes what is too old. */
+    async take(wal: WalReader, pinned: PinnedState): Promise<void> {
+      const place = appender.last()
+      if (!place) return pinned.release()
+      isRunning = true
+      try {
+        const name = snapshotName(place)
+        const state = uploadState(store, wal, name, pinned)
+        await finish(name, { state, place, at: store.now(), isBase: false })
+        log.debug('a snapshot is in the bucket', { name })
+        pinned.release()
+        await trim()
+      } catch (error) {
+        log.warn('no snapshot was taken, or what is too old is still there', { error })
+        notBefore = store.now() + retryMilliseconds
+      } finally {
+        pinned.release()
+        isRunning = false
+      }
+    },
+
+    /** Takes the snapshot of a base, which is the next entry then.
+     *  @param beside what goes on meanwhile
+     *  @returns its name
+     *  @throws StoreError */
+    async takeBase(
+      wal: WalReader,
+      pinned: PinnedState,
+      beside: (work: Promise<unknown>) => Promise<void>,
+    ): Promise<string> {
+      try {
+        const name = snapshotName(nextOf(appender))
+        const at = store.now()
+        const state = uploadState(store, wal, name, pinned)
+        await beside(state)
+        await finish(name, { state, place: nextOf(appender), at, isBase: true })
+        return name
+      } finally {
+        pinned.release()
+      }
+    },
+
+    /** When the last one was taken, by the clock of the store; ms since the epoch. */
+    lastAt: () => last.at,
+  }
+}
+
+type Unfinished = {
+  state: ReturnType<typeof uploadState>
+  place: Place
+  at: number
+  isBase: boolean
+}
+
+function nextOf(appender: Appender): Place {
+  const next = appender.next()
+  if (!next) throw new Error('a base comes after the start')
+  return next
+}

@@ -1,0 +1,215 @@
+import { Database } from 'bun:sqlite'
+import { fstatSync, read, readSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { zstdCompress, zstdDecompress } from 'bun'
+import { comparePlaces, type Place, parsePlace, placeName } from './log.ts'
+import type { ObjectStore } from './object-store.ts'
+import type { WalPosition as Position, WalReader } from './wal-reader.ts'
+
+/** The database after the entry at a place, page by page, under `snapshots/<place>-<attempt>/`. The manifest comes last:
+ *  without it there is no snapshot. */
+type Manifest = {
+  format: 1
+  place: Place
+  /** Milliseconds since the epoch, by the clock of the store. */
+  at: number
+  /** Whether the log goes on from it without what was before: then the entry at its place names it. */
+  isBase: boolean
+  pageSize: number
+  pages: number
+  /** xxHash64 of each piece. */
+  pieces: string[]
+}
+export type Snapshot = { name: string; place: Place; modifiedAt: number }
+
+const pagesOfPiece = 1_024
+const framesAtOnce = 512
+const walHeaderBytes = 32
+const frameHeaderBytes = 24
+const databaseHeaderBytes = 100
+const longestRestMilliseconds = 200
+const tries = 5
+const retryMilliseconds = 500
+const readFile = promisify(read)
+
+const manifestOf = (name: string) => `snapshots/${name}/manifest`
+const pieceOf = (name: string, n: number) => `snapshots/${name}/${String(n).padStart(6, '0')}`
+
+export const snapshotName = (place: Place) =>
+  `${placeName(place)}-${crypto.randomUUID().slice(0, 8)}`
+
+/** The whole snapshots, oldest first. */
+export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
+  const found: Snapshot[] = []
+  for await (const page of store.list('snapshots/')) {
+    for (const { key, modifiedAt } of page) {
+      const name = /^snapshots\/([^/]+)\/manifest$/.exec(key)?.[1]
+      const place = name === undefined ? undefined : parsePlace(name)
+      if (name !== undefined && place) found.push({ name, place, modifiedAt })
+    }
+  }
+  return found.sort((a, b) => comparePlaces(a.place, b.place))
+}
+
+/** @throws Error when it is none of ours, or of a later version */
+export async function readManifest(store: ObjectStore, name: string): Promise<Manifest> {
+  const bytes = await store.get(manifestOf(name))
+  if (!bytes) throw new Error(`the snapshot ${name} is gone`)
+  const manifest: Manifest = JSON.parse(Buffer.from(bytes).toString())
+  if (manifest.format === 1) return manifest
+  throw new Error(`a later version made the snapshot ${name}: use a newer hostline`)
+}
+
+/** A state of the database that stays readable until `release`. */
+export type PinnedState = Position & { release: () => void }
+
+/** Holds the state up to which `wal` was read: a checkpoint copies nothing later into the database file, and nobody starts
+ *  the wal again before all of it is copied.
+ *  @returns undefined when another process has committed meanwhile */
+export function pinState(databasePath: string, wal: WalReader): PinnedState | undefined {
+  const reader = new Database(databasePath)
+  reader.run('BEGIN')
+  reader.query('SELECT 1 FROM sqlite_schema').get()
+  const index = wal.index()
+  let isOpen = true
+  const release = () => {
+    if (isOpen) reader.close()
+    isOpen = false
+  }
+  if (index && wal.isAtEnd()) return { ...index, ...shapeOf(wal, index), release }
+  release()
+  return undefined
+}
+
+/** An empty wal says nothing of the database. */
+function shapeOf({ databaseFile }: WalReader, { frame, pageSize, pages }: Position) {
+  if (frame > 0) return { pageSize, pages }
+  const header = Buffer.alloc(databaseHeaderBytes)
+  readSync(databaseFile, header, 0, databaseHeaderBytes, 0)
+  const size = header.readUInt16BE(16)
+  const bytes = size === 1 ? 65_536 : size
+  return { pageSize: bytes, pages: fstatSync(databaseFile).size / bytes }
+}
+
+/** Uploads the pages of a state. It works half of the time at most.
+ *  @returns what the manifest says of it, and its size in the bucket */
+export async function uploadState(
+  store: ObjectStore,
+  wal: WalReader,
+  name: string,
+  state: Position,
+) {
+  const { pageSize, pages } = state
+  const newer = await indexFrames(wal, state)
+  const pieces: string[] = []
+  let bytes = 0
+  for (let first = 1; first <= pages; first += pagesOfPiece) {
+    const startedAt = performance.now()
+    const count = Math.min(pagesOfPiece, pages - first + 1)
+    const piece = await readPages(wal, { first, count, pageSize }, newer)
+    const packed = await zstdCompress(piece, { level: 1 })
+    await retrying(() => store.put(pieceOf(name, pieces.length), packed))
+    pieces.push(Bun.hash.xxHash64(packed).toString(16))
+    bytes += packed.length
+    await Bun.sleep(Math.min(performance.now() - startedAt, longestRestMilliseconds))
+  }
+  return { content: { pageSize, pages, pieces }, bytes }
+}
+
+/** Makes a snapshot of what was uploaded. */
+export async function writeManifest(
+  store: ObjectStore,
+  name: string,
+  manifest: Omit<Manifest, 'format'>,
+): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify({ format: 1, ...manifest }))
+  await retrying(() => store.put(manifestOf(name), bytes))
+}
+
+async function retrying(work: () => Promise<void>) {
+  for (let left = tries; ; left--) {
+    try {
+      return await work()
+    } catch (error) {
+      if (left === 1) throw error
+      await Bun.sleep(retryMilliseconds)
+    }
+  }
+}
+
+/** The newest frame of each page that the database file may lack. */
+async function indexFrames({ walFile }: WalReader, { frame, copiedFrames, pageSize }: Position) {
+  const newest = new Map<number, number>()
+  // The wal may start again: everything in it is in the file.
+  if (copiedFrames >= frame) return newest
+  const frameBytes = frameHeaderBytes + pageSize
+  const buffer = Buffer.alloc(framesAtOnce * frameBytes)
+  for (let done = 0; done < frame; done += framesAtOnce) {
+    const count = Math.min(framesAtOnce, frame - done)
+    const at = walHeaderBytes + done * frameBytes
+    await readFile(walFile, buffer, 0, count * frameBytes, at)
+    for (let n = 0; n < count; n++) newest.set(buffer.readUInt32BE(n * frameBytes), done + n)
+  }
+  return newest
+}
+
+type Range = { first: number; count: number; pageSize: number }
+
+async function readPages(wal: WalReader, { first, count, pageSize }: Range, newer: FrameIndex) {
+  const bytes = Buffer.alloc(count * pageSize)
+  await readFile(wal.databaseFile, bytes, 0, bytes.length, (first - 1) * pageSize)
+  for (let n = 0; n < count; n++) {
+    const frame = newer.get(first + n)
+    if (frame === undefined) continue
+    const at = walHeaderBytes + frame * (frameHeaderBytes + pageSize) + frameHeaderBytes
+    await readFile(wal.walFile, bytes, n * pageSize, pageSize, at)
+  }
+  return bytes
+}
+
+type FrameIndex = Map<number, number>
+
+/** Writes the database of a snapshot as a new file.
+ *  @throws Error when a piece is missing or damaged */
+export async function loadSnapshot(store: ObjectStore, name: string, path: string) {
+  const manifest = await readManifest(store, name)
+  const file = await open(path, 'w', 0o600)
+  try {
+    for (const [n, hash] of manifest.pieces.entries()) {
+      const packed = await store.get(pieceOf(name, n))
+      if (!packed || Bun.hash.xxHash64(packed).toString(16) !== hash) {
+        throw new Error(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'gone'}`)
+      }
+      await file.writeFile(await zstdDecompress(packed))
+    }
+    await file.datasync()
+  } finally {
+    await file.close()
+  }
+  return manifest
+}
+
+/** Removes what nobody needs to restore any moment since `since`: older snapshots but the newest of them, and those that were
+ *  never finished.
+ *  @returns the oldest that is left */
+export async function trimSnapshots(
+  store: ObjectStore,
+  since: number,
+): Promise<Snapshot | undefined> {
+  const whole = await listSnapshots(store)
+  const oldest = whole.findLast(({ modifiedAt }) => modifiedAt <= since) ?? whole[0]
+  if (!oldest) return undefined
+  for (const { name, place } of whole) {
+    // First: without it the rest is no snapshot, whenever this breaks off.
+    if (comparePlaces(place, oldest.place) < 0) await store.delete(manifestOf(name))
+  }
+  for await (const page of store.list('snapshots/')) {
+    for (const { key } of page) {
+      const place = parsePlace(key.slice('snapshots/'.length))
+      if (!place || comparePlaces(place, oldest.place) >= 0) return oldest
+      await store.delete(key)
+    }
+  }
+  return oldest
+}

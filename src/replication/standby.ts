@@ -1,0 +1,221 @@
+import { existsSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { removeDatabase } from '../db/backup.ts'
+import { lockDirectory } from '../db/open.ts'
+import { keepAside } from '../db/restore.ts'
+import { StartError } from '../lib/errors.ts'
+import { countUnshipped } from './dropped.ts'
+import { type Follower, openFollower } from './follower.ts'
+import type { Lead } from './leader.ts'
+import { copyFile, stampOf } from './local-state.ts'
+import { type Entry, type Place, placeAfter, placeName } from './log.ts'
+import type { Node } from './node.ts'
+
+const longestPollMilliseconds = 1_000
+const retryMilliseconds = 1_000
+const entriesBetween = 20
+/** Two standbys do not reach for the lead at the same moment; if they do, the log decides. */
+const spread = 0.2
+
+/** How far a standby is. */
+export type StandbyProgress = {
+  place?: Place
+  newestAt?: number
+  failures: number
+  failure?: { at: number; reason: string } | undefined
+}
+
+/** Follows the log with a copy of its own, until this node leads.
+ *  @param progress kept up to date
+ *  @throws StartError when the data directory is in use */
+export async function followUntilLead(node: Node, progress: StandbyProgress): Promise<Lead> {
+  const { dataDir, log } = node
+  const unlock = lockDirectory(dataDir, 0)
+  if (!unlock) throw new StartError(`another hostline is already running on ${dataDir}`)
+  try {
+    const copy = join(dataDir, copyFile)
+    const own = takeOwnDatabase(node, copy)
+    for (let at = own.at; ; at = undefined) {
+      const follower = await openFrom(node, copy, { ...own, at })
+      log.info('this standby follows the log', { place: placeName(follower.place()) })
+      if (!follower.newest().pair) {
+        log.warn('the leader does not reckon with a standby: set REPLICA_PAIR=true there as well')
+      }
+      const begun = await follow(node, follower, progress).finally(() => follower.close())
+      if (begun) return becomeLeader(node, copy, begun)
+      log.warn('the log has moved on without this standby: it starts again from a snapshot')
+    }
+  } finally {
+    unlock()
+  }
+}
+
+type Own = {
+  /** Where the copy is. */
+  at: Place | undefined
+  /** A database of which the log may lack something. */
+  dropped: string | undefined
+}
+
+/** Makes what is in the data directory the copy, if the log has all of it. */
+function takeOwnDatabase(node: Node, copy: string): Own {
+  const { state, databasePath, dataDir } = node
+  const { place, stamp } = state.get()
+  if (!node.hasDatabase()) {
+    const isCopy = existsSync(copy) && (stamp === undefined || stamp === stampOf(copy))
+    return { at: isCopy ? place : undefined, dropped: undefined }
+  }
+  const hasWal = existsSync(`${databasePath}-wal`) && statSync(`${databasePath}-wal`).size > 0
+  if (place && node.isAt(place) && !hasWal) {
+    renameSync(databasePath, copy)
+    removeDatabase(databasePath)
+    state.set({ place })
+    return { at: place, dropped: undefined }
+  }
+  const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-')
+  const dropped = join(dataDir, `hostline-dropped-${time}Z.db`)
+  keepAside(databasePath, dropped)
+  removeDatabase(databasePath)
+  state.set({})
+  return { at: undefined, dropped }
+}
+
+/** Opens the copy, or makes it anew where the log does not reach back so far. It tries until it works. */
+async function openFrom(node: Node, path: string, { at, dropped }: Own): Promise<Follower> {
+  const { store, shared, log, state } = node
+  const onEntry = dropped === undefined ? undefined : tellDropped(node, path, dropped)
+  const options = { store, shared, path, onEntry }
+  for (let from = at; ; from = undefined) {
+    if (!from) state.set({})
+    try {
+      return await openFollower(options, { at: from })
+    } catch (error) {
+      log.warn('this standby cannot begin to follow: trying again', { error })
+      await Bun.sleep(retryMilliseconds)
+    }
+  }
+}
+
+/** Says what this node had never shipped when the next one began to lead. */
+function tellDropped({ state, log }: Node, copy: string, dropped: string) {
+  let before: Entry | undefined
+  return (entry: Entry) => {
+    const isNext = entry.kind === 'begin' && before?.node === state.node
+    if (isNext && entry.node !== state.node && existsSync(dropped)) {
+      const rows = countUnshipped(dropped, copy)
+      if (Object.keys(rows).length > 0) {
+        log.warn('what this node had never shipped is dropped', { rows, kept_as: dropped })
+      } else {
+        log.info('nothing is dropped: all that this node had committed was shipped')
+        removeDatabase(dropped)
+      }
+    }
+    before = entry
+    return true
+  }
+}
+
+/** @returns the place where this node begins to lead; undefined when the log does not go on from the copy any more */
+async function follow(
+  node: Node,
+  follower: Follower,
+  progress: StandbyProgress,
+): Promise<Place | undefined> {
+  const { leaseMilliseconds } = node.settings
+  const pollMilliseconds = Math.min(longestPollMilliseconds, leaseMilliseconds / 10)
+  const silence = createSilence(leaseMilliseconds)
+  const hear = (outcome: Outcome) => {
+    progress.failure = undefined
+    progress.place = follower.place()
+    progress.newestAt = follower.newest().at
+    return outcome
+  }
+  for (;;) {
+    const step = advance(node, follower, silence)
+    const outcome = await step.then(hear, (error: Error): Outcome => {
+      silence.failed()
+      if (progress.failure === undefined) node.log.error('this standby hears nothing', { error })
+      progress.failures++
+      progress.failure = { at: node.store.now(), reason: error.message }
+      return 'taken'
+    })
+    if (outcome !== 'taken') return outcome === 'lost' ? undefined : outcome
+    await Bun.sleep(pollMilliseconds)
+  }
+}
+
+async function advance(node: Node, follower: Follower, silence: Silence): Promise<Outcome> {
+  silence.heard(await follower.advance())
+  await persist(node, follower)
+  return mayLead(node, follower, silence) ? await reachForLead(node, follower) : 'taken'
+}
+
+type Silence = ReturnType<typeof createSilence>
+
+/** How long the leader has been silent, while it could be heard. */
+function createSilence(leaseMilliseconds: number) {
+  const patience = leaseMilliseconds * (1 + Math.random() * spread)
+  let heardAt = performance.now()
+  let failingSince: number | undefined
+  return {
+    heard(count: number): void {
+      const now = performance.now()
+      const wasDeaf = failingSince !== undefined && now - failingSince > leaseMilliseconds / 2
+      if (count > 0 || wasDeaf) heardAt = now
+      failingSince = undefined
+    },
+    failed(): void {
+      failingSince ??= performance.now()
+    },
+    isTooLong: () => performance.now() - heardAt > patience,
+  }
+}
+
+/** The former leader comes back after a release only when nobody else wants to lead. */
+function mayLead({ state }: Node, follower: Follower, silence: Silence): boolean {
+  const { kind, node, pair } = follower.newest()
+  const isReleased = kind === 'release' && node !== state.node
+  return pair && (isReleased || silence.isTooLong())
+}
+
+/** Remembers now and then where the copy is: after a restart it goes on from there. */
+async function persist({ state }: Node, follower: Follower) {
+  const { epoch, position } = follower.place()
+  const known = state.get().place
+  if (known?.epoch === epoch && position < known.position + entriesBetween) return
+  await follower.sync()
+  state.set({ place: { epoch, position } })
+}
+
+/** Where this node leads from; `taken` while another one does, `lost` when the copy cannot go on. */
+type Outcome = Place | 'taken' | 'lost'
+
+async function reachForLead(node: Node, follower: Follower): Promise<Outcome> {
+  const head = { place: follower.last(), entry: follower.newest() }
+  // What was trimmed leaves free places in the past.
+  if (await goesOnBehind(node, head.place))
+    return (await isThere(node, follower)) ? 'taken' : 'lost'
+  const begun = await node.begin(head)
+  if (!begun) return 'taken'
+  if (await goesOnBehind(node, begun)) return 'lost'
+  await follower.advance()
+  await follower.sync()
+  return begun
+}
+
+async function goesOnBehind({ shared }: Node, place: Place): Promise<boolean> {
+  for await (const places of shared.listAfter(place)) if (places.length > 0) return true
+  return false
+}
+
+const isThere = async ({ shared }: Node, follower: Follower) =>
+  (await shared.read(follower.next())) !== undefined
+
+/** Makes the copy the database. What it is, is remembered before it has that name. */
+function becomeLeader({ databasePath, state, log }: Node, copy: string, begun: Place): Lead {
+  state.set({ place: begun, stamp: stampOf(copy) })
+  removeDatabase(databasePath)
+  renameSync(copy, databasePath)
+  log.info('this node leads', { place: placeName(begun) })
+  return { next: placeAfter(begun, { kind: 'begin' }), from: 'beginning' }
+}

@@ -1,0 +1,96 @@
+import { expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from './support/directory.ts'
+import { executable } from './support/executable.ts'
+import { command, startNode } from './support/nodes.ts'
+import { startObjectStore } from './support/object-store.ts'
+import { allMessages, call, meet } from './support/process.ts'
+
+type People = Awaited<ReturnType<typeof meet>>
+
+/** Sends so many messages, each acknowledged. */
+async function say(base: string, { a, conversationId }: People, count: number) {
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  for (let n = 0; n < count; n++) {
+    const sent = await call(base, 'POST', path, { token: a.token, body: { body: `message ${n}` } })
+    expect(sent.status).toBe(201)
+  }
+}
+
+async function bucketAndFolder() {
+  const [store, folder] = [await startObjectStore(), temporaryDirectory()]
+  const directory = (name: string) => join(folder.path, name)
+  return {
+    store,
+    directory,
+    /** A data directory with an empty database. */
+    async prepared(name: string) {
+      cpSync((await executable()).emptyData, directory(name), { recursive: true })
+      return directory(name)
+    },
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+test('what was acknowledged with the bucket survives the machine', async () => {
+  await using place = await bucketAndFolder()
+  const bucket = place.store.url
+  const environment = { REPLICA_ACK: 'bucket' }
+  const first = await startNode({ dataDir: await place.prepared('a'), bucket, environment })
+  await first.ready()
+  const people = await meet(first.base)
+  await say(first.base, people, 5)
+  await first.end('SIGKILL')
+  const restored = await command(place.directory('b'), bucket, ['restore', 's3'])
+  expect(restored).toEqual({
+    code: 0,
+    out: expect.stringContaining('is now the state of the bucket'),
+    err: '',
+  })
+  await using second = await startNode({ dataDir: place.directory('b'), bucket, environment })
+  await second.ready()
+  expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(5)
+})
+
+test('a server that is stopped has shipped everything', async () => {
+  await using place = await bucketAndFolder()
+  const bucket = place.store.url
+  const first = await startNode({ dataDir: await place.prepared('a'), bucket })
+  await first.ready()
+  const people = await meet(first.base)
+  await say(first.base, people, 5)
+  expect(await first.end('SIGTERM')).toBe(0)
+  await command(place.directory('b'), bucket, ['restore', 's3'])
+  await using second = await startNode({ dataDir: place.directory('b'), bucket })
+  await second.ready()
+  expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(5)
+})
+
+test.each(['disk', 'bucket'])(
+  'a standby takes over, the former leader comes back, and the lead is handed over (%s)',
+  async (ack) => {
+    await using place = await bucketAndFolder()
+    const bucket = place.store.url
+    const environment = { REPLICA_ACK: ack, REPLICA_PAIR: 'true', REPLICA_LEASE: '1' }
+    const a = await startNode({ dataDir: await place.prepared('a'), bucket, environment })
+    await a.ready()
+    const dataDir = place.directory('b')
+    await using b = await startNode({ dataDir, bucket, environment, args: ['standby'] })
+    await b.says('follows the log')
+    const people = await meet(a.base)
+    await say(a.base, people, 5)
+    await a.end(ack === 'disk' ? 'SIGTERM' : 'SIGKILL')
+    await b.ready()
+    await say(b.base, people, 5)
+    await using again = await startNode({ ...a, bucket, environment })
+    await again.says('follows the log')
+    expect(await command(dataDir, bucket, ['hand-over'])).toMatchObject({ code: 0 })
+    expect(await b.exited).toBe(0)
+    await again.ready()
+    expect(await allMessages(again.base, people.conversationId, people.a.token)).toHaveLength(10)
+  },
+)
