@@ -75,7 +75,7 @@ async function readyToStart(dataDir: string | undefined): Promise<string> {
 /** For what must be told its port. */
 export async function freePort() {
   const server = Bun.serve({ port: 0, fetch: () => new Response() })
-  const { port } = server
+  const { port = 0 } = server
   await server.stop(true)
   return port
 }
