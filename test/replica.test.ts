@@ -75,7 +75,7 @@ test.each(['disk', 'bucket'])(
   async (ack) => {
     await using place = await bucketAndFolder()
     const bucket = place.store.url
-    const environment = { REPLICA_ACK: ack, REPLICA_PAIR: 'true', REPLICA_LEASE: '1' }
+    const environment = { REPLICA_ACK: ack, REPLICA_PAIR: 'true', REPLICA_LEASE: '2' }
     const a = await startNode({ dataDir: await place.prepared('a'), bucket, environment })
     await a.ready()
     const dataDir = place.directory('b')

@@ -51,7 +51,7 @@ async function init(node: Node, { out }: Terminal) {
   }
   const head = await node.findHead()
   if (head) throw new StartError(`there is a log already, led by ${head.entry.node}`)
-  await node.claim(undefined)
+  if (!(await node.claim(undefined))) throw new StartError('another node has just begun the log')
   out(`the log begins with the database in ${node.dataDir}, once its server starts`)
 }
 

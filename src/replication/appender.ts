@@ -1,4 +1,6 @@
 import type { Log } from '../lib/log.ts'
+import { readClocks, silenceOf } from './clocks.ts'
+import type { Lead } from './leader.ts'
 import {
   comparePlaces,
   decodeEntry,
@@ -30,6 +32,7 @@ type Own<Kind extends Entry['kind']> = Omit<
 
 const firstRetryMilliseconds = 100
 const lastRetryMilliseconds = 3_000
+const toldFailures = 3
 /** After a longer silence others may have led, and what they wrote may have been trimmed: then the next place is free again.
  *  That takes a day at least, while a signed request is good for 15 minutes. */
 const longSilenceMilliseconds = 5 * 60_000
@@ -50,12 +53,17 @@ export function createAppender(options: AppenderOptions) {
   let sentAt = Number.NEGATIVE_INFINITY
   const counts = { objects: 0, bytes: 0, failures: 0 }
   let storedAt: number | undefined
+  let failuresInARow = 0
   let failure: { at: number; reason: string } | undefined
 
   function fail(error: Error) {
     counts.failures++
-    if (failure === undefined) log.error('the bucket takes nothing: trying again', { error })
+    failuresInARow++
     failure = { at: now(), reason: error.message }
+    // One is nothing to tell: it is tried again at once.
+    if (failuresInARow === toldFailures) {
+      log.error('the bucket takes nothing: trying again', { error })
+    }
   }
 
   async function tryOnce(place: Place, bytes: Uint8Array): Promise<void> {
@@ -99,8 +107,8 @@ export function createAppender(options: AppenderOptions) {
   }
 
   function succeed(): true {
-    if (failure) log.info('the bucket takes entries again')
-    failure = undefined
+    if (failuresInARow >= toldFailures) log.info('the bucket takes entries again')
+    failuresInARow = 0
     return true
   }
 
@@ -116,12 +124,11 @@ export function createAppender(options: AppenderOptions) {
   }
 
   return {
-    /** Begins to append there.
-     *  @param known up to where the log has the wal */
-    start(place: Place, known: WalMark | undefined): void {
+    /** Goes on behind the entry that made this node the leader. */
+    start({ next: place, sentAt: since, from }: Lead): void {
       next = place
-      mark = known
-      confirmed = readClocks()
+      confirmed = since
+      mark = from === 'beginning' ? undefined : from
     },
     next: () => next,
     /** The place of the entry that was stored last. */
@@ -162,10 +169,3 @@ export function createAppender(options: AppenderOptions) {
 
 /** Another node leads: this one must not acknowledge anything any more. */
 class Fenced extends Error {}
-
-type Clocks = { wall: number; steady: number }
-const readClocks = (): Clocks => ({ wall: Date.now(), steady: performance.now() })
-
-function silenceOf({ wall, steady }: Clocks) {
-  return Math.max(Date.now() - wall, performance.now() - steady)
-}

@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
 import type { Write } from '../db/writer.ts'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createAppender } from './appender.ts'
+import type { Clocks } from './clocks.ts'
 import type { Place, ReplicaLog } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
 import { createPageBuffer } from './page-buffer.ts'
@@ -29,8 +31,9 @@ export type ReplicaSettings = {
 }
 /** Where a leader goes on. */
 export type Lead = {
-  /** Its first place behind its `begin`. */
+  /** Its first place behind its `begin`, and when that was sent. */
   next: Place
+  sentAt: Clocks
   /** What the log has of the wal; `beginning`: everything before it. Undefined when nobody knows. */
   from: WalMark | 'beginning' | undefined
 }
@@ -59,6 +62,7 @@ export function createLeader(options: LeaderOptions) {
   const interval = ack === 'bucket' ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
   const beatMilliseconds = leaseMilliseconds / 3
   const pages = createPageBuffer()
+  let lead: Lead | undefined
   let wal: WalReader | undefined
   /** The wal cannot tell what changed: the log goes on from a snapshot. */
   let needsBase = false
@@ -71,19 +75,22 @@ export function createLeader(options: LeaderOptions) {
   let wakeUp = () => {}
   let ending: { isRelease: boolean; resolve: () => void } | undefined
   let isOver = false
+  let isGivenUp = false
 
   const silentFor = () => performance.now() - appender.sentAt()
+  const lagMilliseconds = () =>
+    unstoredSince === undefined ? 0 : performance.now() - unstoredSince
   /** A standby may lead from now on. */
   const hasLapsed = () => pair && appender.silence() > leaseMilliseconds * acknowledgedShare
 
   function isStalled(): boolean {
     if (hasLapsed()) return true
     if (ack === 'disk') return false
-    const waited = unstoredSince === undefined ? 0 : performance.now() - unstoredSince
-    return !wal || waited > patienceMilliseconds
+    return !lead || lagMilliseconds() > patienceMilliseconds
   }
 
   function capture(): void {
+    if (lead && !wal) attach(lead)
     const outcome = wal?.read(pages.put)
     if (outcome === undefined || outcome === 'nothing') return
     captured++
@@ -92,6 +99,18 @@ export function createLeader(options: LeaderOptions) {
     // They are in the snapshot, once its state is pinned.
     if (needsBase && !isBasePinned) pages.clear()
     wakeUp()
+  }
+
+  /** A start on a full disk has no index of the wal that others could read. It gets one with the first commit. */
+  function attach({ from }: Lead) {
+    if (!existsSync(`${databasePath}-shm`)) {
+      needsBase = true
+      return
+    }
+    wal = openWalReader(databasePath)
+    if (needsBase) return
+    if (from === 'beginning') wal.resumeAtBeginning()
+    else if (!from || !wal.resume(from)) needsBase = true
   }
 
   async function run() {
@@ -182,7 +201,8 @@ export function createLeader(options: LeaderOptions) {
   /** A long upload is no silence. */
   async function beatBeside(work: Promise<unknown>) {
     const isDone = () => work.then(() => true)
-    const later = () => Bun.sleep(beatMilliseconds).then(() => false)
+    const rest = () => Math.max(0, beatMilliseconds - silentFor())
+    const later = () => Bun.sleep(rest()).then(() => false)
     while (pair && !(await Promise.race([isDone(), later()]))) await appender.append('beat', {})
     await work
   }
@@ -200,32 +220,41 @@ export function createLeader(options: LeaderOptions) {
   }
 
   function refuseWaiting() {
-    if (!isStalled()) return
     for (const refuse of waiting) refuse(unavailable())
     waiting.clear()
   }
-  const stallTimer = setInterval(refuseWaiting, stallCheckMilliseconds)
+  const stallTimer = setInterval(() => {
+    if (isStalled()) refuseWaiting()
+  }, stallCheckMilliseconds)
+
+  /** The process ends without the bucket: nobody is told that it has what is left. */
+  function giveUp() {
+    refuseWaiting()
+    isGivenUp = true
+    settle(captured, performance.now())
+  }
 
   return {
     /** Called after each commit of this process, and when another one has committed. */
     capture,
 
     /** Begins to ship; the database is open by now. */
-    begin({ next, from }: Lead): void {
-      wal = openWalReader(databasePath)
-      if (from === 'beginning') wal.resumeAtBeginning()
-      else if (!from || !wal.resume(from)) needsBase = true
-      appender.start(next, from === 'beginning' ? undefined : from)
+    begin(begun: Lead): void {
+      lead = begun
+      appender.start(begun)
       capture()
-      void snapshots.start(next).then(run)
+      void snapshots.start(begun.next)
+      void run()
     },
 
     /** In the place of the sync of the wal: resolves when what is committed by now may be acknowledged. */
     async sync(real: () => Promise<void>): Promise<void> {
       capture()
+      // What cannot be read yet is in the base that follows.
+      if (!wal) captured++
       await Promise.all([real(), ack === 'bucket' && storedUpTo(captured)])
       // Somebody else may lead: the next entry shows it.
-      while (hasLapsed()) await Bun.sleep(lapsePollMilliseconds)
+      while (hasLapsed() && !isGivenUp) await Bun.sleep(lapsePollMilliseconds)
     },
 
     /** Refuses writes with 503 while nothing can be acknowledged. What waits by then may be there later: whoever asks again
@@ -250,10 +279,16 @@ export function createLeader(options: LeaderOptions) {
      *  @param isRelease whether another node may lead at once
      *  @returns whether all of it is stored */
     async drain(isRelease: boolean): Promise<boolean> {
-      if (!wal) return false
       capture()
+      if (!wal) {
+        giveUp()
+        return false
+      }
       return new Promise((resolve) => {
-        const timer = setTimeout(() => resolve(false), drainMilliseconds)
+        const timer = setTimeout(() => {
+          giveUp()
+          resolve(false)
+        }, drainMilliseconds)
         const finish = () => {
           clearTimeout(timer)
           resolve(true)
@@ -270,7 +305,7 @@ export function createLeader(options: LeaderOptions) {
       isOver = true
       appender.stop()
       wakeUp()
-      const isWhole = wal?.isAtEnd() === true && pages.isEmpty() && !needsBase
+      const isWhole = wal?.isAtEnd() === true && pages.isEmpty() && !needsBase && !isGivenUp
       wal?.close()
       return isWhole ? appender.last() : undefined
     },
@@ -278,8 +313,7 @@ export function createLeader(options: LeaderOptions) {
     stats: () => ({
       role: 'leader' as const,
       place: appender.last(),
-      lagMilliseconds: unstoredSince === undefined ? 0 : performance.now() - unstoredSince,
-      pendingBytes: pages.bytes(),
+      lagMilliseconds: lagMilliseconds(),
       snapshotAt: snapshots.lastAt(),
       ...appender.stats(),
     }),

@@ -62,7 +62,7 @@ export function placeName({ epoch, position }: Place): string {
 
 /** @returns undefined for any other text */
 export function parsePlace(name: string): Place | undefined {
-  const [, epoch, position] = /^(\d{8})-(\d{12})/.exec(name) ?? []
+  const [, epoch, position] = /^(\d{8})-(\d{12})$/.exec(name) ?? []
   return epoch === undefined ? undefined : { epoch: Number(epoch), position: Number(position) }
 }
 

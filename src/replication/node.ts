@@ -5,6 +5,7 @@ import { databaseFile, prepareDirectory } from '../db/open.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createBucketLog } from './bucket-log.ts'
+import { type Clocks, readClocks } from './clocks.ts'
 import type { Lead } from './leader.ts'
 import { openLocalState, stampOf } from './local-state.ts'
 import {
@@ -22,6 +23,8 @@ import { listSnapshots } from './snapshots.ts'
 
 /** The last entry of the log. */
 export type Head = { place: Place; entry: Entry }
+/** The entry that makes a node the leader. */
+export type Begun = { place: Place; sentAt: Clocks }
 export type Replicated = NonNullable<Config['replica']>
 export type Node = ReturnType<typeof openNode>
 
@@ -34,14 +37,15 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
   const databasePath = join(dataDir, databaseFile)
 
   /** Appends the entry that makes this node the leader.
-   *  @returns its place; undefined when another entry stands there
+   *  @returns its place, and when it was sent; undefined when another entry stands there
    *  @throws StoreError */
-  async function begin(head: Head | undefined): Promise<Place | undefined> {
+  async function begin(head: Head | undefined): Promise<Begun | undefined> {
     const place = head ? placeAfter(head.place, head.entry) : origin
     const mark = head?.entry.node === state.node ? head.entry.mark : undefined
     const common = { format: 1, node: state.node, at: store.now(), pair: settings.pair } as const
     const bytes = await encodeEntry({ ...common, kind: 'begin', mark })
-    return (await shared.append(place, bytes)) ? place : undefined
+    const sentAt = readClocks()
+    return (await shared.append(place, bytes)) ? { place, sentAt } : undefined
   }
 
   /** An entry near the end of the log: that of a snapshot. */
@@ -90,18 +94,21 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     },
 
     /** Makes this node the leader, which goes on from its own database.
-     *  @throws StoreError · StartError when another one has become it */
-    async claim(head: Head | undefined): Promise<Lead> {
+     *  @returns undefined when another entry has come first, which may be a late one of its own
+     *  @throws StoreError */
+    async claim(head: Head | undefined): Promise<Lead | undefined> {
       const isWhole = head !== undefined && this.isAt(head.place)
       const begun = await begin(head)
-      if (!begun) throw new StartError('another node has just begun to lead: start again')
+      if (!begun) return undefined
       // Nothing was committed since, and that stays known when this breaks off now.
-      state.set(isWhole ? { place: begun, stamp: stampOf(databasePath) } : {})
+      state.set(isWhole ? { place: begun.place, stamp: stampOf(databasePath) } : {})
       const mark = head?.entry.node === state.node ? head.entry.mark : undefined
-      return {
-        next: placeAfter(begun, { kind: 'begin' }),
-        from: isWhole ? 'beginning' : mark,
-      }
+      return leadFrom(begun, isWhole ? 'beginning' : mark)
     },
   }
+}
+
+/** What a leader goes on from that has just begun. */
+export function leadFrom({ place, sentAt }: Begun, from: Lead['from']): Lead {
+  return { next: placeAfter(place, { kind: 'begin' }), sentAt, from }
 }

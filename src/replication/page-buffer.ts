@@ -21,7 +21,6 @@ export function createPageBuffer() {
     },
     isEmpty: () => pages.size === 0,
     isFull: () => bytes > maxBytes,
-    bytes: () => bytes,
     clear(): void {
       pages.clear()
       bytes = 0

@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.ts'
 import { createReplicatedFiles } from './files.ts'
 import { createLeader, type Lead } from './leader.ts'
 import { stampOf } from './local-state.ts'
-import { type Place, placeName } from './log.ts'
+import { comparePlaces, type Place } from './log.ts'
 import { type Head, type Node, openNode, type Replicated } from './node.ts'
 import { StoreError } from './object-store.ts'
 import { followUntilLead, type StandbyProgress } from './standby.ts'
@@ -69,16 +69,25 @@ const unreachable = (cause: Error) =>
   new StartError(`the bucket of REPLICA_S3_URL cannot be used: ${cause.message}`, { cause })
 
 async function claimAlone(node: Node): Promise<Lead> {
-  const { state, store, log } = node
-  if (!(await store.probeConditions())) {
-    log.warn(
+  if (!(await node.store.probeConditions())) {
+    node.log.warn(
       'the bucket keeps no conditions (If-None-Match): it is a backup of this machine alone, and no second one may write to it',
     )
   }
-  const head = await node.findHead()
-  if (head) mustBeOwn(head, node)
-  else log.info('the log in the bucket is new', { node: state.node })
-  return node.claim(head)
+  return await claimWhile(node, async () => {
+    const head = await node.findHead()
+    if (head) mustBeOwn(head, node)
+    else node.log.info('the log in the bucket is new', { node: node.state.node })
+    return head
+  })
+}
+
+/** An entry that was sent before the last end may still arrive: then the next try comes behind it. */
+async function claimWhile(node: Node, findHead: () => Promise<Head | undefined>): Promise<Lead> {
+  for (;;) {
+    const lead = await node.claim(await findHead())
+    if (lead) return lead
+  }
 }
 
 function mustBeOwn({ entry }: Head, { state, dataDir, ...node }: Node) {
@@ -94,29 +103,39 @@ function mustBeOwn({ entry }: Head, { state, dataDir, ...node }: Node) {
 }
 
 async function leadOfPair(node: Node, options: JoinOptions): Promise<Lead> {
-  const { log, state, store } = node
   const progress: StandbyProgress = { failures: 0 }
   const stop = options.serveStandby(() => standbyStats(node, progress))
   try {
-    const head = await untilReachable(log, async () => {
-      if (!(await store.probeConditions())) {
-        throw new StartError(
-          'the bucket keeps no conditions (If-None-Match), so two nodes could lead at once: use another store, or REPLICA_PAIR=false',
-        )
-      }
-      return node.findHead()
-    })
-    if (!head) {
-      if (options.isStandby || !node.hasDatabase()) throw noLog(node)
-      return await node.claim(head)
-    }
-    const hasLed = head.entry.node === state.node && head.entry.kind !== 'release'
-    const isLeader = hasLed && node.hasDatabase() && !options.isStandby
-    if (state.get().restored === 'past') return await claimSilent(node, head)
-    return isLeader ? await node.claim(head) : await followUntilLead(node, progress)
+    return await untilReachable(node.log, () => claimOrFollow(node, options, progress))
   } finally {
     await stop()
   }
+}
+
+async function claimOrFollow(node: Node, options: JoinOptions, progress: StandbyProgress) {
+  await mustKeepConditions(node)
+  for (;;) {
+    const head = await node.findHead()
+    if (!head && (options.isStandby || !node.hasDatabase())) throw noLog(node)
+    if (node.state.get().restored === 'past') await mustBeSilent(node, head)
+    else if (head && !isLeader(head, node, options)) return await followUntilLead(node, progress)
+    const lead = await node.claim(head)
+    if (lead) return lead
+  }
+}
+
+async function mustKeepConditions({ store }: Node) {
+  if (await store.probeConditions()) return
+  throw new StartError(
+    'the bucket keeps no conditions (If-None-Match), so two nodes could lead at once: use another store, or REPLICA_PAIR=false',
+  )
+}
+
+/** Whether this node led last, and has not let go of it. */
+function isLeader({ entry }: Head, node: Node, { isStandby }: JoinOptions): boolean {
+  return (
+    entry.node === node.state.node && entry.kind !== 'release' && node.hasDatabase() && !isStandby
+  )
 }
 
 const noLog = ({ dataDir }: Node) =>
@@ -137,15 +156,14 @@ async function untilReachable<T>(log: Log, work: () => Promise<T>): Promise<T> {
 }
 
 /** What was restored to a moment in the past leads on, unless somebody else does. */
-async function claimSilent(node: Node, head: Head): Promise<Lead> {
+async function mustBeSilent(node: Node, head: Head | undefined) {
   await Bun.sleep(node.settings.leaseMilliseconds)
   const newest = await node.findHead()
-  if (newest && placeName(newest.place) !== placeName(head.place)) {
+  if (head && newest && comparePlaces(newest.place, head.place) > 0) {
     throw new StartError(
       `${newest.entry.node} leads: stop it before a restored past takes its place`,
     )
   }
-  return node.claim(head)
 }
 
 function standbyStats({ store }: Node, progress: StandbyProgress): ReplicaStats {

@@ -3,7 +3,7 @@ import { fstatSync, read, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { zstdCompress, zstdDecompress } from 'bun'
-import { comparePlaces, type Place, parsePlace, placeName } from './log.ts'
+import { comparePlaces, origin, type Place, parsePlace, placeName } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { WalPosition as Position, WalReader } from './wal-reader.ts'
 
@@ -38,6 +38,7 @@ const pieceOf = (name: string, n: number) => `snapshots/${name}/${String(n).padS
 
 export const snapshotName = (place: Place) =>
   `${placeName(place)}-${crypto.randomUUID().slice(0, 8)}`
+const placeOf = (name: string) => parsePlace(name.slice(0, placeName(origin).length))
 
 /** The whole snapshots, oldest first. */
 export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
@@ -45,7 +46,7 @@ export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
   for await (const page of store.list('snapshots/')) {
     for (const { key, modifiedAt } of page) {
       const name = /^snapshots\/([^/]+)\/manifest$/.exec(key)?.[1]
-      const place = name === undefined ? undefined : parsePlace(name)
+      const place = name === undefined ? undefined : placeOf(name)
       if (name !== undefined && place) found.push({ name, place, modifiedAt })
     }
   }
@@ -77,7 +78,7 @@ export function pinState(databasePath: string, wal: WalReader): PinnedState | un
     if (isOpen) reader.close()
     isOpen = false
   }
-  if (index && wal.isAtEnd()) return { ...index, ...shapeOf(wal, index), release }
+  if (wal.isAtEnd()) return { ...index, ...shapeOf(wal, index), release }
   release()
   return undefined
 }
@@ -206,7 +207,7 @@ export async function trimSnapshots(
   }
   for await (const page of store.list('snapshots/')) {
     for (const { key } of page) {
-      const place = parsePlace(key.slice('snapshots/'.length))
+      const place = placeOf(key.slice('snapshots/'.length))
       if (!place || comparePlaces(place, oldest.place) >= 0) return oldest
       await store.delete(key)
     }

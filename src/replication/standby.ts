@@ -8,8 +8,8 @@ import { countUnshipped } from './dropped.ts'
 import { type Follower, openFollower } from './follower.ts'
 import type { Lead } from './leader.ts'
 import { copyFile, stampOf } from './local-state.ts'
-import { type Entry, type Place, placeAfter, placeName } from './log.ts'
-import type { Node } from './node.ts'
+import { type Entry, type Place, placeName } from './log.ts'
+import { type Begun, leadFrom, type Node } from './node.ts'
 
 const longestPollMilliseconds = 1_000
 const retryMilliseconds = 1_000
@@ -85,12 +85,15 @@ async function openFrom(node: Node, path: string, { at, dropped }: Own): Promise
   const { store, shared, log, state } = node
   const onEntry = dropped === undefined ? undefined : tellDropped(node, path, dropped)
   const options = { store, shared, path, onEntry }
+  let isTold = false
   for (let from = at; ; from = undefined) {
     if (!from) state.set({})
     try {
       return await openFollower(options, { at: from })
     } catch (error) {
-      log.warn('this standby cannot begin to follow: trying again', { error })
+      // A copy that the log does not reach is made anew.
+      if (!from && !isTold) log.warn('this standby cannot begin: trying again', { error })
+      isTold ||= !from
       await Bun.sleep(retryMilliseconds)
     }
   }
@@ -120,7 +123,7 @@ async function follow(
   node: Node,
   follower: Follower,
   progress: StandbyProgress,
-): Promise<Place | undefined> {
+): Promise<Begun | undefined> {
   const { leaseMilliseconds } = node.settings
   const pollMilliseconds = Math.min(longestPollMilliseconds, leaseMilliseconds / 10)
   const silence = createSilence(leaseMilliseconds)
@@ -188,7 +191,7 @@ async function persist({ state }: Node, follower: Follower) {
 }
 
 /** Where this node leads from; `taken` while another one does, `lost` when the copy cannot go on. */
-type Outcome = Place | 'taken' | 'lost'
+type Outcome = Begun | 'taken' | 'lost'
 
 async function reachForLead(node: Node, follower: Follower): Promise<Outcome> {
   const head = { place: follower.last(), entry: follower.newest() }
@@ -197,7 +200,7 @@ async function reachForLead(node: Node, follower: Follower): Promise<Outcome> {
     return (await isThere(node, follower)) ? 'taken' : 'lost'
   const begun = await node.begin(head)
   if (!begun) return 'taken'
-  if (await goesOnBehind(node, begun)) return 'lost'
+  if (await goesOnBehind(node, begun.place)) return 'lost'
   await follower.advance()
   await follower.sync()
   return begun
@@ -212,10 +215,10 @@ const isThere = async ({ shared }: Node, follower: Follower) =>
   (await shared.read(follower.next())) !== undefined
 
 /** Makes the copy the database. What it is, is remembered before it has that name. */
-function becomeLeader({ databasePath, state, log }: Node, copy: string, begun: Place): Lead {
-  state.set({ place: begun, stamp: stampOf(copy) })
+function becomeLeader({ databasePath, state, log }: Node, copy: string, begun: Begun): Lead {
+  state.set({ place: begun.place, stamp: stampOf(copy) })
   removeDatabase(databasePath)
   renameSync(copy, databasePath)
-  log.info('this node leads', { place: placeName(begun) })
-  return { next: placeAfter(begun, { kind: 'begin' }), from: 'beginning' }
+  log.info('this node leads', { place: placeName(begun.place) })
+  return leadFrom(begun, 'beginning')
 }

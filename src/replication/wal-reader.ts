@@ -8,6 +8,7 @@ const frameHeaderBytes = 24
 const framesAtOnce = 256
 const indexHeaderBytes = 48
 const wholeIndexBytes = 2 * indexHeaderBytes + 4
+const maxTries = 1_000
 
 /** What the wal-index says (https://www.sqlite.org/walformat.html). */
 export type WalPosition = WalMark & {
@@ -30,25 +31,46 @@ export function openWalReader(databasePath: string) {
   const indexFile = openSync(`${databasePath}-shm`, 'r')
   const walFile = openSync(`${databasePath}-wal`, 'r')
   const databaseFile = openSync(databasePath, 'r')
-  const buffer = Buffer.alloc(wholeIndexBytes)
+  const header = Buffer.alloc(wholeIndexBytes)
+  const seenHeader = Buffer.alloc(indexHeaderBytes)
   let frames = Buffer.alloc(0)
   let seen: WalPosition | undefined
 
-  /** @returns undefined while another process is changing it */
-  function readIndex(): WalPosition | undefined {
-    readSync(indexFile, buffer, 0, wholeIndexBytes, 0)
-    if (buffer.compare(buffer, indexHeaderBytes, 2 * indexHeaderBytes, 0, indexHeaderBytes) !== 0)
-      return undefined
-    const pageSize = buffer.readUInt16LE(14)
-    return {
-      commits: buffer.readUInt32LE(8),
-      pageSize: pageSize === 1 ? 65_536 : pageSize,
-      frame: buffer.readUInt32LE(16),
-      pages: buffer.readUInt32LE(20),
-      checksum: checksumOf(buffer.readUInt32LE(24), buffer.readUInt32LE(28)),
-      salts: buffer.toString('hex', 32, 40),
-      copiedFrames: buffer.readUInt32LE(2 * indexHeaderBytes),
+  /** Reads the two copies of its header until they agree: a process that commits writes one after the other.
+   *  @throws Error when one has died in between */
+  function readHeader() {
+    for (let n = 0; n < maxTries; n++) {
+      readSync(indexFile, header, 0, wholeIndexBytes, 0)
+      const order = header.compare(
+        header,
+        indexHeaderBytes,
+        2 * indexHeaderBytes,
+        0,
+        indexHeaderBytes,
+      )
+      if (order === 0) return
     }
+    throw new Error('the index of the wal cannot be read')
+  }
+
+  function readIndex(): WalPosition {
+    readHeader()
+    const pageSize = header.readUInt16LE(14)
+    return {
+      commits: header.readUInt32LE(8),
+      pageSize: pageSize === 1 ? 65_536 : pageSize,
+      frame: header.readUInt32LE(16),
+      pages: header.readUInt32LE(20),
+      checksum: checksumOf(header.readUInt32LE(24), header.readUInt32LE(28)),
+      salts: header.toString('hex', 32, 40),
+      copiedFrames: header.readUInt32LE(2 * indexHeaderBytes),
+    }
+  }
+
+  /** The next call of `read` begins behind it. */
+  function goOnBehind(position: WalPosition | undefined) {
+    seen = position
+    seenHeader.fill(0)
   }
 
   /** @returns how many commits these frames are */
@@ -67,8 +89,6 @@ export function openWalReader(databasePath: string) {
     }
     return commits
   }
-
-  const isSeen = ({ salts, frame }: WalPosition) => seen?.salts === salts && seen.frame === frame
 
   /** Whether the wal has that mark in its past. */
   function contains(index: WalPosition, mark: WalMark): boolean {
@@ -89,39 +109,39 @@ export function openWalReader(databasePath: string) {
      *  @returns whether this wal goes on from there */
     resume(mark: WalMark): boolean {
       const index = readIndex()
-      if (!index || !contains(index, mark)) return false
-      seen = { ...index, ...mark }
-      return true
+      const isPossible = contains(index, mark)
+      goOnBehind(isPossible ? { ...index, ...mark } : undefined)
+      return isPossible
     },
 
     /** Reads the wal from its beginning on: the database file alone is the state before it. */
     resumeAtBeginning(): void {
-      const index = readIndex()
-      seen = index && { ...index, frame: 0, commits: index.commits }
+      goOnBehind({ ...readIndex(), frame: 0 })
     },
 
     /** Hands out the pages of everything that was committed since the last call; of a page that changed twice, the newer comes
      *  later.
      *  @returns `gap` when what was committed in between is not in the wal any more; the next call goes on behind it */
     read(take: TakePage): 'nothing' | 'pages' | 'gap' {
+      readHeader()
+      if (header.compare(seenHeader, 0, indexHeaderBytes, 0, indexHeaderBytes) === 0)
+        return 'nothing'
       const index = readIndex()
-      if (!index || isSeen(index)) return 'nothing'
+      header.copy(seenHeader, 0, 0, indexHeaderBytes)
       const last = seen
       const goesOn = last?.salts === index.salts
       const commits = readFrames(index, goesOn ? last.frame : 0, take)
-      // Started again while it was read.
-      const isTorn = readIndex()?.salts !== index.salts
       // Frames of the former wal were lost unless all commits since are in this one.
       const isWhole = goesOn || (last && (index.commits - last.commits) >>> 0 === commits)
-      seen = isTorn ? undefined : index
+      // Started again while it was read.
+      const isTorn = readIndex().salts !== index.salts
+      if (isTorn) goOnBehind(undefined)
+      else seen = index
       return isWhole && !isTorn ? 'pages' : 'gap'
     },
 
     /** Whether nothing was committed since the last call of `read`. */
-    isAtEnd(): boolean {
-      const index = readIndex()
-      return index !== undefined && isSeen(index)
-    },
+    isAtEnd: () => readIndex().commits === seen?.commits,
 
     /** Up to where `read` came. */
     position: () => seen,
