@@ -6,6 +6,7 @@ import { executable } from './support/executable.ts'
 import { command, startNode } from './support/nodes.ts'
 import { startObjectStore } from './support/object-store.ts'
 import { allMessages, call, meet } from './support/process.ts'
+import { waitFor } from './support/wait.ts'
 
 type People = Awaited<ReturnType<typeof meet>>
 
@@ -92,5 +93,28 @@ test.each(['disk', 'bucket'])(
     expect(await b.exited).toBe(0)
     await again.ready()
     expect(await allMessages(again.base, people.conversationId, people.a.token)).toHaveLength(10)
+  },
+)
+
+test.each(['SIGTERM', 'SIGKILL'] as const)(
+  'a server ships on after %s, without a new snapshot',
+  async (signal) => {
+    await using place = await bucketAndFolder()
+    const options = { dataDir: await place.prepared('a'), bucket: place.store.url }
+    const first = await startNode(options)
+    await first.ready()
+    const people = await meet(first.base)
+    await waitFor(() => place.store.keys('log/').length > 2, 'the first pages')
+    await say(first.base, people, 5)
+    await first.end(signal)
+    await using second = await startNode(options)
+    await second.ready()
+    await say(second.base, people, 5)
+    await second.end('SIGTERM')
+    expect(place.store.keys('snapshots/').filter((key) => key.endsWith('manifest'))).toHaveLength(1)
+    await command(place.directory('b'), options.bucket, ['restore', 's3'])
+    await using third = await startNode({ ...options, dataDir: place.directory('b') })
+    await third.ready()
+    expect(await allMessages(third.base, people.conversationId, people.a.token)).toHaveLength(10)
   },
 )

@@ -50,8 +50,8 @@ export async function openFollower(
   }
 
   async function rebase({ snapshot }: EntryOf<'base'>) {
-    await file.close()
     await loadSnapshot(store, snapshot, `${path}.new`)
+    await file.close()
     await rename(`${path}.new`, path)
     file = await open(path, 'r+')
   }

@@ -31,7 +31,7 @@ export type Node = ReturnType<typeof openNode>
 /** A data directory and the bucket that it is replicated to. */
 export function openNode(dataDir: string, settings: Replicated, log: Log) {
   prepareDirectory(dataDir)
-  const store = openObjectStore(settings.bucket)
+  const store = openObjectStore(settings.bucket, timeoutOf(settings))
   const shared = createBucketLog(store)
   const state = openLocalState(dataDir)
   const databasePath = join(dataDir, databaseFile)
@@ -106,6 +106,18 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
       return leadFrom(begun, isWhole ? 'beginning' : mark)
     },
   }
+}
+
+const longestTimeoutMilliseconds = 5_000
+const leastTimeoutMilliseconds = 500
+
+/** One request that hangs is no lost lease. */
+function timeoutOf({ pair, leaseMilliseconds }: Replicated): number {
+  if (!pair) return longestTimeoutMilliseconds
+  return Math.min(
+    longestTimeoutMilliseconds,
+    Math.max(leastTimeoutMilliseconds, leaseMilliseconds / 3),
+  )
 }
 
 /** What a leader goes on from that has just begun. */

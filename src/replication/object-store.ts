@@ -1,21 +1,19 @@
 import { AwsV4Signer } from 'aws4fetch'
 import type { Bucket } from '../files/s3.ts'
+import { StartError } from '../lib/errors.ts'
 
-const requestMilliseconds = 15_000
-/** Below it an upload counts as dead. */
+/** A slower transfer counts as dead. */
 const leastBytesPerSecond = 64 * 1_024
-/** The time in an answer has whole seconds. */
-const toleratedSkewMilliseconds = 3_000
+/** An answer may be old when it comes. */
+const toleratedSkewMilliseconds = 30_000
 
 export type StoredObject = { key: string; modifiedAt: number }
 /** A request that the store did not fulfil; `status` 0: there was no answer. */
-export class StoreError extends Error {
+export class StoreError extends StartError {
   readonly status: number
-  readonly code: string
-  constructor(status: number, code: string, what: string) {
-    super(`${what}: ${status === 0 ? code : `${status} ${code}`}`)
+  constructor(status: number, reason: string, what: string) {
+    super(`the bucket of REPLICA_S3_URL: ${what}: ${status === 0 ? reason : `${status} ${reason}`}`)
     this.status = status
-    this.code = code
   }
 }
 
@@ -26,8 +24,9 @@ export type ObjectStore = ReturnType<typeof openObjectStore>
 
 /** Objects in a bucket of an S3-compatible store, below the prefix of the bucket. Each call is one try. Bun's own client
  *  drops `If-None-Match`, hence requests of our own.
+ *  @param timeoutMilliseconds of a request; one with much to send has longer
  *  @throws StoreError from every call */
-export function openObjectStore(bucket: Bucket) {
+export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
   const { endpoint, name, prefix, region, accessKeyId, secretAccessKey } = bucket
   const root = `${endpoint}/${encodeURIComponent(name)}`
   const nameOf = (key: string) => (prefix === '' ? key : `${prefix}/${key}`)
@@ -54,17 +53,16 @@ export function openObjectStore(bucket: Bucket) {
       cache,
     })
     const signed = await signer.sign()
-    const milliseconds = requestMilliseconds + (sizeOf(body) / leastBytesPerSecond) * 1_000
+    const milliseconds = timeoutMilliseconds + (sizeOf(body) / leastBytesPerSecond) * 1_000
     const signal = AbortSignal.timeout(milliseconds)
     return fetch(signed.url, { method, headers: signed.headers, body: body ?? null, signal })
   }
 
-  // A clock that is off is refused; the store's own is in the refusal.
+  // A clock that is off is refused; the store's own is in every answer.
   async function request(method: string, path: string, call: Call = {}): Promise<Response> {
     try {
       const answer = await send(method, path, call)
-      if (answer.status !== 403 || !learnSkew(answer)) return answer
-      return await send(method, path, call)
+      return learnSkew(answer) && answer.status === 403 ? await send(method, path, call) : answer
     } catch (error) {
       throw new StoreError(0, (error as Error).message, `${method} ${path}`)
     }

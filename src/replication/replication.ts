@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.ts'
 import { createReplicatedFiles } from './files.ts'
 import { createLeader, type Lead } from './leader.ts'
 import { stampOf } from './local-state.ts'
-import { comparePlaces, type Place } from './log.ts'
+import type { Place } from './log.ts'
 import { type Head, type Node, openNode, type Replicated } from './node.ts'
 import { StoreError } from './object-store.ts'
 import { followUntilLead, type StandbyProgress } from './standby.ts'
@@ -59,14 +59,11 @@ async function leadAlone(node: Node): Promise<Lead | undefined> {
     return await claimAlone(node)
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    if (!node.hasDatabase()) throw unreachable(error)
+    if (!node.hasDatabase()) throw error
     node.log.error('the bucket does not answer: it gets what is committed later', { error })
     return undefined
   }
 }
-
-const unreachable = (cause: Error) =>
-  new StartError(`the bucket of REPLICA_S3_URL cannot be used: ${cause.message}`, { cause })
 
 async function claimAlone(node: Node): Promise<Lead> {
   if (!(await node.store.probeConditions())) {
@@ -106,22 +103,30 @@ async function leadOfPair(node: Node, options: JoinOptions): Promise<Lead> {
   const progress: StandbyProgress = { failures: 0 }
   const stop = options.serveStandby(() => standbyStats(node, progress))
   try {
-    return await untilReachable(node.log, () => claimOrFollow(node, options, progress))
+    return await untilReachable(node.log, async () => {
+      await mustKeepConditions(node)
+      return await claimOrFollow(node, options, progress)
+    })
   } finally {
     await stop()
   }
 }
 
-async function claimOrFollow(node: Node, options: JoinOptions, progress: StandbyProgress) {
-  await mustKeepConditions(node)
-  for (;;) {
-    const head = await node.findHead()
-    if (!head && (options.isStandby || !node.hasDatabase())) throw noLog(node)
-    if (node.state.get().restored === 'past') await mustBeSilent(node, head)
-    else if (head && !isLeader(head, node, options)) return await followUntilLead(node, progress)
-    const lead = await node.claim(head)
-    if (lead) return lead
-  }
+async function claimOrFollow(
+  node: Node,
+  options: JoinOptions,
+  progress: StandbyProgress,
+): Promise<Lead> {
+  const head = await node.findHead()
+  if (!head) mayBegin(node, options)
+  const isPast = node.state.get().restored === 'past'
+  if (head && !isPast && !isLeader(head, node)) return await followUntilLead(node, progress)
+  // Its database has what the log lacks. It lets others lead, but drops that only when one of them does.
+  if (isPast || options.isStandby) await Bun.sleep(node.settings.leaseMilliseconds)
+  const lead = await node.claim(head)
+  if (!lead && isPast)
+    throw new StartError('another node leads: stop it, and restore the past again')
+  return lead ?? (await claimOrFollow(node, options, progress))
 }
 
 async function mustKeepConditions({ store }: Node) {
@@ -132,16 +137,15 @@ async function mustKeepConditions({ store }: Node) {
 }
 
 /** Whether this node led last, and has not let go of it. */
-function isLeader({ entry }: Head, node: Node, { isStandby }: JoinOptions): boolean {
-  return (
-    entry.node === node.state.node && entry.kind !== 'release' && node.hasDatabase() && !isStandby
-  )
-}
+const isLeader = ({ entry }: Head, { state, hasDatabase }: Node) =>
+  entry.node === state.node && entry.kind !== 'release' && hasDatabase()
 
-const noLog = ({ dataDir }: Node) =>
-  new StartError(
+function mayBegin({ dataDir, hasDatabase }: Node, { isStandby }: JoinOptions) {
+  if (hasDatabase() && !isStandby) return
+  throw new StartError(
     `there is no log in the bucket: start the leader first, or run hostline replica init where its database is (not in ${dataDir})`,
   )
+}
 
 async function untilReachable<T>(log: Log, work: () => Promise<T>): Promise<T> {
   for (let isTold = false; ; isTold = true) {
@@ -152,17 +156,6 @@ async function untilReachable<T>(log: Log, work: () => Promise<T>): Promise<T> {
       if (!isTold) log.error('the bucket does not answer: trying again', { error })
       await Bun.sleep(retryMilliseconds)
     }
-  }
-}
-
-/** What was restored to a moment in the past leads on, unless somebody else does. */
-async function mustBeSilent(node: Node, head: Head | undefined) {
-  await Bun.sleep(node.settings.leaseMilliseconds)
-  const newest = await node.findHead()
-  if (head && newest && comparePlaces(newest.place, head.place) > 0) {
-    throw new StartError(
-      `${newest.entry.node} leads: stop it before a restored past takes its place`,
-    )
   }
 }
 

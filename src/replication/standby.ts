@@ -83,13 +83,16 @@ function takeOwnDatabase(node: Node, copy: string): Own {
 /** Opens the copy, or makes it anew where the log does not reach back so far. It tries until it works. */
 async function openFrom(node: Node, path: string, { at, dropped }: Own): Promise<Follower> {
   const { store, shared, log, state } = node
-  const onEntry = dropped === undefined ? undefined : tellDropped(node, path, dropped)
-  const options = { store, shared, path, onEntry }
+  const told = dropped === undefined ? undefined : tellDropped(node, path, dropped)
+  const options = { store, shared, path, onEntry: told?.onEntry }
   let isTold = false
   for (let from = at; ; from = undefined) {
     if (!from) state.set({})
     try {
-      return await openFollower(options, { at: from })
+      const follower = await openFollower(options, { at: from })
+      await follower.catchUp()
+      told?.finish()
+      return follower
     } catch (error) {
       // A copy that the log does not reach is made anew.
       if (!from && !isTold) log.warn('this standby cannot begin: trying again', { error })
@@ -102,19 +105,32 @@ async function openFrom(node: Node, path: string, { at, dropped }: Own): Promise
 /** Says what this node had never shipped when the next one began to lead. */
 function tellDropped({ state, log }: Node, copy: string, dropped: string) {
   let before: Entry | undefined
-  return (entry: Entry) => {
-    const isNext = entry.kind === 'begin' && before?.node === state.node
-    if (isNext && entry.node !== state.node && existsSync(dropped)) {
-      const rows = countUnshipped(dropped, copy)
-      if (Object.keys(rows).length > 0) {
-        log.warn('what this node had never shipped is dropped', { rows, kept_as: dropped })
-      } else {
-        log.info('nothing is dropped: all that this node had committed was shipped')
-        removeDatabase(dropped)
-      }
+  let isTold = false
+
+  function compare() {
+    isTold = true
+    const rows = countUnshipped(dropped, copy)
+    if (Object.keys(rows).length > 0) {
+      log.warn('what this node had never shipped is dropped', { rows, kept_as: dropped })
+      return
     }
-    before = entry
-    return true
+    log.info('nothing is dropped: all that this node had committed was shipped')
+    removeDatabase(dropped)
+  }
+
+  return {
+    onEntry(entry: Entry): boolean {
+      const isNext = entry.kind === 'begin' && before?.node === state.node
+      if (isNext && entry.node !== state.node && !isTold) compare()
+      before = entry
+      return true
+    },
+    /** The log may not reach back to that moment any more. */
+    finish(): void {
+      if (isTold) return
+      isTold = true
+      log.warn('what this node had never shipped is dropped', { kept_as: dropped })
+    },
   }
 }
 
@@ -136,8 +152,7 @@ async function follow(
   for (;;) {
     const step = advance(node, follower, silence)
     const outcome = await step.then(hear, (error: Error): Outcome => {
-      silence.failed()
-      if (progress.failure === undefined) node.log.error('this standby hears nothing', { error })
+      if (silence.failed()) node.log.error('this standby hears nothing', { error })
       progress.failures++
       progress.failure = { at: node.store.now(), reason: error.message }
       return 'taken'
@@ -160,15 +175,20 @@ function createSilence(leaseMilliseconds: number) {
   const patience = leaseMilliseconds * (1 + Math.random() * spread)
   let heardAt = performance.now()
   let failingSince: number | undefined
+  let isDeaf = false
   return {
     heard(count: number): void {
-      const now = performance.now()
-      const wasDeaf = failingSince !== undefined && now - failingSince > leaseMilliseconds / 2
-      if (count > 0 || wasDeaf) heardAt = now
+      if (count > 0 || isDeaf) heardAt = performance.now()
       failingSince = undefined
+      isDeaf = false
     },
-    failed(): void {
-      failingSince ??= performance.now()
+    /** @returns whether nothing could be heard for so long that it must be told, once */
+    failed(): boolean {
+      const now = performance.now()
+      failingSince ??= now
+      const wasDeaf = isDeaf
+      isDeaf = now - failingSince > leaseMilliseconds / 2
+      return isDeaf && !wasDeaf
     },
     isTooLong: () => performance.now() - heardAt > patience,
   }
