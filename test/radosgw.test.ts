@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'bun:test'
+import { AwsClient } from 'aws4fetch'
+import { bucket } from '../src/config-values.ts'
+import { radosgw, startRadosgw } from './support/radosgw.ts'
+import { shared } from './support/shared.ts'
+
+// What replication asks of an object store, asked of a real one.
+
+type Call = { body?: string; headers?: Record<string, string>; aws?: { datetime: string } }
+
+const server = shared(startRadosgw)
+
+/** Sends a signed request for a key, or for the bucket with a query. */
+async function call(method: string, target: string, call: Call = {}) {
+  const { endpoint, name, ...credentials } = bucket((await server()).url)
+  const client = new AwsClient({ ...credentials, service: 's3', retries: 0 })
+  const answer = await client.fetch(`${endpoint}/${name}${target}`, { method, ...call })
+  return { status: answer.status, headers: answer.headers, body: await answer.text() }
+}
+
+const create = (target: string, body = '') =>
+  call('PUT', target, { body, headers: { 'if-none-match': '*' } })
+
+/** Keys, or what stands before the delimiter, of a list. */
+async function list(options: Record<string, string>) {
+  const { body } = await call('GET', `?${new URLSearchParams({ 'list-type': '2', ...options })}`)
+  const found = body.matchAll(/<(?:Contents><Key|CommonPrefixes><Prefix)>(.*?)</g)
+  const [, next] = /<NextContinuationToken>(.*?)</.exec(body) ?? []
+  return { keys: Array.from(found, ([, key]) => key), next }
+}
+
+describe.skipIf(!radosgw)('radosgw (of the packages radosgw, ceph-mon and ceph-osd)', () => {
+  test('creates an object once and refuses it from then on', async () => {
+    expect((await create('/once', 'first')).status).toBe(200)
+    const refused = await create('/once', 'second')
+    expect([refused.status, refused.body]).toEqual([
+      412,
+      expect.stringContaining('<Code>PreconditionFailed</Code>'),
+    ])
+    expect((await call('GET', '/once')).body).toBe('first')
+  })
+
+  test('lets exactly one of 20 create an object at the same time', async () => {
+    const bodies = Array.from({ length: 20 }, (_, n) => `of ${n}`)
+    const answers = await Promise.all(bodies.map((body) => create('/race', body)))
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([200, ...Array(19).fill(412)])
+    expect((await call('GET', '/race')).body).toBe(`of ${statuses.indexOf(200)}`)
+  })
+
+  test('lists what comes after a key, by folder and page by page', async () => {
+    for (const key of ['a/3', 'a/1', 'b/1', 'a/2', 'c/1']) await create(`/lists/${key}`)
+    const prefix = 'lists/'
+    const after = await list({ prefix: 'lists/a/', 'start-after': 'lists/a/1' })
+    expect(after.keys).toEqual(['lists/a/2', 'lists/a/3'])
+    const folders = await list({ prefix, delimiter: '/', 'start-after': 'lists/a/9' })
+    expect(folders.keys).toEqual(['lists/b/', 'lists/c/'])
+    const { keys, next = '' } = await list({ prefix, 'max-keys': '3' })
+    const rest = await list({ prefix, 'max-keys': '3', 'continuation-token': next })
+    expect([...keys, '…', ...rest.keys].join(' ').replaceAll(prefix, '')).toBe(
+      'a/1 a/2 a/3 … b/1 c/1',
+    )
+  })
+
+  test('shows at once in lists what was put and what was deleted', async () => {
+    for (const key of ['now/1', 'now/2', 'now/3']) {
+      await create(`/${key}`)
+      expect((await list({ prefix: 'now/' })).keys).toContain(key)
+    }
+    expect((await call('DELETE', '/now/2')).status).toBe(204)
+    expect((await list({ prefix: 'now/' })).keys).toEqual(['now/1', 'now/3'])
+    expect((await call('GET', '/now/2')).status).toBe(404)
+    expect((await create('/now/2')).status).toBe(200)
+  })
+
+  test('reads a range', async () => {
+    await create('/range', '0123456789')
+    const { status, headers, body } = await call('GET', '/range', {
+      headers: { range: 'bytes=2-4' },
+    })
+    expect([status, headers.get('content-range'), body]).toEqual([206, 'bytes 2-4/10', '234'])
+  })
+
+  test('refuses a clock that is 20 minutes off, and tells its own', async () => {
+    const late = new Date(Date.now() + 20 * 60_000).toISOString()
+    const datetime = late.replace(/[:-]|\.\d+/g, '')
+    const { status, headers, body } = await call('GET', '/once', { aws: { datetime } })
+    expect([status, body]).toEqual([403, expect.stringContaining('>RequestTimeTooSkewed<')])
+    expect(Date.parse(headers.get('date') ?? '')).toBeCloseTo(Date.now(), -4)
+  })
+})
