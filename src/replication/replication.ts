@@ -100,33 +100,54 @@ function mustBeOwn({ entry }: Head, { state, dataDir, ...node }: Node) {
 }
 
 async function leadOfPair(node: Node, options: JoinOptions): Promise<Lead> {
-  const progress: StandbyProgress = { failures: 0 }
-  const stop = options.serveStandby(() => standbyStats(node, progress))
+  const standby = createStandby(node, options)
+  const work = async () => {
+    await mustKeepConditions(node)
+    return await claimOrFollow(node, options, standby)
+  }
   try {
-    return await untilReachable(node.log, async () => {
-      await mustKeepConditions(node)
-      return await claimOrFollow(node, options, progress)
-    })
+    return await untilReachable(node.log, work, standby.serve)
   } finally {
-    await stop()
+    await standby.stop()
   }
 }
 
-async function claimOrFollow(
-  node: Node,
-  options: JoinOptions,
-  progress: StandbyProgress,
-): Promise<Lead> {
+type Standby = ReturnType<typeof createStandby>
+
+/** What a standby answers, as soon as this node does not lead at once. */
+function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
+  const progress: StandbyProgress = { failures: 0 }
+  let stop: (() => Promise<void>) | undefined
+
+  function stats(): ReplicaStats {
+    const { newestAt, ...known } = progress
+    const lagMilliseconds = newestAt === undefined ? 0 : Math.max(0, store.now() - newestAt)
+    return { role: 'standby', objects: 0, bytes: 0, lagMilliseconds, ...known }
+  }
+
+  return {
+    progress,
+    serve(): void {
+      stop ??= serveStandby(stats)
+    },
+    stop: async () => stop?.(),
+  }
+}
+
+async function claimOrFollow(node: Node, options: JoinOptions, standby: Standby): Promise<Lead> {
   const head = await node.findHead()
   if (!head) mayBegin(node, options)
   const isPast = node.state.get().restored === 'past'
-  if (head && !isPast && !isLeader(head, node)) return await followUntilLead(node, progress)
+  const isWaiting = isPast || options.isStandby
+  const isFollower = head && !isPast && !isLeader(head, node)
+  if (isWaiting || isFollower) standby.serve()
+  if (isFollower) return await followUntilLead(node, standby.progress)
   // Its database has what the log lacks. It lets others lead, but drops that only when one of them does.
-  if (isPast || options.isStandby) await Bun.sleep(node.settings.leaseMilliseconds)
+  if (isWaiting) await Bun.sleep(node.settings.leaseMilliseconds)
   const lead = await node.claim(head)
-  if (!lead && isPast)
-    throw new StartError('another node leads: stop it, and restore the past again')
-  return lead ?? (await claimOrFollow(node, options, progress))
+  if (lead) return lead
+  if (isPast) throw new StartError('another node leads: stop it, and restore the past again')
+  return await claimOrFollow(node, options, standby)
 }
 
 async function mustKeepConditions({ store }: Node) {
@@ -147,22 +168,21 @@ function mayBegin({ dataDir, hasDatabase }: Node, { isStandby }: JoinOptions) {
   )
 }
 
-async function untilReachable<T>(log: Log, work: () => Promise<T>): Promise<T> {
+async function untilReachable<T>(
+  log: Log,
+  work: () => Promise<T>,
+  whenAway = () => {},
+): Promise<T> {
   for (let isTold = false; ; isTold = true) {
     try {
       return await work()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
+      whenAway()
       if (!isTold) log.error('the bucket does not answer: trying again', { error })
       await Bun.sleep(retryMilliseconds)
     }
   }
-}
-
-function standbyStats({ store }: Node, progress: StandbyProgress): ReplicaStats {
-  const { newestAt, ...known } = progress
-  const lagMilliseconds = newestAt === undefined ? 0 : Math.max(0, store.now() - newestAt)
-  return { role: 'standby', objects: 0, bytes: 0, lagMilliseconds, ...known }
 }
 
 /** What a server needs that ships what it commits. */
