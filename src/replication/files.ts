@@ -37,6 +37,8 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
     await oneByOne(id, async () => {
       if (await disk.read(id, 0, 0)) return
       const object = await store.open(keyOf(id))
+      // A crash may have left a part of it.
+      await disk.delete(id)
       if (object?.body) await disk.write(id, object.body)
     })
   }
