@@ -154,7 +154,7 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
           ...(token !== '' && { 'continuation-token': token }),
         }
         const what = `list ${under}`
-        const answer = await mustBe(await request('GET', '/', { query }), what, 200)
+        const answer = await mustBe(await request('GET', '', { query }), what, 200)
         const page = await answer.text()
         yield objectsOf(page).map(({ key, modifiedAt }) => ({ key: keyOf(key), modifiedAt }))
         token = textOf(page, 'NextContinuationToken') ?? ''
