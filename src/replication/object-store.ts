@@ -61,19 +61,19 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
   // A clock that is off is refused; the store's own is in every answer.
   async function request(method: string, path: string, call: Call = {}): Promise<Response> {
     try {
+      const before = skew
       const answer = await send(method, path, call)
-      return learnSkew(answer) && answer.status === 403 ? await send(method, path, call) : answer
+      learnSkew(answer)
+      // Another request may have learnt it meanwhile.
+      return answer.status === 403 && skew !== before ? await send(method, path, call) : answer
     } catch (error) {
       throw new StoreError(0, (error as Error).message, `${method} ${path}`)
     }
   }
 
-  /** @returns whether that changes anything */
   function learnSkew(answer: Response) {
     const told = Date.parse(answer.headers.get('date') ?? '')
-    if (Number.isNaN(told) || Math.abs(told - now()) < toleratedSkewMilliseconds) return false
-    skew = told - Date.now()
-    return true
+    if (Math.abs(told - now()) >= toleratedSkewMilliseconds) skew = told - Date.now()
   }
 
   const pathOf = (key: string) => `/${nameOf(key).split('/').map(encodeURIComponent).join('/')}`
