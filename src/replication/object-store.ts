@@ -156,7 +156,10 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
         const what = `list ${under}`
         const answer = await mustBe(await request('GET', '', { query }), what, 200)
         const page = await answer.text()
-        yield objectsOf(page).map(({ key, modifiedAt }) => ({ key: keyOf(key), modifiedAt }))
+        // Some stores give a page in an order of their own.
+        yield objectsOf(page)
+          .map(({ key, modifiedAt }) => ({ key: keyOf(key), modifiedAt }))
+          .sort((a, b) => (a.key < b.key ? -1 : 1))
         token = textOf(page, 'NextContinuationToken') ?? ''
       } while (token !== '')
     },
