@@ -99,8 +99,10 @@ export async function openFollower(
     /** The same, for a log that is long. */
     async catchUp(): Promise<void> {
       for await (const [one, bytes] of readAll(shared, place)) {
-        // Others are what former leaders have sent late.
-        if (comparePlaces(one, next) === 0 && !(await take(bytes))) return
+        const order = comparePlaces(one, next)
+        if (order > 0) throw new Error(`log/${placeName(next)} is missing in the bucket`)
+        // What comes before it is what former leaders have sent late.
+        if (order === 0 && !(await take(bytes))) return
       }
     },
 
