@@ -57,9 +57,18 @@ export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
 export async function readManifest(store: ObjectStore, name: string): Promise<Manifest> {
   const bytes = await store.get(manifestOf(name))
   if (!bytes) throw new Error(`the snapshot ${name} is gone`)
-  const manifest: Manifest = JSON.parse(Buffer.from(bytes).toString())
+  const manifest = parseManifest(bytes)
+  if (!manifest) throw new Error(`hostline has not written ${manifestOf(name)}`)
   if (manifest.format === 1) return manifest
   throw new Error(`a later version made the snapshot ${name}: use a newer hostline`)
+}
+
+function parseManifest(bytes: Uint8Array): Manifest | undefined {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString())
+  } catch {
+    return undefined
+  }
 }
 
 /** A state of the database that stays readable until `release`. */
