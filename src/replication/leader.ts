@@ -59,8 +59,10 @@ export function createLeader(options: LeaderOptions) {
   const { ack, pair, leaseMilliseconds } = settings
   const appender = createAppender({ ...options, ...settings, now: store.now })
   const snapshots = createSnapshotTaker(options, appender)
-  const interval = ack === 'bucket' ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
   const beatMilliseconds = leaseMilliseconds / 3
+  const ownInterval = ack === 'bucket' ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
+  // What waits to be shipped keeps back the beats as well.
+  const interval = pair ? Math.min(ownInterval, beatMilliseconds) : ownInterval
   const pages = createPageBuffer()
   let lead: Lead | undefined
   let wal: WalReader | undefined
