@@ -40,11 +40,12 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
   for (const { name, meant } of misspeltNames(terminal.environment)) {
     log.warn(`${name} is no entry of the configuration: was ${meant} meant?`)
   }
-  const running = await serve(config, log, {}, isStandby)
+  // Heeded before anybody reads that it listens. A standby has nothing to end.
+  const stopped = stopSignal(log)
+  const running = await Promise.race([serve(config, log, {}, isStandby), stopped])
+  if (!running) process.exit(0)
   reload = running.reloadCertificate
   const { port, setUpLink } = running
-  // Heeded before anybody reads that it listens.
-  const stopped = stopSignal(log)
   log.info(`hostline ${version} listens on ${config.host}:${port}`, { data_dir: config.dataDir })
   if (config.smtpUrl === undefined) {
     log.warn('no SMTP_URL: mails are written to this log instead of being sent')
