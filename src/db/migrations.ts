@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { closeSync, openSync, readSync } from 'node:fs'
 import initial from '../../drizzle/0000_initial.sql' with { type: 'text' }
 import safety from '../../drizzle/0001_safety.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
@@ -55,12 +56,28 @@ export function knownVersion(
   if (!isOurs && (version > 0 || sqlite.query('SELECT 1 FROM sqlite_schema').get())) {
     throw new StartError(`the database ${path} belongs to another program: set DATA_DIR`)
   }
-  if (version > steps.length) {
-    throw new StartError(
-      `the database ${path} has version ${version}, this hostline knows up to ${steps.length}: use a newer executable`,
-    )
-  }
+  mustBeKnown(version, path, steps)
   return version
+}
+
+function mustBeKnown(version: number, path: string, { length }: readonly string[]) {
+  if (version <= length) return
+  throw new StartError(
+    `the database ${path} has version ${version}, this hostline knows up to ${length}: use a newer executable`,
+  )
+}
+
+// https://www.sqlite.org/fileformat.html, 1.3
+const versionOffset = 60
+
+/** The same by the file alone, which needs no room on the disk. What is in a wal does not count.
+ *  @throws StartError for a newer database */
+export function mustBeServable(path: string): void {
+  const header = Buffer.alloc(versionOffset + 4)
+  const file = openSync(path, 'r')
+  readSync(file, header)
+  closeSync(file)
+  mustBeKnown(header.readUInt32BE(versionOffset), path, migrations)
 }
 
 export function versionOf(sqlite: Database) {

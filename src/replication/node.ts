@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
+import { mustBeServable } from '../db/migrations.ts'
 import { databaseFile, prepareDirectory } from '../db/open.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -95,8 +96,9 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
 
     /** Makes this node the leader, which goes on from its own database.
      *  @returns undefined when another entry has come first, which may be a late one of its own
-     *  @throws StoreError */
+     *  @throws StoreError · StartError when it could not serve it, and would keep those who can from leading */
     async claim(head: Head | undefined): Promise<Lead | undefined> {
+      if (this.hasDatabase()) mustBeServable(databasePath)
       const isWhole = head !== undefined && this.isAt(head.place)
       const begun = await begin(head)
       if (!begun) return undefined

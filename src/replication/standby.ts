@@ -1,6 +1,7 @@
 import { existsSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeDatabase } from '../db/backup.ts'
+import { mustBeServable } from '../db/migrations.ts'
 import { lockDirectory } from '../db/open.ts'
 import { keepAside } from '../db/restore.ts'
 import { StartError } from '../lib/errors.ts'
@@ -152,6 +153,7 @@ async function follow(
   for (;;) {
     const step = advance(node, follower, silence)
     const outcome = await step.then(hear, (error: Error): Outcome => {
+      if (error instanceof StartError) throw error
       if (silence.failed()) node.log.error('this standby hears nothing', { error })
       progress.failures++
       progress.failure = { at: node.store.now(), reason: error.message }
@@ -165,7 +167,9 @@ async function follow(
 async function advance(node: Node, follower: Follower, silence: Silence): Promise<Outcome> {
   silence.heard(await follower.advance())
   await persist(node, follower)
-  return mayLead(node, follower, silence) ? await reachForLead(node, follower) : 'taken'
+  if (!mayLead(node, follower, silence)) return 'taken'
+  mustBeServable(join(node.dataDir, copyFile))
+  return await reachForLead(node, follower)
 }
 
 type Silence = ReturnType<typeof createSilence>
