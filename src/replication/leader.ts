@@ -71,7 +71,8 @@ export function createLeader(options: LeaderOptions) {
   let isBasePinned = false
   let captured = 0
   let stored = 0
-  let unstoredSince: number | undefined
+  /** Until it begins nobody knows what the log lacks. */
+  let unstoredSince: number | undefined = performance.now()
   let storing: { upTo: number; resolve: () => void }[] = []
   const waiting = new Set<(error: AppError) => void>()
   let wakeUp = () => {}
@@ -113,6 +114,7 @@ export function createLeader(options: LeaderOptions) {
     if (needsBase) return
     if (from === 'beginning') wal.resumeAtBeginning()
     else if (!from || !wal.resume(from)) needsBase = true
+    if (!needsBase) unstoredSince = undefined
   }
 
   async function run() {
@@ -273,6 +275,9 @@ export function createLeader(options: LeaderOptions) {
         })
       }
     },
+
+    /** Counts a failure before the beginning. */
+    fail: appender.fail,
 
     /** False while writes are refused. */
     isWritable: () => !isStalled(),

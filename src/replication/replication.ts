@@ -106,7 +106,7 @@ async function leadOfPair(node: Node, options: JoinOptions): Promise<Lead> {
     return await claimOrFollow(node, options, standby)
   }
   try {
-    return await untilReachable(node.log, work, standby.serve)
+    return await untilReachable(node.log, work, standby.noteFailure)
   } finally {
     await standby.stop()
   }
@@ -125,10 +125,17 @@ function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
     return { role: 'standby', objects: 0, bytes: 0, lagMilliseconds, ...known }
   }
 
+  const serve = () => {
+    stop ??= serveStandby(stats)
+  }
+
   return {
     progress,
-    serve(): void {
-      stop ??= serveStandby(stats)
+    serve,
+    noteFailure({ message }: StoreError): void {
+      progress.failures++
+      progress.failure = { at: store.now(), reason: message }
+      serve()
     },
     stop: async () => stop?.(),
   }
@@ -171,14 +178,14 @@ function mayBegin({ dataDir, hasDatabase }: Node, { isStandby }: JoinOptions) {
 async function untilReachable<T>(
   log: Log,
   work: () => Promise<T>,
-  whenAway = () => {},
+  whenAway: (error: StoreError) => void,
 ): Promise<T> {
   for (let isTold = false; ; isTold = true) {
     try {
       return await work()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      whenAway()
+      whenAway(error)
       if (!isTold) log.error('the bucket does not answer: trying again', { error })
       await Bun.sleep(retryMilliseconds)
     }
@@ -216,7 +223,7 @@ function createReplica(
   let isWhole = false
 
   async function beginLater() {
-    const later = await untilReachable(log, () => claimAlone(node))
+    const later = await untilReachable(log, () => claimAlone(node), leader.fail)
     if (!isEnding) leader.begin(later)
   }
 

@@ -26,6 +26,7 @@ export function createSnapshotTaker(
   appender: Appender,
 ) {
   let last = { at: store.now(), position: 0, pieces: 0, bytes: 0 }
+  let takenAt: number | undefined
   let bytesAtLast = 0
   let isRunning = false
   let notBefore = 0
@@ -36,6 +37,7 @@ export function createSnapshotTaker(
     await writeManifest(store, name, manifest)
     const { at, place, pieces } = manifest
     last = { at, position: place.position, pieces: pieces.length, bytes }
+    takenAt = at
     bytesAtLast = appender.stats().bytes
   }
 
@@ -53,6 +55,7 @@ export function createSnapshotTaker(
         if (!newest) return
         const { at, place, pieces } = await readManifest(store, newest.name)
         last = { at, position: place.position, pieces: pieces.length, bytes: 0 }
+        takenAt = at
       } catch (error) {
         log.warn('the snapshots in the bucket cannot be read', { error })
       }
@@ -111,8 +114,8 @@ export function createSnapshotTaker(
       }
     },
 
-    /** When the last one was taken, by the clock of the store; ms since the epoch. */
-    lastAt: () => last.at,
+    /** When the newest one was taken, by the clock of the store, ms since the epoch; undefined when none is known. */
+    lastAt: () => takenAt,
   }
 }
 
