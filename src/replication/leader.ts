@@ -132,11 +132,13 @@ export function createLeader(options: LeaderOptions) {
     else await shipPages()
   }
 
-  /** A standby hears that this node is there. */
+  /** A standby hears that this node is there, and a day without a write still has its snapshot. */
   async function stayAlive() {
-    const rest = pair ? beatMilliseconds - silentFor() : dayMilliseconds
-    if (rest > 0) await pause(rest, () => true)
-    else await appender.append('beat', {})
+    const rest = (pair ? beatMilliseconds : dayMilliseconds) - silentFor()
+    if (rest > 0) return await pause(rest, () => true)
+    const pinned = wal && snapshots.isDue() ? pinState(databasePath, wal) : undefined
+    await appender.append('beat', {})
+    if (wal && pinned) void snapshots.take(wal, pinned)
   }
 
   async function end({ isRelease, resolve }: NonNullable<typeof ending>) {
