@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { hasBrowser, openProfile } from './support/browser.ts'
+import { borrowPage, hasBrowser, returnPage } from './support/browser.ts'
 import { createConsumer } from './support/consumers.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
 import { startService, type TestService } from './support/service.ts'
@@ -41,19 +41,18 @@ async function startApp({ host }: { host: string }) {
   const origin = `http://${host}:${app.port}`
   const service = await startService({ listen: true, environment: { CORS_ORIGINS: origin } })
   const proxy = startFaultProxy(service.base)
-  const browser = await openProfile()
+  const page = await borrowPage()
   return {
     service,
     proxy,
-    browser,
+    page,
     origin,
-    async open(): Promise<Page> {
-      const page = await browser.newPage()
-      await page.goto(`${origin}/?service=${encodeURIComponent(proxy.base)}`)
-      return page
+    async open(tab = page): Promise<Page> {
+      await tab.goto(`${origin}/?service=${encodeURIComponent(proxy.base)}`)
+      return tab
     },
     async [Symbol.asyncDispose]() {
-      await browser.close()
+      await returnPage(page)
       await proxy[Symbol.asyncDispose]()
       await service[Symbol.asyncDispose]()
       await app.stop(true)
@@ -68,7 +67,8 @@ describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
 
   test('chats from an insecure origin, shares a session between tabs and goes on after a reload', async () => {
     await using all = await startApp({ host: 'app.test' })
-    const [one, other] = [await all.open(), await all.open()]
+    const one = await all.open()
+    const other = await all.open(await one.context().newPage())
     const bob = await all.service.register('bob')
     expect(await one.evaluate('[isSecureContext, typeof crypto.randomUUID]')).toEqual([
       false,
@@ -93,6 +93,7 @@ describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
     )
     expect(people).toMatchObject([{ email: 'ada@example.com' }, { email: 'ada@example.com' }])
     expect(await other.evaluate('client.user().email')).toBe('ada@example.com')
+    await other.close()
   })
 
   test('sends after a reload what it could not send before', async () => {
@@ -135,22 +136,21 @@ describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
   test('runs the socket of docs/guide.md in the console of the service’s own page', async () => {
     await using service = await startService({ listen: true })
     await greet(service)
-    const browser = await openProfile()
-    const page = await browser.newPage()
+    const page = await borrowPage()
     const said: string[] = []
     page.on('console', (line) => said.push(line.text()))
     await page.goto(service.base)
     await page.evaluate(`(async () => { ${fromGuide('js', service.base)} })()`)
     await waitFor(() => said.length === 3)
     expect(said).toEqual(['new_message Hello Bob', 'new_message Hello Ada', 'ack Hello Ada'])
-    await browser.close()
+    await returnPage(page)
   })
 
   test('runs the page of docs/guide.md', async () => {
     await using all = await startApp({ host: 'localhost' })
     await greet(all.service)
     await Bun.write(consumer.path('dist/guide.html'), fromGuide('html', all.service.base))
-    const page = await all.browser.newPage()
+    const { page } = all
     await page.goto(`${all.origin}/guide.html`)
     await page.waitForSelector('li')
     await page.fill('input', 'Hello Ada')
@@ -161,9 +161,9 @@ describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
 
   test('shows a push with the service worker of the package, also while no page is looked at', async () => {
     await using all = await startApp({ host: 'localhost' })
-    await all.browser.grantPermissions(['notifications'], { origin: all.origin })
     const page = await all.open()
-    const devtools = await all.browser.newCDPSession(page)
+    await page.context().grantPermissions(['notifications'], { origin: all.origin })
+    const devtools = await page.context().newCDPSession(page)
     const registered = new Promise<string>((resolve) => {
       devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [first] }) => {
         if (first) resolve(first.registrationId)

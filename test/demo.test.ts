@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)('the demo', () => {
 
   beforeAll(async () => {
     pages = await startPages()
-    page = await pages.openElsewhere('/demo', { locale: 'en-GB' })
+    page = await pages.open('/demo')
     left = personIn(page.locator('.panel.left'))
     right = personIn(page.locator('.panel.right'))
   }, 60_000)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { hasBrowser, openProfile } from './support/browser.ts'
+import { borrowPage, hasBrowser, returnPage } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { expectAccessible } from './support/pages.ts'
@@ -55,12 +55,12 @@ describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
   let complaints: string[]
   let requests: string[]
   beforeAll(async () => {
-    page = await (await openProfile()).newPage()
+    page = await borrowPage()
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
     page.on('pageerror', (error) => complaints.push(error.message))
     page.on('request', (request) => requests.push(request.url()))
   }, 30_000)
-  afterAll(() => page.context().close())
+  afterAll(() => returnPage(page))
 
   /** Opens a page and collects what the browser complains about. */
   async function visit(url: string) {

@@ -1,4 +1,4 @@
-import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome') ?? ''
 /** A test that needs a browser is skipped where there is none. */
@@ -22,4 +22,30 @@ let browser: Promise<Browser> | undefined
 export async function openProfile(options: BrowserContextOptions = {}) {
   browser ??= chromium.launch({ executablePath, args, headless: true })
   return (await browser).newContext(options)
+}
+
+let page: Promise<Page> | undefined
+
+/** The one page of the process, wide and empty: another takes a second of a processor. Whoever borrows it returns it. */
+export async function borrowPage() {
+  page ??= openPage()
+  const borrowed = await page
+  await borrowed.setViewportSize({ width: 1280, height: 800 })
+  return borrowed
+}
+
+async function openPage() {
+  const opened = await (await openProfile()).newPage()
+  opened.setDefaultTimeout(10_000)
+  return opened
+}
+
+/** Leaves the service that the page was at, and takes back what was asked of the page. Nothing that it stored reaches the
+ *  next borrower: each service has a port, and so an origin, of its own. */
+export async function returnPage(page: Page) {
+  for (const event of ['console', 'pageerror', 'request'] as const) page.removeAllListeners(event)
+  await page.unrouteAll()
+  await page.context().clearPermissions()
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null })
+  await page.goto('about:blank')
 }

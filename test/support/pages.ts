@@ -1,8 +1,8 @@
 import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { BrowserContextOptions, Page, ViewportSize } from 'playwright-core'
-import { openProfile } from './browser.ts'
+import type { Page, ViewportSize } from 'playwright-core'
+import { borrowPage, returnPage } from './browser.ts'
 import { hostline } from './command.ts'
 import { temporaryDirectory } from './directory.ts'
 import { call, freePort, startServer } from './process.ts'
@@ -24,28 +24,17 @@ export async function startPages(environment: Record<string, string> = {}) {
   const admin = await createAdmin(dataDir, 'grace@example.com')
   const wrongs: string[] = []
 
-  /** A browser of its own; each costs seconds of a processor. */
-  async function openElsewhere(path: string, options: BrowserContextOptions = {}) {
-    const profile = await openProfile({ viewport: wide, ...options })
-    const page = await profile.newPage()
-    page.setDefaultTimeout(10_000)
-    noteWrongs(page, base, wrongs)
-    await page.goto(base + path)
-    return page
-  }
-
-  // All but a few visits take place in one page.
-  let visited: Promise<Page> | undefined
+  // All visits take place in one page.
+  let borrowed: Page | undefined
   async function visit(path: string, viewport: ViewportSize) {
-    if (visited === undefined) {
-      visited = openElsewhere(path, { viewport })
-      return visited
+    if (!borrowed) {
+      borrowed = await borrowPage()
+      noteWrongs(borrowed, base, wrongs)
     }
-    const page = await visited
-    await page.setViewportSize(viewport)
-    await page.emulateMedia({ colorScheme: null, reducedMotion: null })
-    await page.goto(base + path)
-    return page
+    await borrowed.setViewportSize(viewport)
+    await borrowed.emulateMedia({ colorScheme: null, reducedMotion: null })
+    await borrowed.goto(base + path)
+    return borrowed
   }
 
   /** Into the console, from where it asks for it. */
@@ -62,7 +51,6 @@ export async function startPages(environment: Record<string, string> = {}) {
     admin,
     /** Console errors, broken policies and requests to other hosts, of all pages. */
     wrongs,
-    openElsewhere,
     /** A page for somebody who was never there. */
     async open(path: string, viewport = wide) {
       const page = await visit('/healthz', viewport)
@@ -95,6 +83,7 @@ export async function startPages(environment: Record<string, string> = {}) {
     },
     createAdmin: (email: string) => createAdmin(dataDir, email),
     async [Symbol.asyncDispose]() {
+      if (borrowed) await returnPage(borrowed)
       await server[Symbol.asyncDispose]()
       directory[Symbol.dispose]()
     },
