@@ -6,6 +6,7 @@ import { describedRoutes } from '../src/http/route-table.ts'
 import { eventTypes, notificationTypes, roles } from '../src/lib/vocabulary.ts'
 import { desk, openDesk, own } from './support/desk.ts'
 import { type Answer, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document that is explored freely
 type Json = any
@@ -25,16 +26,13 @@ function createJudge(document: Json) {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats(ajv)
   ajv.addSchema(document, 'api')
-  const resolve = (node: Json): Json =>
-    node?.$ref
-      ? node.$ref
-          .slice(2)
-          .split('/')
-          .reduce((at: Json, key: string) => at[key], document)
-      : node
+  const lookUp = (steps: readonly string[]): Json =>
+    steps.reduce((at: Json, key) => at?.[key], document)
 
   return (method: string, path: string, { status, headers, body }: Answer) => {
-    const described = resolve(document.paths[path]?.[method.toLowerCase()]?.responses[status])
+    const own = ['paths', path, method.toLowerCase(), 'responses', `${status}`]
+    const steps: string[] = lookUp(own)?.$ref?.slice(2).split('/') ?? own
+    const described = lookUp(steps)
     if (!described) throw new Error(`${method} ${path} does not describe ${status}`)
     const missing = Object.keys(described.headers ?? {}).filter(
       (name) =>
@@ -51,11 +49,16 @@ function createJudge(document: Json) {
             ? []
             : ['an undescribed body'],
       }
-    const validate = ajv.compile({ ...schema, components: document.components })
+    // By its address: what it refers to is then compiled once for all answers.
+    const address = [...steps, 'content', 'application/json', 'schema'].map(asStep).join('/')
+    const validate = ajv.compile({ $ref: `api#/${address}` })
     validate(body)
     return { missing, errors: validate.errors ?? [] }
   }
 }
+
+/** A key as a step of a JSON pointer in an address. */
+const asStep = (key: string) => encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))
 
 const fine = { missing: [], errors: [] }
 
@@ -95,9 +98,11 @@ function* schemasIn(document: Json, node: Json): Generator<Json> {
   for (const part of Object.values(whole)) yield* schemasIn(document, part)
 }
 
+const start = shared(startService)
+
 describe('the description', () => {
   test('is valid OpenAPI 3.1 to an independent validator', async () => {
-    await using service = await startService()
+    const service = await start()
     const document = await describe31(service)
     const result = await new Validator().validate(structuredClone(document))
     expect(result).toMatchObject({ valid: true })
@@ -106,7 +111,7 @@ describe('the description', () => {
   })
 
   test('has every route but pages and their parts, and no other', async () => {
-    await using service = await startService()
+    const service = await start()
     const document = await describe31(service)
     const described = operationsOf(document).map(
       ({ method, path }) => `${method.toUpperCase()} ${path}`,
@@ -138,7 +143,7 @@ describe('the description', () => {
   })
 
   test('has one JSON content type, named schemas, an id, security and errors in every operation', async () => {
-    await using service = await startService()
+    const service = await start()
     const document = await describe31(service)
     const operations = operationsOf(document)
     const ids = operations.map(({ operation }) => operation.operationId)
@@ -180,7 +185,7 @@ describe('the description', () => {
   })
 
   test('says of every operation what it does, and of every tag what it holds', async () => {
-    await using service = await startService()
+    const service = await start()
     const document = await describe31(service)
     const sentence = /^[A-Z](?!.*\. ).*[^.:;,]\.$/
     for (const { operation } of operationsOf(document)) {
@@ -231,7 +236,7 @@ describe('the description', () => {
   })
 
   test('has closed request bodies, in which `data` alone is a map', async () => {
-    await using service = await startService()
+    const service = await start()
     const document = await describe31(service)
     const bodies = operationsOf(document).flatMap(({ operation }) => operation.requestBody ?? [])
     const reached = new Set(bodies.flatMap((body) => [...schemasIn(document, body)]))
@@ -245,7 +250,7 @@ describe('the description', () => {
   })
 
   test('knows the data of a notification by its type, and one way to name whom it is for', async () => {
-    await using service = await startService()
+    const service = await start()
     const { schemas } = (await describe31(service)).components
     const { mapping } = schemas.Notification.discriminator
     expect(Object.keys(mapping)).toEqual([...notificationTypes])
@@ -266,7 +271,7 @@ describe('the description', () => {
   })
 
   test('says which token an operation takes', async () => {
-    await using service = await startService()
+    const service = await start()
     const { paths, components } = await describe31(service)
     expect(paths['/v1/auth/login'].post.security).toEqual([])
     expect(paths['/v1/chat/conversations'].get.security).toEqual([{ bearer: [] }])
@@ -279,7 +284,7 @@ describe('the description', () => {
   })
 
   test('has the body of each webhook, made of what REST shows', async () => {
-    await using service = await startService()
+    const service = await start()
     const { webhooks, components } = await describe31(service)
     expect(Object.keys(webhooks)).toEqual([...eventTypes])
     const shown = [...JSON.stringify(webhooks).matchAll(/#\/components\/schemas\/(\w+)/g)]
@@ -289,7 +294,7 @@ describe('the description', () => {
   })
 
   test('shows the bounds of fields and parameters', async () => {
-    await using service = await startService()
+    const service = await start()
     const { components, paths } = await describe31(service)
     expect(components.schemas.Registration.properties.password).toMatchObject({
       type: 'string',
@@ -323,8 +328,7 @@ function* illustrated(node: Json, at = ''): Generator<{ schema: string; values: 
   const values = examplesIn(node)
   if (values.length > 0) yield { schema: node.schema ? `${at}/schema` : at, values }
   for (const [key, part] of Object.entries(node)) {
-    const step = encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))
-    if (!['example', 'examples'].includes(key)) yield* illustrated(part, `${at}/${step}`)
+    if (!['example', 'examples'].includes(key)) yield* illustrated(part, `${at}/${asStep(key)}`)
   }
 }
 
@@ -345,7 +349,7 @@ function* jsonBodies(node: Json, at = ''): Generator<{ at: string; body: Json }>
 
 describe('the examples', () => {
   test('fit their schemas, each of them', async () => {
-    await using service = await startService()
+    const service = await start()
     const document = await describe31(service)
     const ajv = new Ajv2020({ strict: false, allErrors: true })
     addFormats(ajv)
@@ -362,7 +366,7 @@ describe('the examples', () => {
   })
 
   test('of bodies are what the server takes', async () => {
-    await using service = await startService()
+    const service = await start()
     const { paths } = await describe31(service)
     for (const { method, path, guardBody } of describedRoutes(service.app)) {
       if (!guardBody) continue
@@ -374,7 +378,7 @@ describe('the examples', () => {
   })
 
   test('are there for every body and every answer', async () => {
-    await using service = await startService()
+    const service = await start()
     const bodies = [...jsonBodies(await describe31(service))]
     expect(bodies.length).toBeGreaterThan(150)
     const bare = bodies.filter(({ body }) => (body.example ?? body.examples) === undefined)
@@ -382,7 +386,7 @@ describe('the examples', () => {
   })
 
   test('are plausible: one story, pages that count what they show', async () => {
-    await using service = await startService()
+    const service = await start()
     const { paths } = await describe31(service)
     const page = paths['/v1/chat/conversations'].get.responses['200'].content['application/json']
     expect(page.example.pagination).toEqual({ page: 1, per_page: 20, total: 1, total_pages: 1 })
