@@ -1,14 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
 import { startService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { handshake, openUpgrade, stuckReader, TestSocket } from './support/socket.ts'
 import { waitFor } from './support/wait.ts'
 
 const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const framesOff = { RATE_LIMIT_FRAMES: 'off' }
 
-async function startPair(options: Parameters<typeof startService>[0] = {}) {
-  const service = await startService({ listen: true, ...options })
+const anyService = shared(() => startService({ listen: true }))
+
+/** Two people who talk, on a service of their own if it is a special one. */
+async function startPair(options?: Parameters<typeof startService>[0]) {
+  const service = options ? await startService({ listen: true, ...options }) : await anyService()
   const { a, b, conversationId } = await service.pair()
   const [ada, bob] = [await service.connect(a), await service.connect(b)]
   const [asAda, asBob] = [
@@ -20,7 +24,10 @@ async function startPair(options: Parameters<typeof startService>[0] = {}) {
     ada: asAda,
     bob: asBob,
     conversationId,
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      for (const socket of [ada, bob]) socket.close()
+      if (options) await service[Symbol.asyncDispose]()
+    },
   }
 }
 
@@ -30,7 +37,7 @@ describe('the handshake', () => {
     ['a subprotocol', (token: string) => ({ protocols: ['hostline.v1', `bearer.${token}`] })],
     ['a subprotocol alone', (token: string) => ({ protocols: [`bearer.${token}`] })],
   ])('takes the token from %s', async (_, offer) => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     const { query = '', protocols }: { query?: string; protocols: string[] } = offer(token)
     const url = `${service.base.replace('http', 'ws')}/v1/chat/ws${query}`
@@ -40,7 +47,7 @@ describe('the handshake', () => {
   })
 
   test('takes the token from the Authorization header', async () => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     const head = await upgrade(service.base, '/v1/chat/ws', { authorization: `Bearer ${token}` })
     expect(head).toStartWith('HTTP/1.1 101')
@@ -70,7 +77,7 @@ describe('the handshake', () => {
   )
 
   test('from any page is welcome without CORS_ORIGINS', async () => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     const path = `/v1/chat/ws?token=${token}`
     const head = await upgrade(service.base, path, { origin: 'https://app.example.com' })
@@ -78,7 +85,7 @@ describe('the handshake', () => {
   })
 
   test('refuses with a true HTTP 401 and the error body', async () => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     const tampered = `${token.slice(0, -4)}AAAA`
     const queries = [
@@ -97,7 +104,7 @@ describe('the handshake', () => {
   })
 
   test('a plain GET gets 401 without a token and 400 with one', async () => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     expect((await service.call('GET', '/v1/chat/ws')).status).toBe(401)
     const plain = await service.call('GET', `/v1/chat/ws?token=${token}`)
@@ -343,7 +350,7 @@ describe('errors', () => {
   )
 
   test('speak the language of the upgrade request', async () => {
-    await using service = await startService({ listen: true })
+    const service = await anyService()
     const { token } = await service.register()
     const url = `${service.base.replace('http', 'ws')}/v1/chat/ws?token=${token}`
     const socket = new WebSocket(url, { headers: { 'accept-language': 'de' } } as never)
