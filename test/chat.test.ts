@@ -24,7 +24,7 @@ function uuidOf(id: string) {
 
 describe('opening a conversation', () => {
   test('answers 201 with the conversation, from either side and again', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const [ada, bob] = [await service.register('ada'), await service.register('bob')]
     const open = (from: typeof ada, to: typeof ada) =>
       service.call('POST', '/v1/chat/conversations', {
@@ -45,7 +45,7 @@ describe('opening a conversation', () => {
   })
 
   test('takes the UUID of the same bits, and both in either case', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const [ada, bob] = [await service.register(), await service.register()]
     const ids = [bob.id, bob.id.toLowerCase(), uuidOf(bob.id), uuidOf(bob.id).toUpperCase()]
     const answers = await Promise.all(
@@ -58,7 +58,7 @@ describe('opening a conversation', () => {
   })
 
   test('two people who open it at once get one', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const [ada, bob] = [await service.register(), await service.register()]
     const ids = await Promise.all([
       service.openConversation(ada, bob),
@@ -90,7 +90,7 @@ describe('opening a conversation', () => {
   })
 
   test('with oneself is refused', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { token, id: user_id } = await service.register()
     const answer = await service.call('POST', '/v1/chat/conversations', {
       token,
@@ -102,7 +102,7 @@ describe('opening a conversation', () => {
 
 describe('the conversation list', () => {
   test('shows an empty conversation to both', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     for (const [me, other] of [
       [a, b],
@@ -175,7 +175,7 @@ describe('the conversation list', () => {
   })
 
   test('never shows what others talk about', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     await service.say(a, conversationId, 'between us')
     const eve = await service.register('eve')
@@ -186,7 +186,7 @@ describe('the conversation list', () => {
 
 describe('sending', () => {
   test('answers 201 with the stored message', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const text = '  as it came, 🙂 \n'
     const answer = await service.say(a, conversationId, text)
@@ -206,7 +206,7 @@ describe('sending', () => {
   })
 
   test('a file keeps its four fields, and its body may show nothing', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
     const body = { body: '\u200b', type: 'file', ...picture }
@@ -215,7 +215,7 @@ describe('sending', () => {
   })
 
   test('null counts as left out: what the service answers can be sent again', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const { body: first } = await service.say(a, conversationId, 'hello')
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -231,7 +231,7 @@ describe('sending', () => {
   })
 
   test('a text drops the fields of a file, and what a client may not write', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
     const body = { body: 'hi', ...picture, sender_id: b.id, id: unknownId, created_at: 'never' }
@@ -280,7 +280,7 @@ describe('sending', () => {
   })
 
   test('takes 5,000 code points of any plane', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     expect((await service.say(a, conversationId, '🙂'.repeat(5_000))).status).toBe(201)
   })
@@ -288,7 +288,7 @@ describe('sending', () => {
 
 describe('idempotency', () => {
   test('the same key and content gives the first answer again, and one message', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
     const call = { token: a.token, body: { body: 'once', client_id: 'k' } }
@@ -301,7 +301,7 @@ describe('idempotency', () => {
   })
 
   test('20 parallel sends with one key make one message', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
     const body = { body: 'once', client_id: 'k' }
@@ -313,7 +313,7 @@ describe('idempotency', () => {
   })
 
   test('client_id and X-Idempotency-Key are one key, and client_id wins', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
     const post = (body: object, key?: string) =>
@@ -332,7 +332,7 @@ describe('idempotency', () => {
   })
 
   test('other content or another conversation is a conflict; another sender has keys of their own', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     const elsewhere = await service.openConversation(a, await service.register())
     const post = (who: typeof a, id: string, body: object) =>
@@ -350,7 +350,7 @@ describe('idempotency', () => {
 
 describe('reading messages', () => {
   test('pages are newest first, dense and counted', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     for (let n = 1; n <= 7; n++) await service.say(n % 2 ? a : b, conversationId, `message ${n}`)
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -379,7 +379,7 @@ describe('reading messages', () => {
   })
 
   test('by cursor nothing is missed or doubled while messages arrive', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     for (let n = 1; n <= 5; n++) await service.say(a, conversationId, `${n}`)
     const seen: string[] = []
@@ -424,7 +424,7 @@ describe('read positions', () => {
   }
 
   test("the other side's messages count, one's own do not, and sending does not read", async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     await service.say(a, conversationId, 'one')
     await service.say(a, conversationId, 'two')
@@ -440,7 +440,7 @@ describe('read positions', () => {
   })
 
   test('a body-less PUT is fine with and without a content type', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { a, conversationId } = await service.pair()
     for (const headers of [{}, { 'content-type': 'application/json' }]) {
       const path = `/v1/chat/conversations/${conversationId}/read`

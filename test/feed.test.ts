@@ -71,7 +71,7 @@ describe('service keys', () => {
   })
 
   test('open the feed alone, and user tokens do not', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, key } = started
     const { token, id } = await service.registerAs('admin', 'root')
     const path = `/v1/service/users/${id}`
@@ -173,7 +173,7 @@ describe('follows', () => {
       .get(host.id)?.follower_count ?? 0
 
   test('begin and end with 204, also when repeated', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const [host, fan] = [await service.registerAs('host'), await service.register()]
     const path = `/follows/${host.id}/${fan.id}`
@@ -191,7 +191,7 @@ describe('follows', () => {
   })
 
   test('need two people who exist', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const { id } = await service.register()
     for (const path of [`${id}/${unknownId}`, `${unknownId}/${id}`, `${id}/nobody`]) {
@@ -203,7 +203,7 @@ describe('follows', () => {
   })
 
   test.each(['guest', 'user', 'verified_user'])('of a %s are a conflict', async (role) => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const [nobody, fan] = [await service.registerAs(role), await service.register()]
     const one = await feed('PUT', `/follows/${nobody.id}/${fan.id}`)
@@ -217,7 +217,7 @@ describe('follows', () => {
   })
 
   test('of an admin are as good, and stay when somebody stops being a host', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const [admin, fan] = [await service.registerAs('admin'), await service.register()]
     const other = await service.register()
@@ -231,7 +231,7 @@ describe('follows', () => {
   })
 
   test('are imported in bulk, which counts what was new, there, or nobody', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const [host, a, b] = [
       await service.registerAs('host'),
@@ -251,7 +251,7 @@ describe('follows', () => {
   })
 
   test('are counted once, also when another write of the same commit fails', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const [host, fan] = [await service.registerAs('host'), await service.register()]
     const imported = feed('PUT', `/follows/${host.id}`, { follower_ids: [fan.id, unknownId] })
@@ -265,7 +265,7 @@ describe('follows', () => {
   })
 
   test('end with the account of the follower', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const [host, fan] = [await service.registerAs('host'), await service.register()]
     await feed('PUT', `/follows/${host.id}/${fan.id}`)
@@ -423,7 +423,7 @@ describe('calls', () => {
 
 describe('accounts', () => {
   test('show and change what the platform decides', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { service, feed } = started
     const ada = await service.register('ada')
     const shown = await feed('GET', `/users/${ada.id}`)
@@ -452,7 +452,7 @@ describe('accounts', () => {
   })
 
   test('stay as they are where a change is null', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { id } = await started.service.register()
     const changes = { role: 'host', email_verified: true, display_name: 'Ada', disabled: true }
     const changed = await started.feed('PATCH', `/users/${id}`, changes)
@@ -474,7 +474,7 @@ describe('accounts', () => {
   })
 
   test('lose the role with the verified address', async () => {
-    await using started = await startWithKey()
+    const started = await withAllScopes()
     const { id } = await started.service.registerAs('verified_user')
     const { body } = await started.feed('PATCH', `/users/${id}`, { email_verified: false })
     expect(body).toMatchObject({ role: 'user', email_verified: false })

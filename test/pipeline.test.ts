@@ -72,7 +72,7 @@ describe('every answer', () => {
   })
 
   test("never takes over the client's request id", async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { headers } = await service.call('GET', '/healthz', {
       headers: { 'x-request-id': 'mine' },
     })
@@ -80,7 +80,7 @@ describe('every answer', () => {
   })
 
   test('HEAD is answered like GET, without a body', async () => {
-    await using service = await startService({ listen: true })
+    const service = await listening()
     const { status, body } = await service.call('HEAD', '/healthz')
     expect([status, body]).toEqual([200, ''])
   })
@@ -195,7 +195,7 @@ describe('the order of checks', () => {
   })
 
   test('the token comes before the content type, the content type before the fields', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { token } = await service.register()
     const post = (headers: Record<string, string>, body: string) =>
       service.request('/v1/chat/conversations', { method: 'POST', headers, body }).then(readAnswer)
@@ -210,7 +210,7 @@ describe('the order of checks', () => {
   })
 
   test('the fields come before the object', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const { token } = await service.register()
     const path = '/v1/chat/conversations/01ARZ3NDEKTSV4RRFFQ69G5FAV/messages'
     expect((await service.call('POST', path, { token, body: {} })).status).toBe(400)
@@ -310,7 +310,7 @@ describe('bodies', () => {
   })
 
   test('with __proto__ or constructor change nothing', async () => {
-    await using service = await startService()
+    const service = await anyService()
     const body =
       '{"email":"a@b.co","password":"long enough","__proto__":{"role":"admin"},"constructor":{}}'
     const answer = await readAnswer(
@@ -321,7 +321,7 @@ describe('bodies', () => {
   })
 
   test('are measured while they stream in', async () => {
-    await using service = await startService({ listen: true })
+    const service = await listening()
     const chunk = `2000\r\n${'x'.repeat(0x2000)}\r\n`
     const request = `POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
     const large = await raw(service.base, `${request}${chunk.repeat(9)}0\r\n\r\n`)
@@ -335,7 +335,7 @@ describe('bodies', () => {
   })
 
   test('declared too large are refused without being read', async () => {
-    await using service = await startService({ listen: true })
+    const service = await listening()
     const { status, body, head } = await raw(
       service.base,
       `POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n{`,
@@ -468,7 +468,7 @@ test.skipIf(!openssl)(
 )
 
 test('the start page has a strict content security policy', async () => {
-  await using service = await startService()
+  const service = await anyService()
   const { status, headers, body } = await service.call('GET', '/')
   expect(status).toBe(200)
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
