@@ -5,19 +5,21 @@ import { openService } from '../src/serve.ts'
 import { addFollowers } from './support/audience.ts'
 import { createTestClock } from './support/clock.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
+import { shared } from './support/shared.ts'
 import { stuckReader, type TestSocket } from './support/socket.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 const beginning = '0'.repeat(26)
 const theEnd = `7${'Z'.repeat(25)}`
 
+const anyService = shared(() =>
+  startService({ listen: true, environment: { RATE_LIMIT_FRAMES: 'off' } }),
+)
+
+/** Two people whom nobody else in the service writes to. */
 async function startPair() {
-  const service = await startService({ listen: true, environment: { RATE_LIMIT_FRAMES: 'off' } })
-  return {
-    service,
-    ...(await service.pair()),
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
-  }
+  const service = await anyService()
+  return { service, ...(await service.pair()) }
 }
 
 async function sayMany(service: TestService, from: Person, conversationId: string, count: number) {
@@ -33,7 +35,7 @@ const messageIds = ({ frames }: TestSocket) =>
 
 describe('frames that were asked for', () => {
   test('none of them come unasked', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const [ada, other, bob] = [
       await service.connect(a),
@@ -50,7 +52,7 @@ describe('frames that were asked for', () => {
   })
 
   test('ack answers the socket that sent, also a second time', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, conversationId } = pair
     const ada = await service.connect(a, '&events=ack')
     const other = await service.connect(a, '&events=ack,read')
@@ -66,7 +68,7 @@ describe('frames that were asked for', () => {
   })
 
   test('with ack the sender’s own sockets, and no others, hear under which key a message was sent', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const sockets = [
       await service.connect(a, '&events=ack'),
@@ -89,7 +91,7 @@ describe('frames that were asked for', () => {
   })
 
   test('conversation_read reaches the other devices of who read', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     await service.say(a, conversationId, 'hi')
     const [phone, laptop] = [
@@ -110,7 +112,7 @@ describe('frames that were asked for', () => {
     ['&since=yesterday', 'since'],
     ['&since=', 'since'],
   ])('%s is refused before the upgrade', async (query, field) => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a } = pair
     const answer = await service.call('GET', `/v1/chat/ws?token=${a.token}${query}`)
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])
@@ -121,7 +123,7 @@ describe('frames that were asked for', () => {
 
 describe('catching up over the socket', () => {
   test('brings what was missed, own messages too, in order, before what comes live', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const ids = await sayMany(service, a, conversationId, 250)
     ids.push(...(await sayMany(service, b, conversationId, 3)))
@@ -132,7 +134,7 @@ describe('catching up over the socket', () => {
   })
 
   test('tells each message with every field, as it was told live', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const live = await service.connect(b)
     await service.say(a, conversationId, 'hi')
@@ -141,7 +143,7 @@ describe('catching up over the socket', () => {
   })
 
   test('tells the key of an own message to who asked for ack', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const path = `/v1/chat/conversations/${conversationId}/messages`
     for (const { token } of [a, b]) {
@@ -161,7 +163,7 @@ describe('catching up over the socket', () => {
   })
 
   test('holds back what happens meanwhile until the replay is through', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     await sayMany(service, a, conversationId, 150)
     const ada = await service.connect(a, `&since=${beginning}`)
@@ -171,7 +173,7 @@ describe('catching up over the socket', () => {
   })
 
   test('from a place that no message has reached yet, nothing later is withheld', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     await service.say(a, conversationId, 'before')
     const bob = await service.connect(b, `&since=${theEnd}`)
@@ -180,7 +182,7 @@ describe('catching up over the socket', () => {
   })
 
   test('goes at the pace of the reader, and meets what is sent meanwhile once', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const send = () => service.say(a, conversationId, 'x'.repeat(5_000))
     const before = await Promise.all(Array.from({ length: 600 }, send))
@@ -192,7 +194,7 @@ describe('catching up over the socket', () => {
   })
 
   test('two at once for each user: the third waits', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const send = () => service.say(a, conversationId, 'x'.repeat(5_000))
     await Promise.all(Array.from({ length: 2_000 }, send))
@@ -229,7 +231,7 @@ describe('catching up over REST', () => {
     (await service.call('GET', `/v1/chat/messages?${query}`, { token })).body
 
   test('pages what came and what was sent after a message, oldest first', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const ids = await sayMany(service, a, conversationId, 5)
     ids.push(...(await sayMany(service, b, conversationId, 2)))
@@ -243,7 +245,7 @@ describe('catching up over REST', () => {
   })
 
   test('begins at the beginning without since, and shows whole messages of one’s own alone', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const sent = await service.say(a, conversationId, 'hi')
     const stranger = await service.register()
@@ -290,7 +292,7 @@ describe('too much to catch up with', () => {
   }
 
   test('is a resync frame on the socket, before what comes live, and a 409 over REST', async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const ids = addMessages(service, conversationId, a, 10_001)
     const bob = await service.connect(b, `&since=${beginning}`)
@@ -363,7 +365,7 @@ describe('ids', () => {
 test.each([1, 2, 3])(
   'random disconnects of several devices lose and double nothing (run %i)',
   async () => {
-    await using pair = await startPair()
+    const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const c = await service.register()
     const second = await service.openConversation(c, b)
