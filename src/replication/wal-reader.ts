@@ -130,6 +130,7 @@ export function openWalReader(databasePath: string) {
       header.copy(seenHeader, 0, 0, indexHeaderBytes)
       const last = seen
       const goesOn = last?.salts === index.salts
+      if (goesOn && last.frame === index.frame) return 'nothing'
       const commits = readFrames(index, goesOn ? last.frame : 0, take)
       // Frames of the former wal were lost unless all commits since are in this one.
       const isWhole = goesOn || (last && (index.commits - last.commits) >>> 0 === commits)
