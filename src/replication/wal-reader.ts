@@ -93,7 +93,8 @@ export function openWalReader(databasePath: string) {
   /** Whether the wal has that mark in its past. */
   function contains(index: WalPosition, mark: WalMark): boolean {
     if (mark.salts !== index.salts || mark.frame > index.frame) return false
-    if (mark.frame === 0) return true
+    // The mark of an empty wal, which every database has.
+    if (mark.frame === 0) return false
     const header = Buffer.alloc(frameHeaderBytes)
     const at = walHeaderBytes + (mark.frame - 1) * (frameHeaderBytes + index.pageSize)
     readSync(walFile, header, 0, frameHeaderBytes, at)
