@@ -53,9 +53,12 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
       cache,
     })
     const signed = await signer.sign()
-    const milliseconds = timeoutMilliseconds + (sizeOf(body) / leastBytesPerSecond) * 1_000
-    const signal = AbortSignal.timeout(milliseconds)
-    return fetch(signed.url, { method, headers: signed.headers, body: body ?? null, signal })
+    const { signal, limit } = createLimit(timeoutMilliseconds)
+    limit(sizeOf(body))
+    const init = { method, headers: signed.headers, body: body ?? null, signal }
+    const answer = await fetch(signed.url, init)
+    limit(Number(answer.headers.get('content-length')))
+    return answer
   }
 
   // A clock that is off is refused; the store's own is in every answer.
@@ -181,6 +184,22 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
 function refusalOfConditions(error: unknown): boolean {
   if (error instanceof StoreError && [409, 501].includes(error.status)) return false
   throw error
+}
+
+/** A request and its answer have time each, and more by their size. */
+function createLimit(timeoutMilliseconds: number) {
+  const controller = new AbortController()
+  let timer: Timer | undefined
+  return {
+    signal: controller.signal,
+    limit(bytes: number) {
+      clearTimeout(timer)
+      const milliseconds = timeoutMilliseconds + (bytes / leastBytesPerSecond) * 1_000
+      const end = () => controller.abort(new Error(`no answer within ${milliseconds} ms`))
+      timer = setTimeout(end, milliseconds)
+      timer.unref()
+    },
+  }
 }
 
 const sizeOf = (body: Body | undefined) => (body instanceof Blob ? body.size : (body?.length ?? 0))
