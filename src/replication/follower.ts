@@ -37,11 +37,12 @@ export async function openFollower(
 ) {
   const { store, shared, path, onEntry = () => true } = options
   let place = at ?? (await loadNewest(options, until))
-  let file = await open(path, 'r+')
   let last = place
   let newest = await entryAt(place)
   let next = placeAfter(last, newest)
   let parts: Part[] = []
+  // Last: nothing may fail between its opening and `close`.
+  let file = await open(path, 'r+')
 
   async function entryAt(one: Place): Promise<Entry> {
     const bytes = await shared.read(one)

@@ -91,7 +91,10 @@ async function openFrom(node: Node, path: string, { at, dropped }: Own): Promise
     if (!from) state.set({})
     try {
       const follower = await openFollower(options, { at: from })
-      await follower.catchUp()
+      await follower.catchUp().catch(async (error: unknown) => {
+        await follower.close()
+        throw error
+      })
       told?.finish()
       return follower
     } catch (error) {
