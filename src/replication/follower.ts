@@ -10,7 +10,7 @@ import {
   type ReplicaLog,
 } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
-import { listSnapshots, loadSnapshot, readManifest } from './snapshots.ts'
+import { isUsable, listSnapshots, loadSnapshot, readManifest } from './snapshots.ts'
 
 const readAhead = 8
 
@@ -57,19 +57,23 @@ export async function openFollower(
     file = await open(path, 'r+')
   }
 
+  /** @returns the parts of a commit that is not whole yet; what a leader could not finish is as if it had never been */
+  async function apply(entry: Entry, pages: Uint8Array): Promise<Part[]> {
+    if (entry.kind === 'base') await rebase(entry)
+    if (entry.kind !== 'pages') return []
+    const part = { entry, pages }
+    const all = [...parts, part]
+    if (entry.partial) return all
+    for (const one of all) await writePages(file, one)
+    await file.truncate(entry.databasePages * pageSizeOf(part))
+    return []
+  }
+
   /** @returns whether to go on */
   async function take(bytes: Uint8Array): Promise<boolean> {
     const { entry, pages } = await decode(bytes, next)
     if (!onEntry(entry)) return false
-    if (entry.kind === 'pages') parts.push({ entry, pages })
-    // What a leader could not finish is as if it had never been.
-    else parts = []
-    if (entry.kind === 'base') await rebase(entry)
-    if (entry.kind === 'pages' && !entry.partial) {
-      for (const part of parts) await writePages(file, part)
-      await file.truncate(entry.databasePages * pageSizeOf(parts[0]))
-      parts = []
-    }
+    parts = await apply(entry, pages)
     if (parts.length === 0) place = next
     last = next
     newest = entry
@@ -133,8 +137,7 @@ async function decode(bytes: Uint8Array, place: Place) {
   })
 }
 
-const pageSizeOf = (part: Part | undefined) =>
-  part ? part.pages.length / part.entry.numbers.length : 0
+const pageSizeOf = ({ entry, pages }: Part) => pages.length / entry.numbers.length
 
 async function writePages(file: FileHandle, part: Part) {
   const pageSize = pageSizeOf(part)
@@ -145,18 +148,10 @@ async function writePages(file: FileHandle, part: Part) {
 
 async function loadNewest({ store, shared, path }: FollowerOptions, until: number): Promise<Place> {
   for (const { name } of (await listSnapshots(store)).reverse()) {
-    const { at, place, isBase } = await readManifest(store, name)
-    if (at > until || (isBase && !(await isNamed(shared, place, name)))) continue
+    const manifest = await readManifest(store, name)
+    if (manifest.at > until || !(await isUsable(shared, name, manifest))) continue
     await loadSnapshot(store, name, path)
-    return place
+    return manifest.place
   }
   throw new Error('there is no snapshot in the bucket to begin with')
-}
-
-/** Whether the log goes on from a base; its leader may have died before it said so. */
-async function isNamed(shared: ReplicaLog, place: Place, name: string): Promise<boolean> {
-  const bytes = await shared.read(place)
-  if (!bytes) return false
-  const { entry } = await decode(bytes, place)
-  return entry.kind === 'base' && entry.snapshot === name
 }

@@ -68,7 +68,6 @@ export function createLeader(options: LeaderOptions) {
   let wal: WalReader | undefined
   /** The wal cannot tell what changed: the log goes on from a snapshot. */
   let needsBase = false
-  let isBasePinned = false
   let captured = 0
   let stored = 0
   /** Until it begins nobody knows what the log lacks. */
@@ -78,7 +77,7 @@ export function createLeader(options: LeaderOptions) {
   let wakeUp = () => {}
   let ending: { isRelease: boolean; resolve: () => void } | undefined
   let isOver = false
-  let isGivenUp = false
+  let isEnded = false
 
   const silentFor = () => performance.now() - appender.sentAt()
   const lagMilliseconds = () =>
@@ -87,7 +86,7 @@ export function createLeader(options: LeaderOptions) {
   const hasLapsed = () => pair && appender.silence() > leaseMilliseconds * acknowledgedShare
 
   function isStalled(): boolean {
-    if (hasLapsed()) return true
+    if (hasLapsed() || ending) return true
     if (ack === 'disk') return false
     return !lead || lagMilliseconds() > patienceMilliseconds
   }
@@ -99,8 +98,8 @@ export function createLeader(options: LeaderOptions) {
     captured++
     unstoredSince ??= performance.now()
     if (outcome === 'gap' || pages.isFull()) needsBase = true
-    // They are in the snapshot, once its state is pinned.
-    if (needsBase && !isBasePinned) pages.clear()
+    // They are in the snapshot that follows.
+    if (needsBase) pages.clear()
     wakeUp()
   }
 
@@ -118,11 +117,23 @@ export function createLeader(options: LeaderOptions) {
   }
 
   async function run() {
-    while (!isOver) {
-      if (needsBase || !pages.isEmpty()) await shipInTime()
-      else if (ending) return await end(ending)
-      else await stayAlive()
-    }
+    while (!isOver && !(await step().catch(startAnew)));
+  }
+
+  /** @returns whether it was the last one */
+  async function step(): Promise<boolean> {
+    if (needsBase || !pages.isEmpty()) await shipInTime()
+    else if (ending) return await end(ending)
+    else await stayAlive()
+    return false
+  }
+
+  async function startAnew(error: unknown): Promise<boolean> {
+    appender.fail(error as Error)
+    needsBase = true
+    pages.clear()
+    await pause(baseRetryMilliseconds, () => !!ending)
+    return false
   }
 
   async function shipInTime() {
@@ -136,14 +147,15 @@ export function createLeader(options: LeaderOptions) {
   async function stayAlive() {
     const rest = (pair ? beatMilliseconds : dayMilliseconds) - silentFor()
     if (rest > 0) return await pause(rest, () => true)
-    const pinned = wal && snapshots.isDue() ? pinState(databasePath, wal) : undefined
+    const pinned = wal && pinForSnapshot(wal)
     await appender.append('beat', {})
-    if (wal && pinned) void snapshots.take(wal, pinned)
+    if (wal && pinned?.isHeld()) void snapshots.take(wal, pinned)
   }
 
-  async function end({ isRelease, resolve }: NonNullable<typeof ending>) {
+  async function end({ isRelease, resolve }: NonNullable<typeof ending>): Promise<true> {
     if (isRelease) await appender.append('release', {})
     resolve()
+    return true
   }
 
   /** Waits for the time, or until somebody wakes it for a reason. */
@@ -164,7 +176,7 @@ export function createLeader(options: LeaderOptions) {
     if (needsBase || !wal || !position) return
     const [upTo, takenAt] = [captured, performance.now()]
     const batch = pages.take()
-    const pinned = snapshots.isDue() ? pinState(databasePath, wal) : undefined
+    const pinned = pinForSnapshot(wal)
     for (let n = 0; n < batch.length; n += pagesOfEntry) {
       const part = batch.slice(n, n + pagesOfEntry)
       const partial = n + pagesOfEntry < batch.length
@@ -179,7 +191,16 @@ export function createLeader(options: LeaderOptions) {
       await appender.append('pages', own, bytes)
     }
     settle(upTo, takenAt)
-    if (pinned) void snapshots.take(wal, pinned)
+    if (pinned?.isHeld()) void snapshots.take(wal, pinned)
+  }
+
+  /** The wal would grow with the state held: that does not wait for a bucket that is away. */
+  function pinForSnapshot(from: WalReader) {
+    const pinned = snapshots.isDue() && !ending ? pinState(databasePath, from) : undefined
+    if (!pinned) return undefined
+    const release = () => snapshots.isRunning() || pinned.release()
+    setTimeout(release, patienceMilliseconds).unref()
+    return pinned
   }
 
   /** Uploads a snapshot from which the log goes on. */
@@ -189,28 +210,35 @@ export function createLeader(options: LeaderOptions) {
     const [upTo, takenAt] = [captured, performance.now()]
     const pinned = wal && pinState(databasePath, wal)
     if (!wal || !pinned) return await pause(lapsePollMilliseconds, () => false)
+    // What comes from now on is behind it.
     needsBase = false
-    isBasePinned = true
-    try {
-      const snapshot = await snapshots.takeBase(wal, pinned, beatBeside)
-      await appender.append('base', { snapshot, mark: markOf(pinned) })
-      settle(upTo, takenAt)
-    } catch (error) {
-      appender.fail(error as Error)
-      needsBase = true
-      await pause(baseRetryMilliseconds, () => false)
-    } finally {
-      isBasePinned = false
-    }
+    const snapshot = await snapshots.takeBase(wal, pinned, beatBeside)
+    await appender.append('base', { snapshot, mark: markOf(pinned) })
+    settle(upTo, takenAt)
   }
 
   /** A long upload is no silence. */
   async function beatBeside(work: Promise<unknown>) {
-    const isDone = () => work.then(() => true)
-    const rest = () => Math.max(0, beatMilliseconds - silentFor())
-    const later = () => Bun.sleep(rest()).then(() => false)
-    while (pair && !(await Promise.race([isDone(), later()]))) await appender.append('beat', {})
-    await work
+    let isDone = false
+    const done = work.finally(() => {
+      isDone = true
+    })
+    let beat: Promise<void> | undefined
+    const send = async () => {
+      await appender.append('beat', {})
+      beat = undefined
+    }
+    try {
+      while (pair && !isDone) {
+        const rest = Math.max(lapsePollMilliseconds, beatMilliseconds - silentFor())
+        await Promise.race([done, Bun.sleep(rest)])
+        if (!isDone) beat ??= send()
+      }
+      await done
+    } finally {
+      // One entry at a time.
+      await beat
+    }
   }
 
   function settle(upTo: number, takenAt: number) {
@@ -222,7 +250,8 @@ export function createLeader(options: LeaderOptions) {
   }
 
   async function storedUpTo(upTo: number) {
-    if (upTo > stored) await new Promise<void>((resolve) => storing.push({ upTo, resolve }))
+    if (upTo > stored && !isEnded)
+      await new Promise<void>((resolve) => storing.push({ upTo, resolve }))
   }
 
   function refuseWaiting() {
@@ -233,10 +262,10 @@ export function createLeader(options: LeaderOptions) {
     if (isStalled()) refuseWaiting()
   }, stallCheckMilliseconds)
 
-  /** The process ends without the bucket: nobody is told that it has what is left. */
-  function giveUp() {
+  /** Nothing is shipped any more. Whoever still waits is told that it is not acknowledged. */
+  function stopWaiting() {
     refuseWaiting()
-    isGivenUp = true
+    isEnded = true
     settle(captured, performance.now())
   }
 
@@ -260,7 +289,7 @@ export function createLeader(options: LeaderOptions) {
       if (!wal) captured++
       await Promise.all([real(), ack === 'bucket' && storedUpTo(captured)])
       // Somebody else may lead: the next entry shows it.
-      while (hasLapsed() && !isGivenUp) await Bun.sleep(lapsePollMilliseconds)
+      while (hasLapsed() && !isEnded) await Bun.sleep(lapsePollMilliseconds)
     },
 
     /** Refuses writes with 503 while nothing can be acknowledged. What waits by then may be there later: whoever asks again
@@ -289,22 +318,19 @@ export function createLeader(options: LeaderOptions) {
      *  @returns whether all of it is stored */
     async drain(isRelease: boolean): Promise<boolean> {
       capture()
-      if (!wal) {
-        giveUp()
-        return false
-      }
-      return new Promise((resolve) => {
-        const timer = setTimeout(() => {
-          giveUp()
-          resolve(false)
-        }, drainMilliseconds)
-        const finish = () => {
-          clearTimeout(timer)
-          resolve(true)
-        }
-        ending = { isRelease, resolve: finish }
-        wakeUp()
+      snapshots.stop()
+      const whole =
+        wal &&
+        new Promise<true>((resolve) => {
+          ending = { isRelease, resolve: () => resolve(true) }
+          wakeUp()
+        })
+      const tooLong = new Promise<false>((resolve) => {
+        setTimeout(() => resolve(false), drainMilliseconds).unref()
       })
+      const isWhole = await Promise.race([whole ?? false, tooLong])
+      stopWaiting()
+      return isWhole
     },
 
     /** The database is closed.
@@ -314,8 +340,9 @@ export function createLeader(options: LeaderOptions) {
       isOver = true
       appender.stop()
       wakeUp()
-      const isWhole = wal?.isAtEnd() === true && pages.isEmpty() && !needsBase && !isGivenUp
-      wal?.close()
+      const isWhole = wal?.isAtEnd() === true && pages.isEmpty() && !needsBase
+      // A piece of a snapshot may still be read from them.
+      if (!snapshots.isRunning()) wal?.close()
       return isWhole ? appender.last() : undefined
     },
 

@@ -2,6 +2,8 @@ import { AwsV4Signer } from 'aws4fetch'
 import type { Bucket } from '../files/s3.ts'
 import { StartError } from '../lib/errors.ts'
 
+const tries = 4
+const retryMilliseconds = 50
 /** A slower transfer counts as dead. */
 const leastBytesPerSecond = 64 * 1_024
 /** An answer may be old when it comes. */
@@ -22,8 +24,8 @@ type Call = { query?: Record<string, string>; headers?: Record<string, string>; 
 
 export type ObjectStore = ReturnType<typeof openObjectStore>
 
-/** Objects in a bucket of an S3-compatible store, below the prefix of the bucket. Each call is one try. Bun's own client
- *  drops `If-None-Match`, hence requests of our own.
+/** Objects in a bucket of an S3-compatible store, below the prefix of the bucket. `create` is one try, everything else a few.
+ *  Bun's own client drops `If-None-Match`, hence requests of our own.
  *  @param timeoutMilliseconds of a request; one with much to send has longer
  *  @throws StoreError from every call */
 export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
@@ -83,16 +85,16 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
 
   async function mustBe(answer: Response, what: string, ...expected: number[]) {
     if (expected.includes(answer.status)) return answer
-    throw new StoreError(answer.status, codeOf(await answer.text()), what)
+    throw new StoreError(answer.status, codeOf(await whole(answer.text(), what)), what)
   }
 
-  async function get(key: string): Promise<Uint8Array | undefined> {
-    const answer = await mustBe(await request('GET', pathOf(key)), `GET ${key}`, 200, 404)
-    const bytes = await answer.bytes().catch((error: Error) => {
-      throw new StoreError(0, error.message, `GET ${key}`)
+  const get = (key: string) =>
+    repeating(async (): Promise<Uint8Array | undefined> => {
+      const what = `GET ${key}`
+      const answer = await mustBe(await request('GET', pathOf(key)), what, 200, 404)
+      const bytes = await whole(answer.bytes(), what)
+      return answer.status === 404 ? undefined : bytes
     })
-    return answer.status === 404 ? undefined : bytes
-  }
 
   async function create(key: string, bytes: Uint8Array): Promise<boolean> {
     const headers = isConditional ? { 'if-none-match': '*' } : {}
@@ -106,16 +108,21 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
     return Buffer.compare(found, bytes) === 0
   }
 
-  const remove = async (key: string) => {
-    await mustBe(await request('DELETE', pathOf(key)), `DELETE ${key}`, 200, 204, 404)
-  }
+  const remove = (key: string) =>
+    repeating(async () => {
+      await mustBe(await request('DELETE', pathOf(key)), `DELETE ${key}`, 200, 204, 404)
+    })
 
   /** Two writers at once and a third one later: exactly one of them may succeed. */
   async function isExclusive(key: string): Promise<boolean> {
     const write = (text: string) => create(key, Buffer.from(text)).catch(refusalOfConditions)
     try {
       const together = await Promise.all([write('first'), write('second')])
-      return together.filter(Boolean).length === 1 && !(await write('third'))
+      if (together.every((outcome) => outcome === 'undecided')) {
+        throw new StoreError(409, 'without a decision', `PUT ${key}`)
+      }
+      const succeeded = together.filter((outcome) => outcome === true)
+      return succeeded.length === 1 && (await write('third')) === false
     } finally {
       await remove(key).catch(() => {})
     }
@@ -130,20 +137,20 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
     create,
 
     /** Writes an object, whatever was there. */
-    async put(key: string, body: Body): Promise<void> {
-      await mustBe(await request('PUT', pathOf(key), { body }), `PUT ${key}`, 200)
-    },
+    put: (key: string, body: Body) =>
+      repeating(async () => {
+        await mustBe(await request('PUT', pathOf(key), { body }), `PUT ${key}`, 200)
+      }),
 
     /** @returns undefined when there is none */
     get,
 
     /** An object as it comes; undefined when there is none. */
-    async open(key: string, range?: { start: number; end: number }): Promise<Response | undefined> {
-      const headers = range && { range: `bytes=${range.start}-${range.end - 1}` }
-      const answer = await request('GET', pathOf(key), headers && { headers })
-      await mustBe(answer, `GET ${key}`, 200, 206, 404)
-      return answer.status === 404 ? undefined : answer
-    },
+    open: (key: string) =>
+      repeating(async (): Promise<Response | undefined> => {
+        const answer = await mustBe(await request('GET', pathOf(key)), `GET ${key}`, 200, 404)
+        return answer.status === 404 ? undefined : answer
+      }),
 
     /** The objects whose key begins so and sorts behind `after`, in the order of their keys; a page of at most 1000 a
      *  request. */
@@ -157,8 +164,10 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
           ...(token !== '' && { 'continuation-token': token }),
         }
         const what = `list ${under}`
-        const answer = await mustBe(await request('GET', '', { query }), what, 200)
-        const page = await answer.text()
+        const page = await repeating(async () => {
+          const answer = await mustBe(await request('GET', '', { query }), what, 200)
+          return await whole(answer.text(), what)
+        })
         // Some stores give a page in an order of their own.
         yield objectsOf(page)
           .map(({ key, modifiedAt }) => ({ key: keyOf(key), modifiedAt }))
@@ -180,9 +189,29 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
   }
 }
 
-/** 409: decided for the other writer. 501: nothing is decided. */
-function refusalOfConditions(error: unknown): boolean {
-  if (error instanceof StoreError && [409, 501].includes(error.status)) return false
+/** The body of an answer, which may break off. */
+const whole = <T>(body: Promise<T>, what: string) =>
+  body.catch((error: Error) => {
+    throw new StoreError(0, error.message, what)
+  })
+
+/** Tries a few times what may be repeated. */
+async function repeating<T>(work: () => Promise<T>): Promise<T> {
+  for (let n = 1; ; n++) {
+    try {
+      return await work()
+    } catch (error) {
+      const isPassing = error instanceof StoreError && (error.status === 0 || error.status >= 500)
+      if (!isPassing || n === tries) throw error
+      await Bun.sleep(retryMilliseconds * 2 ** n)
+    }
+  }
+}
+
+/** 409: perhaps decided for the other writer. 501: there are no conditions. */
+function refusalOfConditions(error: unknown): false | 'undecided' {
+  if (error instanceof StoreError && error.status === 409) return 'undecided'
+  if (error instanceof StoreError && error.status === 501) return false
   throw error
 }
 

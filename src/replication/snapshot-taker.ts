@@ -18,6 +18,7 @@ const retryMilliseconds = 60_000
  *  objects cost as much as those of the log. */
 const leastObjects = 2_000
 const objectsPerPiece = 10
+const longestRestMilliseconds = 200
 const leastBytes = 64 * 1_048_576
 
 /** Decides when the leader takes a snapshot, and trims the log behind the oldest that must be kept. */
@@ -30,6 +31,7 @@ export function createSnapshotTaker(
   let bytesAtLast = 0
   let isRunning = false
   let notBefore = 0
+  let isStopped = false
 
   async function finish(name: string, { state, ...own }: Unfinished) {
     const { content, bytes } = await state
@@ -41,9 +43,20 @@ export function createSnapshotTaker(
     bytesAtLast = appender.stats().bytes
   }
 
+  async function mustGoOn() {
+    if (isStopped) throw new Error('the server stops')
+  }
+
+  /** It works half of the time at most. */
+  async function rest(milliseconds: number) {
+    await Bun.sleep(Math.min(milliseconds, longestRestMilliseconds))
+    await mustGoOn()
+  }
+
   async function trim() {
-    const oldest = await trimSnapshots(store, store.now() - settings.keepMilliseconds)
-    if (oldest) await shared.trim(oldest.place)
+    const since = store.now() - settings.keepMilliseconds
+    const first = await trimSnapshots(store, shared, since)
+    if (first) await shared.trim(first)
   }
 
   return {
@@ -79,12 +92,13 @@ export function createSnapshotTaker(
       isRunning = true
       try {
         const name = snapshotName(place)
-        const state = uploadState(store, wal, name, pinned)
+        const state = uploadState(pinned, { store, wal, name, mayGoOn: rest })
         await finish(name, { state, place, at: store.now(), isBase: false })
         log.debug('a snapshot is in the bucket', { name })
         pinned.release()
         await trim()
       } catch (error) {
+        if (isStopped) return
         log.warn('no snapshot was taken, or what is too old is still there', { error })
         notBefore = store.now() + retryMilliseconds
       } finally {
@@ -102,18 +116,20 @@ export function createSnapshotTaker(
       pinned: PinnedState,
       beside: (work: Promise<unknown>) => Promise<void>,
     ): Promise<string> {
-      try {
-        const name = snapshotName(nextOf(appender))
-        const at = store.now()
-        const state = uploadState(store, wal, name, pinned)
-        await beside(state)
-        await finish(name, { state, place: nextOf(appender), at, isBase: true })
-        return name
-      } finally {
-        pinned.release()
-      }
+      const name = snapshotName(nextOf(appender))
+      const at = store.now()
+      // Somebody waits for it.
+      const state = uploadState(pinned, { store, wal, name, mayGoOn: mustGoOn })
+      await beside(state.finally(pinned.release))
+      await finish(name, { state, place: nextOf(appender), at, isBase: true })
+      return name
     },
 
+    /** Ends what is running after its piece. */
+    stop(): void {
+      isStopped = true
+    },
+    isRunning: () => isRunning,
     /** When the newest one was taken, by the clock of the store, ms since the epoch; undefined when none is known. */
     lastAt: () => takenAt,
   }

@@ -3,7 +3,15 @@ import { fstatSync, read, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { zstdCompress, zstdDecompress } from 'bun'
-import { comparePlaces, origin, type Place, parsePlace, placeName } from './log.ts'
+import {
+  comparePlaces,
+  decodeEntry,
+  origin,
+  type Place,
+  parsePlace,
+  placeName,
+  type ReplicaLog,
+} from './log.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { WalPosition as Position, WalReader } from './wal-reader.ts'
 
@@ -28,9 +36,6 @@ const framesAtOnce = 512
 const walHeaderBytes = 32
 const frameHeaderBytes = 24
 const databaseHeaderBytes = 100
-const longestRestMilliseconds = 200
-const tries = 5
-const retryMilliseconds = 500
 const readFile = promisify(read)
 
 const manifestOf = (name: string) => `snapshots/${name}/manifest`
@@ -71,25 +76,40 @@ function parseManifest(bytes: Uint8Array): Manifest | undefined {
   }
 }
 
+/** Whether the log goes on from a snapshot. A base does only when an entry names it: its leader may have died before. */
+export async function isUsable(shared: ReplicaLog, name: string, manifest: Manifest) {
+  if (!manifest.isBase) return true
+  const bytes = await shared.read(manifest.place)
+  if (!bytes) return false
+  const { entry } = await decodeEntry(bytes)
+  return entry.kind === 'base' && entry.snapshot === name
+}
+
 /** A state of the database that stays readable until `release`. */
-export type PinnedState = Position & { release: () => void }
+export type PinnedState = Position & { release: () => void; isHeld: () => boolean }
 
 /** Holds the state up to which `wal` was read: a checkpoint copies nothing later into the database file, and nobody starts
  *  the wal again before all of it is copied.
  *  @returns undefined when another process has committed meanwhile */
 export function pinState(databasePath: string, wal: WalReader): PinnedState | undefined {
   const reader = new Database(databasePath)
-  reader.run('BEGIN')
-  reader.query('SELECT 1 FROM sqlite_schema').get()
-  const index = wal.index()
-  let isOpen = true
+  let isHeld = true
   const release = () => {
-    if (isOpen) reader.close()
-    isOpen = false
+    if (isHeld) reader.close()
+    isHeld = false
   }
-  if (wal.isAtEnd()) return { ...index, ...shapeOf(wal, index), release }
-  release()
-  return undefined
+  try {
+    reader.run('BEGIN')
+    reader.query('SELECT 1 FROM sqlite_schema').get()
+    const index = wal.index()
+    const pinned = { ...index, ...shapeOf(wal, index), release, isHeld: () => isHeld }
+    if (wal.isAtEnd()) return pinned
+    release()
+    return undefined
+  } catch (error) {
+    release()
+    throw error
+  }
 }
 
 /** An empty wal says nothing of the database. */
@@ -102,14 +122,17 @@ function shapeOf({ databaseFile }: WalReader, { frame, pageSize, pages }: Positi
   return { pageSize: bytes, pages: fstatSync(databaseFile).size / bytes }
 }
 
-/** Uploads the pages of a state. It works half of the time at most.
+type Upload = {
+  store: ObjectStore
+  wal: WalReader
+  name: string
+  mayGoOn: (restMilliseconds: number) => Promise<void>
+}
+
+/** Uploads the pages of a state.
+ *  @param upload told after each piece how long it took: it may wait, or throw
  *  @returns what the manifest says of it, and its size in the bucket */
-export async function uploadState(
-  store: ObjectStore,
-  wal: WalReader,
-  name: string,
-  state: Position,
-) {
+export async function uploadState(state: Position, { store, wal, name, mayGoOn }: Upload) {
   const { pageSize, pages } = state
   const newer = await indexFrames(wal, state)
   const pieces: string[] = []
@@ -119,10 +142,10 @@ export async function uploadState(
     const count = Math.min(pagesOfPiece, pages - first + 1)
     const piece = await readPages(wal, { first, count, pageSize }, newer)
     const packed = await zstdCompress(piece, { level: 1 })
-    await retrying(() => store.put(pieceOf(name, pieces.length), packed))
+    await store.put(pieceOf(name, pieces.length), packed)
     pieces.push(Bun.hash.xxHash64(packed).toString(16))
     bytes += packed.length
-    await Bun.sleep(Math.min(performance.now() - startedAt, longestRestMilliseconds))
+    await mayGoOn(performance.now() - startedAt)
   }
   return { content: { pageSize, pages, pieces }, bytes }
 }
@@ -134,18 +157,7 @@ export async function writeManifest(
   manifest: Omit<Manifest, 'format'>,
 ): Promise<void> {
   const bytes = Buffer.from(JSON.stringify({ format: 1, ...manifest }))
-  await retrying(() => store.put(manifestOf(name), bytes))
-}
-
-async function retrying(work: () => Promise<void>) {
-  for (let left = tries; ; left--) {
-    try {
-      return await work()
-    } catch (error) {
-      if (left === 1) throw error
-      await Bun.sleep(retryMilliseconds)
-    }
-  }
+  await store.put(manifestOf(name), bytes)
 }
 
 /** The newest frame of each page that the database file may lack. */
@@ -202,24 +214,35 @@ export async function loadSnapshot(store: ObjectStore, name: string, path: strin
 
 /** Removes what nobody needs to restore any moment since `since`: older snapshots but the newest of them, and those that were
  *  never finished.
- *  @returns the oldest that is left */
+ *  @returns the place from which the log is still needed */
 export async function trimSnapshots(
   store: ObjectStore,
+  shared: ReplicaLog,
   since: number,
-): Promise<Snapshot | undefined> {
+): Promise<Place | undefined> {
   const whole = await listSnapshots(store)
-  const oldest = whole.findLast(({ modifiedAt }) => modifiedAt <= since) ?? whole[0]
-  if (!oldest) return undefined
-  for (const { name, place } of whole) {
-    // First: without it the rest is no snapshot, whenever this breaks off.
-    if (comparePlaces(place, oldest.place) < 0) await store.delete(manifestOf(name))
-  }
+  const first = await findUsable(
+    store,
+    shared,
+    whole.filter(({ modifiedAt }) => modifiedAt <= since),
+  )
+  if (!first) return undefined
+  const older = whole.filter(({ place }) => comparePlaces(place, first.place) < 0)
+  // Their manifests go first: without one the rest is no snapshot, whenever this breaks off.
+  for (const { name } of older) await store.delete(manifestOf(name))
   for await (const page of store.list('snapshots/')) {
-    for (const { key } of page) {
-      const place = placeOf(key.slice('snapshots/'.length))
-      if (!place || comparePlaces(place, oldest.place) >= 0) return oldest
-      await store.delete(key)
-    }
+    const rest = page.filter(({ key }) => key < `snapshots/${placeName(first.place)}`)
+    for (const { key } of rest) await store.delete(key)
+    if (rest.length < page.length) break
   }
-  return oldest
+  return first.place
+}
+
+/** The newest one from which the log goes on. */
+async function findUsable(store: ObjectStore, shared: ReplicaLog, snapshots: Snapshot[]) {
+  for (const snapshot of snapshots.toReversed()) {
+    const manifest = await readManifest(store, snapshot.name)
+    if (await isUsable(shared, snapshot.name, manifest)) return snapshot
+  }
+  return undefined
 }

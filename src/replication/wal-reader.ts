@@ -125,21 +125,19 @@ export function openWalReader(databasePath: string) {
      *  @returns `gap` when what was committed in between is not in the wal any more; the next call goes on behind it */
     read(take: TakePage): 'nothing' | 'pages' | 'gap' {
       readHeader()
-      if (header.compare(seenHeader, 0, indexHeaderBytes, 0, indexHeaderBytes) === 0)
+      if (header.compare(seenHeader, 0, indexHeaderBytes, 0, indexHeaderBytes) === 0) {
         return 'nothing'
-      const index = readIndex()
-      header.copy(seenHeader, 0, 0, indexHeaderBytes)
+      }
       const last = seen
-      const goesOn = last?.salts === index.salts
-      if (goesOn && last.frame === index.frame) return 'nothing'
-      const commits = readFrames(index, goesOn ? last.frame : 0, take)
-      // Frames of the former wal were lost unless all commits since are in this one.
-      const isWhole = goesOn || (last && (index.commits - last.commits) >>> 0 === commits)
+      const index = readIndex()
+      goOnBehind(index)
+      header.copy(seenHeader, 0, 0, indexHeaderBytes)
+      const from = last?.salts === index.salts ? last.frame : 0
+      const commits = readFrames(index, from, take)
       // Started again while it was read.
       const isTorn = readIndex().salts !== index.salts
-      if (isTorn) goOnBehind(undefined)
-      else seen = index
-      return isWhole && !isTorn ? 'pages' : 'gap'
+      if (isTorn || !follows(last, index, commits)) return 'gap'
+      return index.frame > from ? 'pages' : 'nothing'
     },
 
     /** Whether nothing was committed since the last call of `read`. */
@@ -152,6 +150,12 @@ export function openWalReader(databasePath: string) {
       for (const file of [indexFile, walFile, databaseFile]) closeSync(file)
     },
   }
+}
+
+/** Whether nothing is missing between two positions. Frames of a former wal are unless all commits since are in this one. */
+function follows(last: WalPosition | undefined, next: WalPosition, commits: number): boolean {
+  if (!last) return false
+  return last.salts === next.salts || (next.commits - last.commits) >>> 0 === commits
 }
 
 type TakePage = (number: number, bytes: Buffer) => void
