@@ -5,7 +5,7 @@ import type { Config } from './config.ts'
 import type { Core, Module } from './core.ts'
 import { createAuditTrail } from './db/audit-trail.ts'
 import { watchForeignCommits } from './db/foreign-commits.ts'
-import { findNewestId, openForServer } from './db/open.ts'
+import { type Connection, findNewestId, openForServer } from './db/open.ts'
 import { openStorage } from './db/storage.ts'
 import { createDiskStorage } from './files/disk.ts'
 import { createS3Storage } from './files/s3.ts'
@@ -78,6 +78,8 @@ export async function openService(
   { replica, ...substitutes }: Substitutes & { replica?: Replica | undefined } = {},
 ) {
   const { clock = systemClock } = substitutes
+  // It locks the directory again.
+  replica?.unlock()
   const connection = openForServer(config.dataDir)
   const { orm } = connection
   const newestId = findNewestId(orm)
@@ -114,7 +116,7 @@ export async function openService(
     state: delivery.mail,
     onRefused: (address) => accounts.noteBounce(address),
   })
-  const fileStorage = substitutes.fileStorage ?? createFileStorage(config, replica)
+  const fileStorage = substitutes.fileStorage ?? createFileStorage(connection, config, replica)
   const { accounts, platform, chat, modules } = await createModules(core, {
     mailer,
     pushes: delivery.push,
@@ -275,11 +277,15 @@ async function createModules(core: Core, outside: Outside) {
 }
 
 /** Files lie in a bucket, else in the data directory, and then in the bucket of the replica as well. */
-function createFileStorage({ dataDir, files: { bucket } }: Config, replica?: Replica): FileStorage {
+function createFileStorage(
+  { sqlite }: Connection,
+  { dataDir, files: { bucket } }: Config,
+  replica?: Replica,
+): FileStorage {
   const directory = join(dataDir, filesDirectory)
   const disk = createDiskStorage(directory)
   if (bucket) return createS3Storage(bucket, disk)
-  return replica ? replica.filesOf(disk, directory) : disk
+  return replica ? replica.filesOf(disk, directory, sqlite) : disk
 }
 
 /** Without a mail server mails are logged. */

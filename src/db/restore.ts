@@ -72,6 +72,8 @@ export async function restoreFrom(
     const hasFiles = await source.stage(staged, stagedFiles)
     const aside = join(directory, options.asideName)
     if (isReplacing) keepAside(path, aside)
+    // A wal whose database is gone would be read into the new one.
+    else removeDatabase(path)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
     putDatabase(staged, path, () => {
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)

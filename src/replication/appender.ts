@@ -128,7 +128,7 @@ export function createAppender(options: AppenderOptions) {
     start({ next: place, sentAt: since, from }: Lead): void {
       next = place
       confirmed = since
-      mark = from === 'beginning' ? undefined : from
+      mark = from && 'mark' in from ? from.mark : undefined
     },
     next: () => next,
     /** The place of the entry that was stored last. */

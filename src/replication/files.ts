@@ -1,3 +1,4 @@
+import type { Database } from 'bun:sqlite'
 import { readdir } from 'node:fs/promises'
 import type { FileStorage } from '../files/storage.ts'
 import { createKeyedSemaphore } from '../lib/concurrency.ts'
@@ -9,6 +10,8 @@ type Options = {
   /** Where they lie on the disk, and how. */
   directory: string
   disk: FileStorage
+  /** The database that says which files there are. */
+  sqlite: Database
   /** Whether a file is stored only when it is in the bucket. */
   waitsForBucket: boolean
   keepMilliseconds: number
@@ -16,15 +19,21 @@ type Options = {
 }
 
 const compareMilliseconds = 3_600_000
+/** After something has failed. */
+const retryMilliseconds = 30_000
+const idsAtOnce = 256
 const whole = Number.MAX_SAFE_INTEGER
 const keyOf = (id: string) => `files/${id}`
-const removedSuffix = '.removed'
+const markOf = (id: string) => `files/${id}.removed`
 
 /** Files of people on the disk, each with a copy in the bucket. One that is removed stays in the bucket, marked, for as long as
  *  a restore may need it. */
 export function createReplicatedFiles(options: Options): FileStorage & { stop: () => void } {
   const { store, directory, disk, waitsForBucket, log } = options
   const oneByOne = createKeyedSemaphore(1)
+  const row = options.sqlite.prepare('SELECT 1 FROM files WHERE id = ? AND stored_at IS NOT NULL')
+  const isNamed = (id: string) => row.get(id) !== null
+  let timer: Timer | undefined
   let isStopped = false
 
   async function upload(id: string) {
@@ -33,15 +42,14 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
   }
 
   /** What another leader has stored, or a restore left in the bucket. */
-  async function download(id: string) {
-    await oneByOne(id, async () => {
+  const download = (id: string) =>
+    oneByOne(id, async () => {
       if (await disk.read(id, 0, 0)) return
       const object = await store.open(keyOf(id))
       // A crash may have left a part of it.
       await disk.delete(id)
       if (object?.body) await disk.write(id, object.body)
     })
-  }
 
   async function listBucket() {
     const found = new Map<string, number>()
@@ -51,42 +59,76 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
     return found
   }
 
-  /** Makes the disk and the bucket hold the same files: what a crash or an outage has left undone. */
+  /** Others have their turn in between. */
+  async function* inTurns(ids: Iterable<string>) {
+    let count = 0
+    for (const id of ids) {
+      if (++count % idsAtOnce === 0) await Bun.sleep(0)
+      if (isStopped) return
+      yield id
+    }
+  }
+
+  /** Makes the disk, the bucket and the database agree: what a crash, an outage or another leader has left undone. */
   async function compare() {
     const names = await readdir(directory).catch(() => [] as string[])
     const local = new Set(names.filter((name) => !name.includes('.')))
     const remote = await listBucket()
-    for (const id of local) if (!remote.has(id)) await upload(id)
-    // A restore has brought them back.
-    const returned = [...local].filter((id) => remote.has(id + removedSuffix))
-    for (const id of returned) await store.delete(keyOf(id) + removedSuffix)
-    const others = [...remote.keys()].filter((id) => !id.endsWith(removedSuffix) && !local.has(id))
-    for (const id of others) {
-      if (isStopped) return
-      await fetchOrForget(id, remote.get(id + removedSuffix))
+    const others = [...remote.keys()].map((name) => name.replace('.removed', ''))
+    let failure: unknown
+    for await (const id of inTurns(new Set([...local, ...others]))) {
+      const found = { isLocal: local.has(id), isRemote: remote.has(id) }
+      await settle(id, { ...found, removedAt: remote.get(`${id}.removed`) }).catch((error) => {
+        failure = error
+      })
     }
+    if (failure !== undefined) throw failure
   }
 
-  async function fetchOrForget(id: string, removedAt: number | undefined) {
-    if (removedAt === undefined) return await download(id)
+  type Found = { isLocal: boolean; isRemote: boolean; removedAt: number | undefined }
+
+  function settle(id: string, found: Found): Promise<void> {
+    return isNamed(id) ? keep(id, found) : drop(id, found)
+  }
+
+  async function keep(id: string, { isLocal, isRemote, removedAt }: Found) {
+    if (!isLocal) await download(id)
+    else if (!isRemote) await upload(id)
+    // A restore has brought it back.
+    if (removedAt !== undefined) await store.delete(markOf(id))
+  }
+
+  async function drop(id: string, { isLocal, isRemote, removedAt }: Found) {
+    // It may be on its way in, else it goes by itself.
+    if (removedAt === undefined && isLocal) return
+    if (removedAt === undefined) return await store.put(markOf(id), new Uint8Array())
+    await disk.delete(id)
     if (removedAt > store.now() - options.keepMilliseconds) return
-    await store.delete(keyOf(id))
-    await store.delete(keyOf(id) + removedSuffix)
+    if (isRemote) await store.delete(keyOf(id))
+    await store.delete(markOf(id))
   }
 
-  const compareNow = () =>
-    compare().catch((error: unknown) => {
-      log.warn('files of people are not all in the bucket yet', { error })
-    })
-  const timer = setInterval(compareNow, compareMilliseconds)
-  setTimeout(compareNow)
+  function compareIn(milliseconds: number) {
+    if (isStopped) return
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      compare().then(
+        () => compareIn(compareMilliseconds),
+        (error: unknown) => {
+          log.warn('files of people are not all in the bucket yet', { error })
+          compareIn(retryMilliseconds)
+        },
+      )
+    }, milliseconds)
+  }
+  compareIn(0)
 
   return {
     async write(id, bytes) {
       await disk.write(id, bytes)
       const uploading = upload(id)
       if (waitsForBucket) return await uploading
-      uploading.catch((error: unknown) => log.warn('a file is not in the bucket yet', { error }))
+      uploading.catch(() => compareIn(retryMilliseconds))
     },
     async read(id, start, end) {
       const local = await disk.read(id, start, end)
@@ -95,12 +137,13 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
       return disk.read(id, start, end)
     },
     async delete(id) {
+      // First: a crash in between leaves what the next comparison removes.
+      await store.put(markOf(id), new Uint8Array())
       await disk.delete(id)
-      await store.put(keyOf(id) + removedSuffix, new Uint8Array())
     },
     stop() {
       isStopped = true
-      clearInterval(timer)
+      clearTimeout(timer)
     },
   }
 }

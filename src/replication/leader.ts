@@ -4,6 +4,7 @@ import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createAppender } from './appender.ts'
 import type { Clocks } from './clocks.ts'
+import { stampOf } from './local-state.ts'
 import type { Place, ReplicaLog } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
 import { createPageBuffer } from './page-buffer.ts'
@@ -34,8 +35,8 @@ export type Lead = {
   /** Its first place behind its `begin`, and when that was sent. */
   next: Place
   sentAt: Clocks
-  /** What the log has of the wal; `beginning`: everything before it. Undefined when nobody knows. */
-  from: WalMark | 'beginning' | undefined
+  /** What the log has: the database file as it was with this stamp, or the wal up to a mark. Undefined when nobody knows. */
+  from: { stamp: string } | { mark: WalMark } | undefined
 }
 
 const diskIntervalMilliseconds = 1_000
@@ -111,9 +112,16 @@ export function createLeader(options: LeaderOptions) {
     }
     wal = openWalReader(databasePath)
     if (needsBase) return
-    if (from === 'beginning') wal.resumeAtBeginning()
-    else if (!from || !wal.resume(from)) needsBase = true
+    needsBase = !goesOn(wal, from)
     if (!needsBase) unstoredSince = undefined
+  }
+
+  // The database is open: nobody else changes the file from now on without a trace in the wal.
+  function goesOn(reader: WalReader, from: Lead['from']): boolean {
+    if (!from) return false
+    if ('mark' in from) return reader.resume(from.mark)
+    reader.resumeAtBeginning()
+    return from.stamp === stampOf(databasePath)
   }
 
   async function run() {

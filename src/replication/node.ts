@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { mustBeServable } from '../db/migrations.ts'
 import { databaseFile, prepareDirectory } from '../db/open.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -70,15 +69,11 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     /** A first start on a full disk leaves an empty file. */
     hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
 
-    /** Whether the database is the state after the entry there, and was not touched since. */
-    isAt(place: Place): boolean {
+    /** The stamp of the database while it is the state after the entry there, and was not touched since. */
+    stampAt(place: Place): string | undefined {
       const { place: own, stamp } = state.get()
-      return (
-        own !== undefined &&
-        stamp !== undefined &&
-        comparePlaces(own, place) === 0 &&
-        stamp === stampOf(databasePath)
-      )
+      if (!own || !stamp || comparePlaces(own, place) !== 0) return undefined
+      return stamp === stampOf(databasePath) ? stamp : undefined
     },
 
     /** @returns undefined while there is no log
@@ -96,17 +91,25 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
 
     /** Makes this node the leader, which goes on from its own database.
      *  @returns undefined when another entry has come first, which may be a late one of its own
-     *  @throws StoreError · StartError when it could not serve it, and would keep those who can from leading */
+     *  @throws StoreError */
     async claim(head: Head | undefined): Promise<Lead | undefined> {
-      if (this.hasDatabase()) mustBeServable(databasePath)
-      const isWhole = head !== undefined && this.isAt(head.place)
+      const stamp = head && this.hasDatabase() ? this.stampAt(head.place) : undefined
       const begun = await begin(head)
       if (!begun) return undefined
-      // Nothing was committed since, and that stays known when this breaks off now.
-      state.set(isWhole ? { place: begun.place, stamp: stampOf(databasePath) } : {})
+      remember(stamp === undefined ? {} : { place: begun.place, stamp })
+      if (stamp !== undefined) return leadFrom(begun, { stamp })
       const mark = head?.entry.node === state.node ? head.entry.mark : undefined
-      return leadFrom(begun, isWhole ? 'beginning' : mark)
+      return leadFrom(begun, mark && { mark })
     },
+  }
+
+  /** On a full disk the old state stays. It names a place that nothing goes on from. */
+  function remember(known: Parameters<typeof state.set>[0]) {
+    try {
+      state.set(known)
+    } catch (error) {
+      log.warn('what this node has shipped cannot be noted', { error })
+    }
   }
 }
 

@@ -1,6 +1,9 @@
+import type { Database } from 'bun:sqlite'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
+import { mustBeServable } from '../db/migrations.ts'
+import { lockDirectory } from '../db/open.ts'
 import type { FileStorage } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -39,18 +42,30 @@ type JoinOptions = {
 
 const retryMilliseconds = 2_000
 const handOverPollMilliseconds = 500
+const lockWaitMilliseconds = 1_000
 /** A file with this name asks the leader to end its term. */
 export const handOverFile = 'hand-over'
 
-export type Replica = ReturnType<typeof createReplica>
+export type Replica = Awaited<ReturnType<typeof joinReplication>>
 
 /** Joins the nodes that share a bucket: resolves when this one leads, which a standby may never do.
  *  @throws StartError with one line for the operator */
 export async function joinReplication(options: JoinOptions) {
-  const node = openNode(options.config.dataDir, options.settings, options.log)
-  const isOneOfPair = options.settings.pair || options.isStandby
-  const lead = isOneOfPair ? await leadOfPair(node, options) : await leadAlone(node)
-  return createReplica(node, lead, options)
+  const { settings, log, isStandby } = options
+  const { dataDir } = options.config
+  const node = openNode(dataDir, settings, log)
+  // Before it claims the lead: a second process would end the term of the first one.
+  const unlock = lockDirectory(dataDir, lockWaitMilliseconds)
+  if (!unlock) throw new StartError(`another hostline is already running on ${dataDir}`)
+  try {
+    if (node.hasDatabase()) mustBeServable(node.databasePath)
+    const lead =
+      settings.pair || isStandby ? await leadOfPair(node, options) : await leadAlone(node)
+    return { ...createReplica(node, lead, options), unlock }
+  } catch (error) {
+    unlock()
+    throw error
+  }
 }
 
 /** @returns undefined when the bucket does not answer now: the database is there, and the rest can wait */
@@ -71,18 +86,12 @@ async function claimAlone(node: Node): Promise<Lead> {
       'the bucket keeps no conditions (If-None-Match): it is a backup of this machine alone, and no second one may write to it',
     )
   }
-  return await claimWhile(node, async () => {
+  for (;;) {
     const head = await node.findHead()
     if (head) mustBeOwn(head, node)
     else node.log.info('the log in the bucket is new', { node: node.state.node })
-    return head
-  })
-}
-
-/** An entry that was sent before the last end may still arrive: then the next try comes behind it. */
-async function claimWhile(node: Node, findHead: () => Promise<Head | undefined>): Promise<Lead> {
-  for (;;) {
-    const lead = await node.claim(await findHead())
+    const lead = await node.claim(head)
+    // An entry that this node has sent before its last end may still have arrived: the next try comes behind it.
     if (lead) return lead
   }
 }
@@ -223,8 +232,9 @@ function createReplica(
   let isWhole = false
 
   async function beginLater() {
-    const later = await untilReachable(log, () => claimAlone(node), leader.fail)
-    if (!isEnding) leader.begin(later)
+    const claim = async () => (isEnding ? undefined : await claimAlone(node))
+    const later = await untilReachable(log, claim, leader.fail)
+    if (later && !isEnding) leader.begin(later)
   }
 
   return {
@@ -237,10 +247,10 @@ function createReplica(
     handOver,
 
     /** Files on the disk, each with a copy in the bucket. */
-    filesOf(disk: FileStorage, directory: string): FileStorage {
+    filesOf(disk: FileStorage, directory: string, sqlite: Database): FileStorage {
       const { ack, keepMilliseconds } = settings
       const waitsForBucket = ack === 'bucket'
-      const options = { store, disk, directory, waitsForBucket, keepMilliseconds, log }
+      const options = { store, disk, directory, sqlite, waitsForBucket, keepMilliseconds, log }
       const { stop, ...files } = createReplicatedFiles(options)
       stopFiles = stop
       return files
@@ -263,8 +273,10 @@ function createReplica(
 
     /** The database is closed. */
     close(): void {
+      // First: what a command commits from now on gives the file another stamp.
+      const stamp = stampOf(databasePath)
       const place = leader.close()
-      if (place && isWhole) state.set({ place, stamp: stampOf(databasePath) })
+      if (place && isWhole) state.set({ place, stamp })
     },
   }
 }

@@ -2,7 +2,6 @@ import { existsSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeDatabase } from '../db/backup.ts'
 import { mustBeServable } from '../db/migrations.ts'
-import { lockDirectory } from '../db/open.ts'
 import { keepAside } from '../db/restore.ts'
 import { StartError } from '../lib/errors.ts'
 import { countUnshipped } from './dropped.ts'
@@ -11,6 +10,7 @@ import type { Lead } from './leader.ts'
 import { copyFile, stampOf } from './local-state.ts'
 import { type Entry, type Place, placeName } from './log.ts'
 import { type Begun, leadFrom, type Node } from './node.ts'
+import { StoreError } from './object-store.ts'
 
 const longestPollMilliseconds = 1_000
 const retryMilliseconds = 1_000
@@ -28,26 +28,20 @@ export type StandbyProgress = {
 
 /** Follows the log with a copy of its own, until this node leads.
  *  @param progress kept up to date
- *  @throws StartError when the data directory is in use */
+ *  @throws StartError for a database that is newer than this executable */
 export async function followUntilLead(node: Node, progress: StandbyProgress): Promise<Lead> {
   const { dataDir, log } = node
-  const unlock = lockDirectory(dataDir, 0)
-  if (!unlock) throw new StartError(`another hostline is already running on ${dataDir}`)
-  try {
-    const copy = join(dataDir, copyFile)
-    const own = takeOwnDatabase(node, copy)
-    for (let at = own.at; ; at = undefined) {
-      const follower = await openFrom(node, copy, { ...own, at })
-      log.info('this standby follows the log', { place: placeName(follower.place()) })
-      if (!follower.newest().pair) {
-        log.warn('the leader does not reckon with a standby: set REPLICA_PAIR=true there as well')
-      }
-      const begun = await follow(node, follower, progress).finally(() => follower.close())
-      if (begun) return becomeLeader(node, copy, begun)
-      log.warn('the log has moved on without this standby: it starts again from a snapshot')
+  const copy = join(dataDir, copyFile)
+  const own = takeOwnDatabase(node, copy)
+  for (let at = own.at; ; at = undefined) {
+    const follower = await openFrom(node, copy, { ...own, at }, progress)
+    log.info('this standby follows the log', { place: placeName(follower.place()) })
+    if (!follower.newest().pair) {
+      log.warn('the leader does not reckon with a standby: set REPLICA_PAIR=true there as well')
     }
-  } finally {
-    unlock()
+    const begun = await follow(node, follower, progress).finally(() => follower.close())
+    if (begun) return becomeLeader(node, copy, begun)
+    log.warn('the log has moved on without this standby: it starts again from a snapshot')
   }
 }
 
@@ -67,7 +61,7 @@ function takeOwnDatabase(node: Node, copy: string): Own {
     return { at: isCopy ? place : undefined, dropped: undefined }
   }
   const hasWal = existsSync(`${databasePath}-wal`) && statSync(`${databasePath}-wal`).size > 0
-  if (place && node.isAt(place) && !hasWal) {
+  if (place && node.stampAt(place) !== undefined && !hasWal) {
     renameSync(databasePath, copy)
     removeDatabase(databasePath)
     state.set({ place })
@@ -82,12 +76,11 @@ function takeOwnDatabase(node: Node, copy: string): Own {
 }
 
 /** Opens the copy, or makes it anew where the log does not reach back so far. It tries until it works. */
-async function openFrom(node: Node, path: string, { at, dropped }: Own): Promise<Follower> {
+async function openFrom(node: Node, path: string, { at, dropped }: Own, progress: StandbyProgress) {
   const { store, shared, log, state } = node
   const told = dropped === undefined ? undefined : tellDropped(node, path, dropped)
   const options = { store, shared, path, onEntry: told?.onEntry }
-  let isTold = false
-  for (let from = at; ; from = undefined) {
+  for (let from = at; ; await Bun.sleep(retryMilliseconds)) {
     if (!from) state.set({})
     try {
       const follower = await openFollower(options, { at: from })
@@ -98,10 +91,10 @@ async function openFrom(node: Node, path: string, { at, dropped }: Own): Promise
       told?.finish()
       return follower
     } catch (error) {
-      // A copy that the log does not reach is made anew.
-      if (!from && !isTold) log.warn('this standby cannot begin: trying again', { error })
-      isTold ||= !from
-      await Bun.sleep(retryMilliseconds)
+      if (progress.failures++ === 0) log.warn('this standby cannot begin: trying again', { error })
+      progress.failure = { at: store.now(), reason: (error as Error).message }
+      // A copy that the log does not reach is made anew; one that cannot be read now is not.
+      if (!(error instanceof StoreError)) from = undefined
     }
   }
 }
@@ -111,10 +104,19 @@ function tellDropped({ state, log }: Node, copy: string, dropped: string) {
   let before: Entry | undefined
   let isTold = false
 
+  /** @returns undefined when the two cannot be compared, as after a migration */
+  function tryCount() {
+    try {
+      return countUnshipped(dropped, copy)
+    } catch {
+      return undefined
+    }
+  }
+
   function compare() {
     isTold = true
-    const rows = countUnshipped(dropped, copy)
-    if (Object.keys(rows).length > 0) {
+    const rows = tryCount()
+    if (!rows || Object.keys(rows).length > 0) {
       log.warn('what this node had never shipped is dropped', { rows, kept_as: dropped })
       return
     }
@@ -243,9 +245,10 @@ const isThere = async ({ shared }: Node, follower: Follower) =>
 
 /** Makes the copy the database. What it is, is remembered before it has that name. */
 function becomeLeader({ databasePath, state, log }: Node, copy: string, begun: Begun): Lead {
-  state.set({ place: begun.place, stamp: stampOf(copy) })
+  const stamp = stampOf(copy)
+  state.set({ place: begun.place, stamp })
   removeDatabase(databasePath)
   renameSync(copy, databasePath)
   log.info('this node leads', { place: placeName(begun.place) })
-  return leadFrom(begun, 'beginning')
+  return leadFrom(begun, { stamp })
 }
