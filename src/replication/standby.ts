@@ -158,7 +158,7 @@ async function follow(
   for (;;) {
     const step = advance(node, follower, silence)
     const outcome = await step.then(hear, (error: Error): Outcome => {
-      if (error instanceof StartError) throw error
+      if (error instanceof StartError && !(error instanceof StoreError)) throw error
       if (silence.failed()) node.log.error('this standby hears nothing', { error })
       progress.failures++
       progress.failure = { at: node.store.now(), reason: error.message }
