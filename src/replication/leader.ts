@@ -239,7 +239,9 @@ export function createLeader(options: LeaderOptions) {
     try {
       while (pair && !isDone) {
         const rest = Math.max(lapsePollMilliseconds, beatMilliseconds - silentFor())
-        await Promise.race([done, Bun.sleep(rest)])
+        // It keeps no process that ends.
+        const later = new Promise<void>((resolve) => setTimeout(resolve, rest).unref())
+        await Promise.race([done, later])
         if (!isDone) beat ??= send()
       }
       await done
