@@ -207,7 +207,9 @@ function createSilence(leaseMilliseconds: number) {
 function mayLead({ state }: Node, follower: Follower, silence: Silence): boolean {
   const { kind, node, pair } = follower.newest()
   const isReleased = kind === 'release' && node !== state.node
-  return pair && (isReleased || silence.isTooLong())
+  // What had to follow failed, or only the answer was lost: the next try waits for nobody.
+  const hasBegun = kind === 'begin' && node === state.node
+  return pair && (isReleased || hasBegun || silence.isTooLong())
 }
 
 /** Remembers now and then where the copy is: after a restart it goes on from there. */
