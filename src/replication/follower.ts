@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import {
   comparePlaces,
@@ -64,7 +65,7 @@ export async function openFollower(
     const part = { entry, pages }
     const all = [...parts, part]
     if (entry.partial) return all
-    for (const one of all) await writePages(file, one)
+    for (const one of all) writePages(file, one)
     await file.truncate(entry.databasePages * pageSizeOf(part))
     return []
   }
@@ -139,10 +140,10 @@ async function decode(bytes: Uint8Array, place: Place) {
 
 const pageSizeOf = ({ entry, pages }: Part) => pages.length / entry.numbers.length
 
-async function writePages(file: FileHandle, part: Part) {
+function writePages(file: FileHandle, part: Part) {
   const pageSize = pageSizeOf(part)
   for (const [n, number] of part.entry.numbers.entries()) {
-    await file.write(part.pages, n * pageSize, pageSize, (number - 1) * pageSize)
+    writeSync(file.fd, part.pages, n * pageSize, pageSize, (number - 1) * pageSize)
   }
 }
 
