@@ -122,7 +122,14 @@ export async function openService(
     pushes: delivery.push,
     substitutes,
     fileStorage,
-    vitals: { version, startedAt: clock.now(), storage: storage.stats, history, ...delivery },
+    vitals: {
+      version,
+      startedAt: clock.now(),
+      storage: storage.stats,
+      history,
+      ...delivery,
+      replica: replica?.stats,
+    },
   })
   metrics.read({
     outbox: core.outbox.stats,

@@ -27,6 +27,10 @@ describe('usage', () => {
     expect(exitCode).toBe(0)
     for (const command of [
       'serve',
+      'standby',
+      'hand-over',
+      'replica status',
+      'restore s3',
       'user create',
       'keys list',
       'service-key create',
@@ -415,7 +419,7 @@ describe('check', () => {
     await using service = await startService()
     const { exitCode, out } = await hostline('check', service.directory)
     expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual([
-      ...Array(9).fill('ok    '),
+      ...Array(10).fill('ok    '),
       'warn  ', // no backup yet
       'ok    ',
     ])

@@ -6,6 +6,7 @@ import { auditActions } from '../src/web/console/system/audit-actions.ts'
 import { codeOf } from './support/authenticator.ts'
 import { hasBrowser } from './support/browser.ts'
 import { insertDeadJob } from './support/dead-job.ts'
+import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { call } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
@@ -15,13 +16,16 @@ const wide = { width: 1280, height: 800 }
 
 describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
+  let store: ObjectStore
   let page: Page
   beforeAll(async () => {
-    pages = await startPages({ WEBHOOK_PRIVATE: 'true' })
+    store = await startObjectStore()
+    pages = await startPages({ WEBHOOK_PRIVATE: 'true', REPLICA_S3_URL: store.url })
     page = await pages.openConsole('/console/system')
   }, 60_000)
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
+    await store[Symbol.asyncDispose]()
     expect(pages.wrongs).toEqual([])
   })
 
@@ -36,9 +40,7 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
 
   test('the overview says what to change, and tells the last hour minute by minute', async () => {
     await page.getByRole('heading', { name: 'Mails are not sent' }).waitFor()
-    await page
-      .getByRole('button', { name: 'Copy what to set: There is no recent backup' })
-      .waitFor()
+    await button('Copy what to set: An admin has no second factor').waitFor()
     const chart = page.getByRole('slider', { name: /^Requests a minute/ })
     const told = () => chart.getAttribute('aria-valuetext')
     const newest = await told()
@@ -46,6 +48,21 @@ describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
     expect(await told()).not.toBe(newest)
     expect(await told()).toMatch(/^\d\d:\d\d.*: (no data|\d+ requests)$/)
     await expectAccessible(page)
+  })
+
+  test('the overview tells how far the bucket is, and what failed last', async () => {
+    const told = page.getByRole('region', { name: 'Replication' })
+    await told.getByText('In step').waitFor()
+    store.faults.errors = 1
+    await pages.register('Rita')
+    await waitFor(async () => {
+      await page.reload()
+      await told.waitFor()
+      return (await told.getByText('last failure').count()) > 0
+    }, 'the failure to be told')
+    await expectAccessible(page)
+    await expectNarrowAccessible(page)
+    store.faults.errors = 0
   })
 
   test('jobs that were given up are tried again or discarded, and leave', async () => {

@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { YAML } from 'bun'
 import { createMetrics } from '../src/metrics.ts'
 import { createTestClock } from './support/clock.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { replicaThatSays, replicatedTo } from './support/replica.ts'
 import { startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
 const promtool = Bun.which('promtool')
+const alerts = join(import.meta.dir, '../docs/alerts.yml')
 const listening = { listen: true }
 
 /** What the metrics say: the value of each series that begins with `start`, by the rest of its name. */
@@ -326,6 +330,27 @@ describe.skipIf(!promtool)('promtool (of the package prometheus)', () => {
     return { exitCode: await checking.exited, output: (await Promise.all(output)).join('') }
   }
 
+  test('finds no fault with those of a standby', async () => {
+    const metrics = createMetrics('1.0.0', createTestClock())
+    const place = { epoch: 1, position: 42 }
+    const failed = { failures: 3, failure: { at: 1, reason: 'away' } }
+    const counts = { objects: 0, bytes: 0, ...failed }
+    metrics.readReplica(() => ({ role: 'standby', place, lagMilliseconds: 2_500, ...counts }))
+    const text = await metrics.text()
+    metrics.stop()
+    expect(readSeries(text, 'hostline_replica_')).toEqual({
+      leader: 0,
+      position: 42,
+      lag_seconds: 2.5,
+      last_stored_timestamp_seconds: 0,
+      last_snapshot_timestamp_seconds: 0,
+      objects_total: 0,
+      bytes_total: 0,
+      failures_total: 3,
+    })
+    expect(await check(['metrics'], text)).toEqual({ exitCode: 0, output: '' })
+  })
+
   test('finds no fault with the metrics', async () => {
     await using service = await startService(listening)
     const { a } = await service.pair()
@@ -338,13 +363,49 @@ describe.skipIf(!promtool)('promtool (of the package prometheus)', () => {
   })
 
   test('finds no fault with the example alerts, which name metrics that there are', async () => {
-    const rules = join(import.meta.dir, '../docs/alerts.yml')
-    expect(await check(['rules', rules])).toMatchObject({ exitCode: 0 })
-    await using service = await startService(listening)
+    expect(await check(['rules', alerts])).toMatchObject({ exitCode: 0 })
+    const environment = { METRICS_TOKEN: 'secret', ...replicatedTo }
+    await using service = await startService({ environment, replica: replicaThatSays() })
     await service.call('GET', '/healthz')
-    const { body } = await service.call('GET', '/metrics')
-    const named = (await Bun.file(rules).text()).match(/\b(hostline|process)_\w+/g) ?? []
+    const headers = { authorization: 'Bearer secret' }
+    const { body } = await service.call('GET', '/metrics', { headers })
+    const named = (await Bun.file(alerts).text()).match(/\b(hostline|process)_\w+/g) ?? []
     expect(named.length).toBeGreaterThan(5)
     expect(named.filter((name) => !body.includes(name))).toEqual([])
   })
+
+  test.each([
+    ['while one of a pair leads, and its snapshots are its backups', 1, []],
+    ['when no machine leads', 0, ['HostlineNoLeader']],
+  ])('the alerts are those that they should be %s', async (_, leads, expected) => {
+    using folder = temporaryDirectory()
+    const file = join(folder.path, 'tests.yml')
+    const input_series = Object.entries({
+      'replica_leader{instance="a"}': `${leads}+0x80`,
+      'replica_leader{instance="b"}': '0+0x80',
+      'replica_lag_seconds{instance="a"}': '1+0x80',
+      'last_backup_timestamp_seconds{instance="a"}': '0+0x80',
+      'replica_last_snapshot_timestamp_seconds{instance="a"}': '0+3600x80',
+      'replica_last_snapshot_timestamp_seconds{instance="b"}': '0+0x80',
+    }).map(([series, values]) => ({ series: `hostline_${series}`, values }))
+    const alert_rule_test = rulesOf(await Bun.file(alerts).text()).map(
+      ({ alert, annotations }) => ({
+        eval_time: '80h',
+        alertname: alert,
+        exp_alerts: (expected as string[]).includes(alert)
+          ? [{ exp_annotations: annotations }]
+          : [],
+      }),
+    )
+    const tests = [{ interval: '1h', input_series, alert_rule_test }]
+    const all = { rule_files: [alerts], evaluation_interval: '1h', tests }
+    await Bun.write(file, JSON.stringify(all))
+    const { stdout, stderr } = Bun.spawnSync([promtool ?? '', 'test', 'rules', file])
+    expect(`${stdout}${stderr}`).toEndWith('SUCCESS\n\n')
+  })
 })
+
+type Rule = { alert: string; annotations: Record<string, string> }
+type Rules = { groups: { rules: Rule[] }[] }
+
+const rulesOf = (text: string) => (YAML.parse(text) as Rules).groups.flatMap(({ rules }) => rules)

@@ -202,6 +202,7 @@ describe('the system', () => {
       mail: { configured: true, last_sent_at: time, last_failed_at: null, last_error: null },
       push: { configured: false, last_sent_at: null, last_failed_at: null, last_error: null },
       webhooks: { total: 0, disabled: 0, failing: 0 },
+      replication: null,
       last_backup_at: null,
       warnings: [
         { code: 'no_admin_totp', message: expect.any(String) },

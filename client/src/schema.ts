@@ -1441,6 +1441,34 @@ export interface Deliveries {
   last_failed_at: string | null
   last_error: string | null
 }
+export interface Replication {
+  role: 'leader' | 'standby'
+  ack: 'disk' | 'bucket'
+  /**
+   * Whether a standby may take over.
+   */
+  standby_allowed: boolean
+  /**
+   * Grows each time a node begins to lead.
+   */
+  epoch: number | null
+  /**
+   * Of the newest entry of the log that is stored.
+   */
+  position: number | null
+  /**
+   * How old the oldest change is that is not in the bucket.
+   */
+  lag_seconds: number
+  last_stored_at: string | null
+  last_snapshot_at: string | null
+  /**
+   * Requests to the bucket that failed since the start.
+   */
+  failures: number
+  last_failed_at: string | null
+  last_error: string | null
+}
 export interface System {
   version: string
   started_at: string
@@ -1466,6 +1494,10 @@ export interface System {
      */
     failing: number
   }
+  /**
+   * Null without a bucket.
+   */
+  replication: Replication | null
   last_backup_at: string | null
   warnings: {
     code: string

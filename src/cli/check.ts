@@ -12,12 +12,14 @@ import { StartError } from '../lib/errors.ts'
 import { trySmtp } from '../mail/smtp.ts'
 import { createFactorStore } from '../modules/accounts/factor-store.ts'
 import { tryServiceAccount } from '../push/service-account.ts'
+import { checkReplica, isStandbyMachine } from './check-replica.ts'
+import { terminalLog } from './open.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
 const leastFreeBytes = 256 * 1_024 * 1_024
 
 /** A problem fails the check, a warning does not. */
-type Finding = {
+export type Finding = {
   subject: string
   problem?: string | undefined
   warning?: string | undefined
@@ -28,13 +30,15 @@ type Finding = {
 export async function check(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
+  const replica = await checkReplica(config, terminalLog(terminal))
   const findings = [
     checkConfiguration(config, terminal.environment),
     checkTls(config),
     await checkMail(config),
     await checkPush(config),
     await checkFiles(config),
-    ...checkData(config.dataDir),
+    ...replica.findings,
+    ...checkData(config, replica.hasSnapshot),
   ]
   for (const finding of findings) terminal.out(lineOf(finding))
   const failed = findings.filter(({ problem }) => problem !== undefined)
@@ -87,13 +91,17 @@ async function checkFiles({ files: { bucket } }: Config): Promise<Finding> {
   return { subject, detail, problem: await tryBucket(bucket) }
 }
 
-function checkData(directory: string): Finding[] {
+function checkData(config: Config, hasSnapshot: boolean): Finding[] {
+  const { dataDir: directory } = config
   try {
     mustExist(directory)
   } catch (error) {
+    if (isStandbyMachine(config)) {
+      return [checkDisk(directory), { subject: 'database', detail: 'the copy of a standby' }]
+    }
     return [{ subject: 'database', problem: (error as Error).message }]
   }
-  return [checkDisk(directory), ...checkDatabase(directory)]
+  return [checkDisk(directory), ...checkDatabase(directory, hasSnapshot)]
 }
 
 function checkDisk(directory: string): Finding {
@@ -104,7 +112,7 @@ function checkDisk(directory: string): Finding {
   return { subject: 'free disk', detail, problem }
 }
 
-function checkDatabase(directory: string): Finding[] {
+function checkDatabase(directory: string, hasSnapshot: boolean): Finding[] {
   let connection: Connection | undefined
   try {
     connection = openToInspect(directory)
@@ -122,7 +130,7 @@ function checkDatabase(directory: string): Finding[] {
         problem: isNewer ? `${version} is newer than this executable` : undefined,
       },
       ...(version === migrations.length
-        ? [checkOutbox(connection), checkBackup(connection), checkAdmins(connection)]
+        ? [checkOutbox(connection), checkBackup(connection, hasSnapshot), checkAdmins(connection)]
         : []),
     ]
   } catch (error) {
@@ -135,13 +143,14 @@ function checkDatabase(directory: string): Finding[] {
 const dayMilliseconds = 86_400_000
 const backupDays = 2
 
-function checkBackup({ orm }: Connection): Finding {
+function checkBackup({ orm }: Connection, hasSnapshot: boolean): Finding {
   const subject = 'last backup'
   const at = createAuditTrail(orm, () => '', systemClock).findLatest('backup_made')?.at
-  if (at === undefined) return { subject, warning: 'none: run hostline backup every day' }
-  const days = Math.floor((Date.now() - at) / dayMilliseconds)
-  const detail = `${isoTime(at)}, ${days} days ago`
-  return { subject, detail, warning: days >= backupDays ? detail : undefined }
+  const days = at === undefined ? Infinity : Math.floor((Date.now() - at) / dayMilliseconds)
+  const told = at === undefined ? 'none' : `${isoTime(at)}, ${days} days ago`
+  if (days < backupDays) return { subject, detail: told }
+  if (hasSnapshot) return { subject, detail: `${told}, but the bucket has a snapshot` }
+  return { subject, warning: at === undefined ? 'none: run hostline backup every day' : told }
 }
 
 function checkAdmins({ orm }: Connection): Finding {

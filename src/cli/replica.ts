@@ -6,9 +6,9 @@ import { StartError } from '../lib/errors.ts'
 import { placeName } from '../replication/log.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
 import { handOverFile } from '../replication/replication.ts'
-import { listSnapshots } from '../replication/snapshots.ts'
 import { terminalLog } from './open.ts'
-import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
+import { agoText, machineText, type ReplicaState, readReplicaState } from './replica-state.ts'
+import { readListOptions, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
 const seenMilliseconds = 5_000
 const pollMilliseconds = 250
@@ -16,8 +16,8 @@ const stopMilliseconds = 30_000
 
 /** `hostline replica …`: the log in the bucket. */
 export async function replica([action, ...args]: string[], terminal: Terminal): Promise<void> {
+  if (action === 'status') return status(args, terminal)
   refuseArguments(args)
-  if (action === 'status') return status(openOwn(terminal), terminal)
   if (action === 'init') return init(openOwn(terminal), terminal)
   throw wrongUsage('replica status or init')
 }
@@ -29,20 +29,57 @@ export function openOwn(terminal: Terminal): Node {
   return openNode(config.dataDir, config.replica, terminalLog(terminal))
 }
 
-async function status(node: Node, { out }: Terminal) {
-  const head = await node.findHead()
-  out(`this node\t${node.state.node}`)
-  if (!head) return out('log\tnone')
-  out(`leader\t${head.entry.kind === 'release' ? 'nobody' : head.entry.node}`)
-  out(`newest entry\t${placeName(head.place)} (${head.entry.kind})`)
-  out(`written at\t${isoTime(head.entry.at)}`)
-  out(`standby\t${head.entry.pair ? 'may take over' : 'may not take over (REPLICA_PAIR)'}`)
-  const snapshots = await listSnapshots(node.store)
-  const [oldest, newest] = [snapshots[0], snapshots.at(-1)]
-  out(`snapshots\t${snapshots.length}`)
-  if (!oldest || !newest) return
-  out(`restorable from\t${isoTime(oldest.modifiedAt)}`)
-  out(`newest snapshot\t${isoTime(newest.modifiedAt)}`)
+async function status(args: string[], terminal: Terminal) {
+  const { isJson } = readListOptions(args)
+  const node = openOwn(terminal)
+  const state = await readReplicaState(node)
+  if (isJson) return terminal.out(JSON.stringify(statusView(node, state), null, 2))
+  for (const [name, value] of statusLines(node, state)) terminal.out(`${name}\t${value}`)
+}
+
+function statusView({ state: { node } }: Node, state: ReplicaState) {
+  const { head, machine } = state
+  const { isRunning, holds, place, behind } = machine
+  return {
+    node: holds === 'nothing' ? null : node,
+    running: isRunning,
+    leads: machine.isLeader,
+    holds,
+    place: place ? placeName(place) : null,
+    entries_behind: behind ?? null,
+    leader: state.leader ?? null,
+    newest_entry: head ? placeName(head.place) : null,
+    newest_entry_at: timeOrNull(head?.entry.at),
+    standby_allowed: head?.entry.pair ?? null,
+    restorable_from: timeOrNull(state.restorableFrom),
+    restorable_to: timeOrNull(state.restorableFrom && head?.entry.at),
+    snapshots: state.snapshots,
+    last_snapshot_at: timeOrNull(state.lastSnapshotAt),
+  }
+}
+
+const timeOrNull = (time: number | undefined) => (time === undefined ? null : isoTime(time))
+
+function statusLines({ state: { node } }: Node, state: ReplicaState) {
+  const { head, leader = 'nobody', restorableFrom, lastSnapshotAt } = state
+  const withAge = (time: number) => `${isoTime(time)}, ${agoText(state.now - time)}`
+  // Without anything of a replica it has no name that would stay.
+  const name = state.machine.holds === 'nothing' ? '' : `${node}: `
+  const machine = ['this machine', name + machineText(state)]
+  if (!head) return [machine, ['log', 'none: the bucket is empty']]
+  const hasSnapshot = restorableFrom !== undefined && lastSnapshotAt !== undefined
+  return [
+    machine,
+    ['leader', leader],
+    ['newest entry', `${placeName(head.place)} of ${withAge(head.entry.at)}`],
+    ['standby', head.entry.pair ? 'may take over' : 'may not take over (REPLICA_PAIR)'],
+    ...(hasSnapshot
+      ? [
+          ['restorable', `from ${isoTime(restorableFrom)} to ${isoTime(head.entry.at)}`],
+          ['last snapshot', `${withAge(lastSnapshotAt)}, of ${state.snapshots}`],
+        ]
+      : [['restorable', 'not yet: there is no snapshot']]),
+  ]
 }
 
 async function init(node: Node, { out }: Terminal) {

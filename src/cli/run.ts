@@ -5,9 +5,12 @@ import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 /** What `help COMMAND` tells, in the order of `help`. */
 const usages: Record<string, string> = {
   serve: `  serve                                     serve until SIGTERM (the default)`,
-  standby: `  standby                                   follow the leader of the bucket, and serve when it is gone`,
-  'hand-over': `  hand-over                                 let the standby lead now; this server ends`,
-  replica: `  replica status                            who leads, how far the bucket is, and this machine
+  standby: `  standby                                   follow the machine that leads, and take over when it is gone
+                                            (REPLICA_S3_URL; REPLICA_PAIR=true on both)`,
+  'hand-over': `  hand-over                                 on the machine that leads: let the standby lead now;
+                                            this server ends`,
+  replica: `  replica status [--json]                   who leads, how far the bucket is, what can be restored,
+                                            and what this machine is
   replica init                              begin the log in an empty bucket with the database here`,
   user: `  user create --email E --role R            make an account that counts as verified
               [--password-stdin]            (without it a password is made and shown once)
@@ -41,7 +44,7 @@ const usages: Record<string, string> = {
   restore s3 [--at TIME] [--force]          the same from the bucket of REPLICA_S3_URL: the newest
                                             state, or the one at that time (2026-11-22T10:00:00Z)
                                             (--force: what is there is kept aside)`,
-  check: `  check                                     configuration, database, disk, mail, push`,
+  check: `  check                                     configuration, database, disk, mail, push, replication`,
   health: `  health                                    whether the server on this machine is well
                                             (exit 1: it is not; for containers)`,
   openapi: `  openapi                                   print the API description`,

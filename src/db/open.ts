@@ -1,5 +1,14 @@
-import { Database } from 'bun:sqlite'
-import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs'
+import { Database, type Statement } from 'bun:sqlite'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { max } from 'drizzle-orm'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
@@ -98,12 +107,36 @@ export function openForServer(directory: string): Connection {
 export function openForCommand(directory: string): Connection {
   mustExist(directory)
   const connection = open(directory, 'FULL')
+  const finalizeAll = noteStatements(connection.sqlite)
   try {
     mustBeCurrent(connection.sqlite, connection.path)
-    return connection
+    return {
+      ...connection,
+      close() {
+        finalizeAll()
+        connection.close()
+      },
+    }
   } catch (error) {
     connection.close()
     throw error
+  }
+}
+
+/** A statement that is still prepared puts off what `close` does; the runtime then cuts off the wal at the end of the process,
+ *  before the server has shipped what the command has committed there.
+ *  @returns how to end the statements that are prepared from now on */
+function noteStatements(sqlite: Database): () => void {
+  const statements = new Set<Statement>()
+  sqlite.prepare = new Proxy(sqlite.prepare, {
+    apply(prepare, self, args) {
+      const statement: Statement = Reflect.apply(prepare, self, args)
+      statements.add(statement)
+      return statement
+    },
+  })
+  return () => {
+    for (const statement of statements) statement.finalize()
   }
 }
 
@@ -228,6 +261,21 @@ export function lockDirectory(
   return () => {
     held.run('ROLLBACK')
     held.close()
+  }
+}
+
+/** Whether a server or a standby has taken the data directory. */
+export function isInUse(directory: string): boolean {
+  const path = join(directory, lockFile)
+  if (!existsSync(path)) return false
+  const lock = new Database(path, { readonly: true })
+  try {
+    lock.query('SELECT 1 FROM sqlite_schema').get()
+    return false
+  } catch (error) {
+    return (error as { code?: string }).code === 'SQLITE_BUSY'
+  } finally {
+    lock.close()
   }
 }
 

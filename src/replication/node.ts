@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { databaseFile, prepareDirectory } from '../db/open.ts'
+import { databaseFile } from '../db/open.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createBucketLog } from './bucket-log.ts'
@@ -30,7 +30,6 @@ export type Node = ReturnType<typeof openNode>
 
 /** A data directory and the bucket that it is replicated to. */
 export function openNode(dataDir: string, settings: Replicated, log: Log) {
-  prepareDirectory(dataDir)
   const store = openObjectStore(settings.bucket, timeoutOf(settings))
   const shared = createBucketLog(store)
   const state = openLocalState(dataDir)

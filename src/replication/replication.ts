@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { mustBeServable } from '../db/migrations.ts'
-import { lockDirectory } from '../db/open.ts'
+import { lockDirectory, prepareDirectory } from '../db/open.ts'
 import type { FileStorage } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -53,6 +53,7 @@ export type Replica = Awaited<ReturnType<typeof joinReplication>>
 export async function joinReplication(options: JoinOptions) {
   const { settings, log, isStandby } = options
   const { dataDir } = options.config
+  prepareDirectory(dataDir)
   const node = openNode(dataDir, settings, log)
   // Before it claims the lead: a second process would end the term of the first one.
   const unlock = lockDirectory(dataDir, lockWaitMilliseconds)
@@ -153,7 +154,9 @@ function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
 async function claimOrFollow(node: Node, options: JoinOptions, standby: Standby): Promise<Lead> {
   const head = await node.findHead()
   if (!head) mayBegin(node, options)
-  const isPast = node.state.get().restored === 'past'
+  const { restored } = node.state.get()
+  // Behind a single machine no standby may lead: the restore says that it is gone.
+  const isPast = restored === 'past' || (restored !== undefined && head?.entry.pair === false)
   const isWaiting = isPast || options.isStandby
   const isFollower = head && !isPast && !isLeader(head, node)
   if (isWaiting || isFollower) standby.serve()

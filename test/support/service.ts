@@ -2,12 +2,15 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
+import type { Replica } from '../../src/replication/replication.ts'
 import { openService, type Substitutes, serve } from '../../src/serve.ts'
 import { createDeclared } from './declared.ts'
 import { memoryFolder, temporaryDirectory } from './directory.ts'
 import { TestSocket } from './socket.ts'
 
 type Options = Substitutes & {
+  /** In the place of one that ships to a bucket; not together with `listen`. */
+  replica?: Replica
   environment?: Record<string, string>
   /** Listen on a free port instead of answering in-process. */
   listen?: boolean

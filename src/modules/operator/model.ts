@@ -94,6 +94,34 @@ const Deliveries = Type.Object(
   { title: 'Deliveries', description: 'Since the start.' },
 )
 
+const Replication = Type.Object(
+  {
+    role: OneOf(['leader', 'standby']),
+    ack: OneOf(['disk', 'bucket']),
+    standby_allowed: Type.Boolean({
+      description: 'Whether a standby may take over.',
+      examples: [true],
+    }),
+    epoch: Nullable(Count(2), { description: 'Grows each time a node begins to lead.' }),
+    position: Nullable(Count(48_213), {
+      description: 'Of the newest entry of the log that is stored.',
+    }),
+    lag_seconds: Type.Number({
+      description: 'How old the oldest change is that is not in the bucket.',
+      examples: [0.4],
+    }),
+    last_stored_at: NullableTime,
+    last_snapshot_at: NullableTime,
+    failures: Type.Integer({
+      description: 'Requests to the bucket that failed since the start.',
+      examples: [0],
+    }),
+    last_failed_at: Rarely(Timestamp),
+    last_error: Rarely(Type.String()),
+  },
+  { title: 'Replication' },
+)
+
 export const SystemState = Type.Object(
   {
     version: Sample('1.0.0'),
@@ -118,6 +146,7 @@ export const SystemState = Type.Object(
         examples: [0],
       }),
     }),
+    replication: Nullable(Replication, { description: 'Null without a bucket.' }),
     last_backup_at: NullableTime,
     warnings: Type.Array(
       Type.Object({
@@ -150,6 +179,7 @@ export function systemView(state: ReturnType<System>): Static<typeof SystemState
     mail: deliveriesView(state.mail),
     push: deliveriesView(state.push),
     webhooks: state.webhooks,
+    replication: replicationView(state.replica),
     last_backup_at: timeOrNull(state.lastBackupAt),
     warnings: state.warnings,
   }
@@ -159,6 +189,24 @@ function deliveriesView({ isSetUp, sentAt, failure }: ReturnType<System>['mail']
   return {
     configured: isSetUp,
     last_sent_at: timeOrNull(sentAt),
+    last_failed_at: timeOrNull(failure?.at),
+    last_error: failure?.reason ?? null,
+  }
+}
+
+function replicationView(replica: ReturnType<System>['replica']) {
+  if (!replica) return null
+  const { role, ack, place, lagMilliseconds, storedAt, snapshotAt, failure } = replica
+  return {
+    role,
+    ack,
+    standby_allowed: replica.isStandbyAllowed,
+    epoch: place?.epoch ?? null,
+    position: place?.position ?? null,
+    lag_seconds: Math.round(lagMilliseconds / 100) / 10,
+    last_stored_at: timeOrNull(storedAt),
+    last_snapshot_at: timeOrNull(snapshotAt),
+    failures: replica.failures,
     last_failed_at: timeOrNull(failure?.at),
     last_error: failure?.reason ?? null,
   }

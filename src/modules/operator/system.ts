@@ -2,8 +2,10 @@ import type { Config } from '../../config.ts'
 import type { Core } from '../../core.ts'
 import type { DeliveryState } from '../../lib/delivery-state.ts'
 import type { RequestHistory } from '../../lib/request-history.ts'
+import type { ReplicaStats } from '../../replication/replication.ts'
 
 const backupDueMilliseconds = 2 * 86_400_000
+const replicaLagMilliseconds = 60_000
 
 /** What the parts of the process tell about themselves. */
 export type Vitals = {
@@ -16,6 +18,8 @@ export type Vitals = {
   push: DeliveryState
   /** How many there are, and how many of them are switched off or fail. */
   webhooks: () => { total: number; disabled: number; failing: number }
+  /** Undefined without a bucket. */
+  replica: (() => ReplicaStats) | undefined
 }
 
 export type SystemParts = { vitals: Vitals; countAdminsWithoutTotp: () => number }
@@ -26,8 +30,10 @@ export type System = ReturnType<typeof createSystem>
 export function createSystem(core: Core, { vitals, countAdminsWithoutTotp }: SystemParts) {
   const { config, hub, outbox, audit, clock } = core
   const { version, startedAt, storage, history, mail, push, webhooks } = vitals
+  const isRecent = (time = Number.NEGATIVE_INFINITY) => clock.now() - time <= backupDueMilliseconds
   return () => {
     const lastBackupAt = audit.findLatest('backup_made')?.at
+    const replica = vitals.replica?.()
     return {
       version,
       startedAt,
@@ -39,19 +45,30 @@ export function createSystem(core: Core, { vitals, countAdminsWithoutTotp }: Sys
       mail: { isSetUp: config.smtpUrl !== undefined, ...mail.read() },
       push: { isSetUp: config.fcm !== undefined, ...push.read() },
       webhooks: webhooks(),
+      replica: replicaOf(config, replica),
       lastBackupAt,
       warnings: warningsOf(config, {
-        isBackedUp:
-          lastBackupAt !== undefined && clock.now() - lastBackupAt <= backupDueMilliseconds,
+        isBackedUp: isRecent(lastBackupAt) || isRecent(replica?.snapshotAt),
+        isReplicaLate: (replica?.lagMilliseconds ?? 0) > replicaLagMilliseconds,
+        isSnapshotMissing: replica !== undefined && !isRecent(replica.snapshotAt),
         isTotpMissing: countAdminsWithoutTotp() > 0,
       }),
     }
   }
 }
 
-type State = { isBackedUp: boolean; isTotpMissing: boolean }
+function replicaOf({ replica: settings }: Config, stats: ReplicaStats | undefined) {
+  return settings && stats && { ...stats, ack: settings.ack, isStandbyAllowed: settings.pair }
+}
 
-function warningsOf(config: Config, { isBackedUp, isTotpMissing }: State) {
+type State = {
+  isBackedUp: boolean
+  isReplicaLate: boolean
+  isSnapshotMissing: boolean
+  isTotpMissing: boolean
+}
+
+function warningsOf(config: Config, state: State) {
   const warnings = [
     {
       code: 'no_smtp',
@@ -65,13 +82,24 @@ function warningsOf(config: Config, { isBackedUp, isTotpMissing }: State) {
     },
     {
       code: 'no_admin_totp',
-      holds: isTotpMissing,
+      holds: state.isTotpMissing,
       message: 'An admin logs in with a password alone: see POST /v1/auth/totp and ADMIN_TOTP.',
     },
     {
       code: 'no_backup',
-      holds: !isBackedUp,
+      holds: !state.isBackedUp,
       message: 'No backup was made within two days: run hostline backup every day.',
+    },
+    {
+      code: 'replica_lag',
+      holds: state.isReplicaLate,
+      message:
+        'The bucket lacks what was written more than a minute ago: see why it stores nothing.',
+    },
+    {
+      code: 'replica_no_snapshot',
+      holds: state.isSnapshotMissing,
+      message: 'No snapshot reached the bucket within two days: a restore takes ever longer.',
     },
   ]
   return warnings.filter(({ holds }) => holds).map(({ code, message }) => ({ code, message }))

@@ -8,6 +8,7 @@ import { useRefresh } from '../refresh.ts'
 import { request } from '../session.ts'
 import { DeliveryStates } from './delivery-states.tsx'
 import { Outbox } from './outbox.tsx'
+import { ReplicationState } from './replication-state.tsx'
 import { Traffic } from './traffic.tsx'
 import { Warnings } from './warnings.tsx'
 
@@ -25,6 +26,7 @@ export function Overview() {
       <Figures system={data} />
       <Traffic system={data} />
       <DeliveryStates system={data} />
+      {data.replication && <ReplicationState replication={data.replication} />}
       <Outbox rows={data.outbox} />
     </>
   )

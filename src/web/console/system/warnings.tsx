@@ -22,6 +22,14 @@ const remedies: Record<string, Remedy> = {
     title: 'There is no recent backup',
     setting: 'hostline backup /var/backups/hostline',
   },
+  replica_lag: {
+    title: 'The bucket is behind',
+    setting: 'hostline check',
+  },
+  replica_no_snapshot: {
+    title: 'The bucket has no recent snapshot',
+    setting: 'hostline replica status',
+  },
 }
 
 /** What an operator should change, and how. */

@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { isInUse } from '../db/open.ts'
+import { copyFile } from '../replication/local-state.ts'
+import type { Place } from '../replication/log.ts'
+import type { Head, Node } from '../replication/node.ts'
+import { listSnapshots } from '../replication/snapshots.ts'
+
+export type ReplicaState = Awaited<ReturnType<typeof readReplicaState>>
+
+/** What the bucket holds, and what is on this machine, as far as it can be told without a server.
+ *  @throws StoreError · StartError (the end of the log is no entry of ours) */
+export async function readReplicaState(node: Node) {
+  const head = await node.findHead()
+  const snapshots = await listSnapshots(node.store)
+  return {
+    now: node.store.now(),
+    head,
+    /** Who leads, or led last; undefined when it has let go. */
+    leader: head && head.entry.kind !== 'release' ? head.entry.node : undefined,
+    snapshots: snapshots.length,
+    // The time of an object has whole seconds.
+    restorableFrom: snapshots[0] && snapshots[0].modifiedAt + 1_000,
+    lastSnapshotAt: snapshots.at(-1)?.modifiedAt,
+    machine: lookAround(node, head),
+  }
+}
+
+type Machine = {
+  isRunning: boolean
+  isLeader: boolean
+  holds: 'database' | 'copy' | 'nothing'
+  /** What it holds is the state after the entry there; undefined when that is not known. */
+  place: Place | undefined
+  /** Whether an operator has restored it to a moment in the past. */
+  isPast: boolean
+  /** So many entries of the log are missing in it. */
+  behind: number | undefined
+}
+
+function lookAround(node: Node, head: Head | undefined): Machine {
+  const { state, dataDir } = node
+  const hasCopy = existsSync(join(dataDir, copyFile))
+  const holds = node.hasDatabase() ? 'database' : hasCopy ? 'copy' : 'nothing'
+  const { place: known } = state.get()
+  const isKnown = known !== undefined && (holds === 'copy' || node.stampAt(known) !== undefined)
+  const place = isKnown && holds !== 'nothing' ? known : undefined
+  return {
+    isRunning: isInUse(dataDir),
+    isLeader: head?.entry.node === state.node && head.entry.kind !== 'release',
+    holds,
+    place,
+    isPast: place !== undefined && state.get().restored === 'past',
+    behind: place && head && head.place.position - place.position,
+  }
+}
+
+/** @returns what this machine is to the log, in words */
+export function machineText(state: ReplicaState): string {
+  const { isRunning, isLeader, holds } = state.machine
+  if (isRunning && isLeader) return 'leads'
+  if (isRunning && holds === 'copy') return 'follows as a standby'
+  if (isRunning) return 'runs, and does not lead'
+  return holds === 'nothing' ? 'has neither a database nor a copy' : stoppedText(state)
+}
+
+function stoppedText({ machine, head, leader }: ReplicaState): string {
+  const { isLeader, holds, place, isPast, behind = 0 } = machine
+  const what = holds === 'copy' ? 'the copy of a standby' : 'its database'
+  if (!head) return `${what} is not in the bucket yet`
+  if (isPast)
+    return 'stopped; its database was restored to the past, and its next start leads from there'
+  if (place && behind === 0) return `stopped; ${what} is in step with the log`
+  if (place) return `stopped; ${what} lacks ${behind} entries`
+  if (isLeader) return 'stopped; its database may be ahead of the log, and the next start ships it'
+  return `its database may hold what was never shipped; ${leader ?? head.entry.node} has led since`
+}
+
+/** Whether the database here cannot simply go on: others have led since it was used. */
+export function isLeftBehind({ machine, head }: ReplicaState): boolean {
+  const { isRunning, isLeader, holds, place } = machine
+  return head !== undefined && holds === 'database' && !isRunning && !isLeader && !place
+}
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const
+
+/** Such as `3 s ago`. */
+export function agoText(milliseconds: number): string {
+  const [unit, size] = units.find(([, one]) => milliseconds >= 2 * one) ?? ['s', 1_000]
+  return `${Math.max(0, Math.floor(milliseconds / size))} ${unit} ago`
+}

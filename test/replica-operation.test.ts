@@ -1,0 +1,290 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig } from '../src/config.ts'
+import { createLog } from '../src/lib/log.ts'
+import { openNode } from '../src/replication/node.ts'
+import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { command } from './support/nodes.ts'
+import { type ObjectStore, startObjectStore } from './support/object-store.ts'
+import { replicaThatSays, replicatedTo } from './support/replica.ts'
+import { startService, type TestService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
+
+// What an operator is told of the replication.
+
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
+
+/** A service that is replicated to a bucket, and what it tells an admin. */
+async function startReplicated(environment: Record<string, string> = {}) {
+  const store = await startObjectStore()
+  const service = await startService({
+    listen: true,
+    environment: { REPLICA_S3_URL: store.url, ...environment },
+  })
+  await waitFor(() => isInStep(service), 'the bucket to have everything')
+  const { token } = await service.registerAs('admin')
+  return {
+    store,
+    service,
+    system: async () => (await service.call('GET', '/v1/admin/system', { token })).body,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+    },
+  }
+}
+
+type System = Awaited<ReturnType<Awaited<ReturnType<typeof startReplicated>>['system']>>
+const codesOf = ({ warnings }: System) => warnings.map(({ code }: { code: string }) => code)
+
+async function isInStep(service: TestService) {
+  const { body } = await service.call('GET', '/metrics')
+  return /^hostline_replica_lag_seconds 0$/m.test(body)
+}
+
+test('admins see how far the bucket is, and a snapshot there counts as a backup', async () => {
+  await using place = await startReplicated()
+  await waitFor(() => isInStep(place.service), 'the bucket to have everything')
+  const system = await place.system()
+  expect(system.replication).toEqual({
+    role: 'leader',
+    ack: 'disk',
+    standby_allowed: false,
+    epoch: 1,
+    position: expect.any(Number),
+    lag_seconds: 0,
+    last_stored_at: time,
+    last_snapshot_at: time,
+    failures: 0,
+    last_failed_at: null,
+    last_error: null,
+  })
+  expect(codesOf(system)).not.toContain('no_backup')
+  expect(codesOf(system)).not.toContain('replica_no_snapshot')
+})
+
+test('what went wrong last is told without secrets, also when it is over', async () => {
+  await using place = await startReplicated()
+  await waitFor(() => isInStep(place.service), 'the bucket to have everything')
+  place.store.faults.errors = 1
+  await place.service.register('ada')
+  await waitFor(async () => (await place.system()).replication.failures > 0, 'a failure')
+  place.store.faults.errors = 0
+  await waitFor(() => isInStep(place.service), 'the bucket to have everything again')
+  const { replication } = await place.system()
+  expect(replication).toMatchObject({
+    lag_seconds: 0,
+    last_failed_at: time,
+    last_error: expect.stringMatching(/^the bucket of REPLICA_S3_URL: PUT log\/\S+: 50[03] \w+$/),
+  })
+})
+
+test('a machine that starts while the bucket is away is not in step', async () => {
+  await using store = await startObjectStore()
+  store.faults.away = true
+  await using service = await startService({
+    listen: true,
+    environment: { REPLICA_S3_URL: store.url },
+  })
+  const { token } = await service.registerAs('admin')
+  const replication = async () =>
+    (await service.call('GET', '/v1/admin/system', { token })).body.replication
+  await waitFor(async () => (await replication()).failures > 0, 'a failure')
+  expect(await replication()).toMatchObject({ position: null, last_snapshot_at: null })
+  expect((await replication()).lag_seconds).toBeGreaterThan(0)
+  store.faults.away = false
+  await waitFor(() => isInStep(service), 'the bucket to have everything')
+})
+
+test('an idle leader takes its daily snapshot as well', async () => {
+  await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
+  const isManifest = (key: string) => key.endsWith('/manifest')
+  const count = () => place.store.keys('snapshots/').filter(isManifest).length
+  await waitFor(() => isInStep(place.service), 'the bucket to have everything')
+  expect(count()).toBe(1)
+  // It goes by the clock of the store, which it is told with the next beat.
+  place.store.faults.clockOffset = 2 * 86_400_000
+  await waitFor(() => count() === 2, 'the second snapshot')
+})
+
+test.each([
+  ['in step', {}, []],
+  ['late', { lagMilliseconds: 61_000 }, ['replica_lag']],
+  ['without a snapshot', { snapshotAt: undefined }, ['no_backup', 'replica_no_snapshot']],
+  [
+    'with an old one',
+    { snapshotAt: Date.now() - 172_801_000 },
+    ['no_backup', 'replica_no_snapshot'],
+  ],
+])('a replica that is %s', async (_, stats, expected) => {
+  await using service = await startService({
+    environment: replicatedTo,
+    replica: replicaThatSays(stats),
+  })
+  const { token } = await service.registerAs('admin')
+  const system = (await service.call('GET', '/v1/admin/system', { token })).body
+  const others = ['no_smtp', 'public_url_http', 'no_admin_totp']
+  expect(codesOf(system).filter((code: string) => !others.includes(code))).toEqual(expected)
+})
+
+describe('replica status', () => {
+  test('says who leads, how far the bucket is, and what this machine is', async () => {
+    await using place = await startReplicated()
+    const { directory } = place.service
+    const environment = { REPLICA_S3_URL: place.store.url }
+    const { out } = await hostline(['replica', 'status'], directory, { environment })
+    const ago = String.raw`\d{4}-\d\d-\d\dT\S+Z, \d+ s ago`
+    expect(out.split('\n')).toEqual([
+      expect.stringMatching(/^this machine\t\S+: leads$/),
+      expect.stringMatching(/^leader\t\S+-[0-9a-f]{6}$/),
+      expect.stringMatching(new RegExp(`^newest entry\\t00000001-\\d{12} of ${ago}$`)),
+      'standby\tmay not take over (REPLICA_PAIR)',
+      expect.stringMatching(/^restorable\tfrom \d{4}\S+Z to \d{4}\S+Z$/),
+      expect.stringMatching(new RegExp(`^last snapshot\\t${ago}, of 1$`)),
+    ])
+    const json = await hostline(['replica', 'status', '--json'], directory, { environment })
+    expect(JSON.parse(json.out)).toMatchObject({
+      running: true,
+      leads: true,
+      holds: 'database',
+      standby_allowed: false,
+      restorable_from: time,
+      snapshots: 1,
+    })
+    await place.service.stop()
+    const after = await hostline(['replica', 'status'], directory, { environment })
+    expect(after.out).toContain('stopped; its database is in step with the log\n')
+  })
+
+  test('of a machine with nothing leaves it with nothing', async () => {
+    await using store = await startObjectStore()
+    using folder = temporaryDirectory()
+    const environment = { REPLICA_S3_URL: store.url }
+    const dataDir = join(folder.path, 'data')
+    const { out } = await hostline(['replica', 'status'], dataDir, { environment })
+    expect(out).toMatch(/^this machine\thas neither .*\nlog\tnone: the bucket is empty$/)
+    expect(readdirSync(folder.path)).toEqual([])
+  })
+})
+
+describe('check', () => {
+  const linesOf = (out: string) =>
+    out.split('\n').filter((line) => /^\S+ +(replication|last snapshot)/.test(line))
+
+  test('tries the bucket and says who leads', async () => {
+    await using place = await startReplicated()
+    const environment = { REPLICA_S3_URL: place.store.url }
+    const { exitCode, out } = await hostline(['check'], place.service.directory, { environment })
+    expect([exitCode, linesOf(out)]).toEqual([
+      0,
+      [
+        expect.stringMatching(/^ok {5}replication bucket: 127\.0\.0\.1:\d+\/backups$/),
+        expect.stringMatching(/^ok {5}replication: \S+ leads, newest entry \d+ s ago$/),
+        'ok     replication of this machine: leads',
+        expect.stringMatching(/^ok {5}last snapshot: \S+Z, \d+ s ago$/),
+      ],
+    ])
+    expect(out).toContain('ok     last backup: none, but the bucket has a snapshot\n')
+  })
+
+  test.each([
+    [
+      'a wrong secret',
+      {},
+      (store: ObjectStore) => ({ REPLICA_S3_URL: store.urlOf('wrong') }),
+      /^FAILED replication: .*403 SignatureDoesNotMatch$/m,
+    ],
+    [
+      'a bucket without conditions',
+      { ignoresConditions: true },
+      () => ({}),
+      /^warn {3}replication bucket: \S+ keeps no conditions .* no standby can use it$/m,
+    ],
+    [
+      'such a one for a pair',
+      { ignoresConditions: true },
+      () => ({ REPLICA_PAIR: 'true' }),
+      /^FAILED replication bucket: \S+ keeps no conditions/m,
+    ],
+    [
+      'files in the same place',
+      {},
+      ({ url }: ObjectStore) => ({ FILES_S3_URL: url }),
+      /^warn {3}replication bucket: \S+ holds the files of FILES_S3_URL under the same prefix/m,
+    ],
+    ['an empty one', {}, () => ({}), /^warn {3}replication: there is no log yet/m],
+  ])('finds %s', async (_, faults, environmentOf, told) => {
+    await using store = await startObjectStore()
+    using folder = temporaryDirectory()
+    Object.assign(store.faults, faults)
+    const environment = { REPLICA_S3_URL: store.url, ...environmentOf(store) }
+    const { out } = await hostline(['check'], folder.path, { environment })
+    expect(out).toMatch(told)
+  })
+
+  test.each([
+    ['that the leader is silent', 'true', 'true', /was heard \d+ min ago the last time, and no/],
+    ['what only one of a pair knows', 'false', 'true', /has REPLICA_PAIR=false: it must be the/],
+    [
+      'that others have led since',
+      'false',
+      'false',
+      /may hold what was never shipped; \S+ has led/,
+    ],
+  ])('finds %s', async (_, theirs, ours, told) => {
+    await using store = await startObjectStore()
+    using folder = temporaryDirectory()
+    const environment = { REPLICA_S3_URL: store.url, REPLICA_PAIR: ours }
+    store.faults.clockOffset = -20 * 60_000
+    await beginElsewhere({ ...environment, REPLICA_PAIR: theirs })
+    store.faults.clockOffset = 0
+    writeFileSync(join(folder.path, 'hostline.db'), 'of a former leader')
+    const { out } = await hostline(['check'], folder.path, { environment })
+    expect(linesOf(out).join('\n')).toMatch(told)
+  })
+})
+
+/** Another machine begins the log. */
+async function beginElsewhere(environment: Record<string, string>) {
+  using folder = temporaryDirectory()
+  const { replica } = readConfig({ DATA_DIR: folder.path, ...environment }, false)
+  const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
+  if (!replica) throw new Error('there is no bucket')
+  const node = openNode(folder.path, replica, log)
+  // With the first answer it knows the time of the store.
+  await node.claim(await node.findHead())
+}
+
+test('a command beside the server is shipped as the pages that it changed', async () => {
+  await using place = await startReplicated()
+  const { service, store } = place
+  const create = ['user', 'create', '--email', 'bob@example.com', '--role', 'guest']
+  await waitFor(() => isInStep(service), 'the bucket to have everything')
+  const before = store.keys('log/').length
+  expect(await command(service.directory, store.url, create)).toMatchObject({ code: 0 })
+  const newest = () => Buffer.from(store.get(store.keys('log/').at(-1) ?? '') ?? '').toString()
+  await waitFor(() => store.keys('log/').length > before, 'the entry of the command')
+  expect(newest()).toContain('"kind":"pages"')
+})
+
+test('what a single machine left is restored where a standby may take over', async () => {
+  await using first = await startReplicated()
+  await first.service.stop()
+  using folder = temporaryDirectory()
+  const environment = { REPLICA_S3_URL: first.store.url, REPLICA_PAIR: 'true', REPLICA_LEASE: '3' }
+  const run = (...args: string[]) => hostline(args, folder.path, { environment })
+  const { out } = await run('replica', 'status', '--json')
+  const at = new Date(Date.parse(JSON.parse(out).newest_entry_at) - 1).toISOString()
+  expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
+  expect((await run('replica', 'status')).out).toContain('was restored to the past')
+  expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
+  expect((await run('replica', 'status')).out).toContain('is in step with the log')
+  // It listens as soon as it leads.
+  await using second = await startService({
+    listen: true,
+    environment: { ...environment, DATA_DIR: folder.path },
+  })
+  expect((await second.call('GET', '/readyz')).status).toBe(200)
+})

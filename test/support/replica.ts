@@ -1,0 +1,30 @@
+import type { Replica, ReplicaStats } from '../../src/replication/replication.ts'
+
+/** The configuration of a service whose replica is one of these. */
+export const replicatedTo = { REPLICA_S3_URL: 's3://key:secret@127.0.0.1:1/bucket?tls=off' }
+
+/** A replica that ships nothing and has something to tell. */
+export function replicaThatSays(stats: Partial<ReplicaStats> = {}): Replica {
+  const nothing = () => {}
+  return {
+    capture: nothing,
+    sync: (real) => real(),
+    guard: (write) => write,
+    isWritable: () => true,
+    handOver: new Promise(nothing),
+    filesOf: (disk) => disk,
+    begin: nothing,
+    drain: async () => {},
+    close: nothing,
+    unlock: nothing,
+    stats: () => ({
+      role: 'leader',
+      lagMilliseconds: 0,
+      objects: 1,
+      bytes: 1,
+      failures: 0,
+      snapshotAt: Date.now(),
+      ...stats,
+    }),
+  }
+}
