@@ -118,3 +118,20 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
     expect(await allMessages(third.base, people.conversationId, people.a.token)).toHaveLength(10)
   },
 )
+
+test('a server that starts again and has nothing to ship lags behind by nothing', async () => {
+  await using place = await bucketAndFolder()
+  const dataDir = await place.prepared('a')
+  const admin = ['--email', 'root@example.com', '--role', 'admin']
+  await command(dataDir, place.store.url, ['user', 'create', ...admin])
+  const options = { dataDir, bucket: place.store.url, environment: { REPLICA_ACK: 'bucket' } }
+  const first = await startNode(options)
+  await first.ready()
+  await first.end('SIGTERM')
+
+  await using second = await startNode(options)
+  await second.ready()
+
+  const metrics = async () => (await fetch(`${second.base}/metrics`)).text()
+  await waitFor(async () => (await metrics()).includes('hostline_replica_lag_seconds 0\n'))
+})
