@@ -35,7 +35,8 @@ export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
     const answer = answerOf({ objects, faults, now }, request)
     const response = await Promise.race([answer, isCut]).finally(() => unanswered.delete(cut))
     if (!response) return brokenConnection()
-    const name = `${request.method} ${response.status}`
+    const isList = request.url.includes('?list-type=')
+    const name = `${isList ? 'LIST' : request.method} ${response.status}`
     counts[name] = (counts[name] ?? 0) + 1
     response.headers.set('date', new Date(now()).toUTCString())
     return response
@@ -50,7 +51,7 @@ export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
     url: urlOf(secretAccessKey),
     urlOf,
     faults,
-    counts, // of requests that got an answer, by method and status: `PUT 412`
+    counts, // of requests that got an answer, by method and status: `PUT 412`, `LIST 200`
     resetCounts() {
       for (const name of Object.keys(counts)) delete counts[name]
     },
