@@ -13,6 +13,8 @@ export type Load = {
   readers?: number
   /** Who log in, again and again, all at once. */
   logins?: number
+  /** How the names of these people begin: others than those of an earlier load on the same database. */
+  prefix?: string
 }
 export type Order = Load & { target: Target; base: string; serverPid: number; seconds: number }
 /** Times in ms, `cpu` in µs of the server for each: only where it did nothing else. */
@@ -28,19 +30,26 @@ type Pair = {
 }
 
 const warmUpMilliseconds = 1_000
+/** Hashing passwords keeps the server from everything else. */
+const pairsAtOnce = 32
 const body = 'a message of the usual length, as people write them all day'
 const json = { 'content-type': 'application/json' }
 
 const order = JSON.parse(process.argv[2] ?? '{}') as Order
 const { target, base, serverPid, seconds } = order
-const { transport = 'rest', senders = 0, readers = 0, logins = 0, perSecond } = order
+const { transport = 'rest', senders = 0, readers = 0, logins = 0, perSecond, prefix = '' } = order
 const pauseMilliseconds = perSecond === undefined ? 0 : (1_000 * senders) / perSecond
 const sendTimes: number[] = []
 const readTimes: number[] = []
 let isCounting = false
 
 const pairOf = target === 'floor' ? floorPair : hostlinePair
-const pairs = await Promise.all(Array.from({ length: senders }, (_, n) => pairOf(n)))
+const pairs: Pair[] = []
+while (pairs.length < senders) {
+  const rest = Math.min(pairsAtOnce, senders - pairs.length)
+  const known = pairs.length
+  pairs.push(...(await Promise.all(Array.from({ length: rest }, (_, n) => pairOf(known + n)))))
+}
 const first = pairs[0] ?? (await pairOf(0))
 if (readers > 0) for (let n = 0; n < 50; n++) await post(first)
 for (const pair of pairs) void talk(pair)
@@ -138,8 +147,11 @@ function floorPair(n: number): Pair {
 
 /** Registers the two and opens their conversation. */
 async function hostlinePair(n: number): Promise<Pair> {
-  const register = async (name: string) =>
-    (await call(base, 'POST', '/v1/auth/register', { body: account(name) })).body
+  const register = async (name: string) => {
+    const { status, body } = await call(base, 'POST', '/v1/auth/register', { body: account(name) })
+    if (status !== 201) throw new Error(`nobody was registered: ${JSON.stringify(body)}`)
+    return body
+  }
   const [a, b] = await Promise.all([register(`a${n}`), register(`b${n}`)])
   const token = a.access_token
   const request = { token, body: { user_id: b.user.id } }
@@ -154,5 +166,5 @@ async function hostlinePair(n: number): Promise<Pair> {
 }
 
 function account(name: string) {
-  return { email: `${name}@bench.example`, password: 'correct horse battery' }
+  return { email: `${prefix}${name}@bench.example`, password: 'correct horse battery' }
 }
