@@ -354,6 +354,8 @@ export async function serve(
     throw error
   })
 
+  replica?.serve()
+
   return {
     port: listener.port,
     /** Where the first admin can be made within 30 minutes; undefined when there is one. */

@@ -79,6 +79,8 @@ export function createLeader(options: LeaderOptions) {
   let ending: { isRelease: boolean; resolve: () => void } | undefined
   let isOver = false
   let isEnded = false
+  let isUploading = false
+  let isServing = false
 
   const silentFor = () => performance.now() - appender.sentAt()
   const lagMilliseconds = () =>
@@ -89,6 +91,8 @@ export function createLeader(options: LeaderOptions) {
   function isStalled(): boolean {
     if (hasLapsed() || ending) return true
     if (ack === 'disk') return false
+    // A start waits for its first snapshot.
+    if (lead && isUploading && !isServing) return false
     return !lead || lagMilliseconds() > patienceMilliseconds
   }
 
@@ -220,7 +224,11 @@ export function createLeader(options: LeaderOptions) {
     if (!wal || !pinned) return await pause(lapsePollMilliseconds, () => false)
     // What comes from now on is behind it.
     needsBase = false
-    const snapshot = await snapshots.takeBase(wal, pinned, beatBeside)
+    isUploading = true
+    const uploading = snapshots.takeBase(wal, pinned, beatBeside)
+    const snapshot = await uploading.finally(() => {
+      isUploading = false
+    })
     await appender.append('base', { snapshot, mark: markOf(pinned) })
     settle(upTo, takenAt)
   }
@@ -319,6 +327,11 @@ export function createLeader(options: LeaderOptions) {
 
     /** Counts a failure before the beginning. */
     fail: appender.fail,
+
+    /** Clients are served from now on: they are refused rather than kept waiting. */
+    serve(): void {
+      isServing = true
+    },
 
     /** False while writes are refused. */
     isWritable: () => !isStalled(),

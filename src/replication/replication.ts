@@ -244,6 +244,7 @@ function createReplica(
     capture: leader.capture,
     sync: leader.sync,
     guard: leader.guard,
+    serve: leader.serve,
     isWritable: leader.isWritable,
     stats: (): ReplicaStats => leader.stats(),
     /** Resolves when an operator wants another node to lead. */

@@ -14,6 +14,7 @@ import type { WalReader } from './wal-reader.ts'
 
 const dayMilliseconds = 86_400_000
 const retryMilliseconds = 60_000
+const trimMilliseconds = 3_600_000
 /** Between two snapshots, so that a restore never has to read much more than one. A large one is due less often: its own
  *  objects cost as much as those of the log. */
 const leastObjects = 2_000
@@ -31,6 +32,7 @@ export function createSnapshotTaker(
   let bytesAtLast = 0
   let isRunning = false
   let notBefore = 0
+  let trimmedAt = 0
   let isStopped = false
 
   async function finish(name: string, { state, ...own }: Unfinished) {
@@ -54,6 +56,8 @@ export function createSnapshotTaker(
   }
 
   async function trim() {
+    if (store.now() - trimmedAt < trimMilliseconds) return
+    trimmedAt = store.now()
     const since = store.now() - settings.keepMilliseconds
     const first = await trimSnapshots(store, shared, since)
     if (first) await shared.trim(first)

@@ -10,6 +10,7 @@ export function replicaThatSays(stats: Partial<ReplicaStats> = {}): Replica {
     capture: nothing,
     sync: (real) => real(),
     guard: (write) => write,
+    serve: nothing,
     isWritable: () => true,
     handOver: new Promise(nothing),
     filesOf: (disk) => disk,
