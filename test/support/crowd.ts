@@ -14,11 +14,13 @@ type Operation = {
   path: string
   token: string
   body?: object
+  headers?: Record<string, string>
   status: number
   keep?: (answer: Answer) => void
 }
-type Member = Person & { isRefreshing: boolean }
-type Talk = { id: string; people: [Member, Member] }
+type Talk = { id: string; people: [Person, Person] }
+/** What is there since it was acknowledged, and when that was in ms since the epoch. */
+type Acknowledged = { id: string; at: number }
 
 const names = ['ada', 'bob', 'cleo', 'dan']
 // A user keeps 1,000 notifications and opens 20 tickets a day: both must last for all rounds.
@@ -29,10 +31,8 @@ const maxTickets = 15
 export async function gatherCrowd(dataDir: string) {
   await using service = await startService()
   const { token: key } = await service.issueKey()
-  const root = memberOf(await service.registerAs('admin', 'root'))
-  const people = await Promise.all(
-    names.map(async (name) => memberOf(await service.registerAs('verified_user', name))),
-  )
+  const root = await service.registerAs('admin', 'root')
+  const people = await Promise.all(names.map((name) => service.registerAs('verified_user', name)))
   const talks = await Promise.all(
     people.map(async (person, n): Promise<Talk> => {
       const other = people[(n + 1) % people.length] ?? root
@@ -43,14 +43,14 @@ export async function gatherCrowd(dataDir: string) {
   cpSync(service.directory, dataDir, { recursive: true })
 
   /** Ids by the text of what was made: messages, answers in tickets, notifications. */
-  const made = new Map<string, string>()
-  const readNotifications = new Set<string>()
+  const made = new Map<string, Acknowledged>()
+  const readNotifications = new Map<string, Acknowledged>()
   /** By person and conversation, the newest message that an acknowledged reading covers. */
-  const readUpTo = new Map<string, string>()
+  const readUpTo = new Map<string, Acknowledged>()
   const unanswered = new Map<string, Operation>()
   const newestIn = new Map<string, string>()
-  const unread: { id: string; token: string }[] = []
-  const tickets: { id: string; owner: Member }[] = []
+  let unread: { id: string; token: string }[] = []
+  let tickets: { id: string; owner: Person }[] = []
   const surprises: string[] = []
   let serial = 0
   let refused = 0
@@ -59,11 +59,11 @@ export async function gatherCrowd(dataDir: string) {
     text: string,
     { id, conversation_id }: { id: string; conversation_id: string },
   ) {
-    made.set(text, id)
+    made.set(text, acknowledged(id))
     if (id > (newestIn.get(conversation_id) ?? '')) newestIn.set(conversation_id, id)
   }
 
-  function message({ id }: Talk, { token }: Member): Operation {
+  function message({ id }: Talk, { token }: Person): Operation {
     const body = `message ${++serial}`
     return {
       method: 'POST',
@@ -75,7 +75,7 @@ export async function gatherCrowd(dataDir: string) {
     }
   }
 
-  function ticketOf(person: Member): Operation {
+  function ticketOf(person: Person): Operation {
     const own = tickets.filter(({ owner }) => owner === person)
     const text = `ticket ${++serial}`
     const request = { method: 'POST', token: person.token, status: 201 }
@@ -84,13 +84,13 @@ export async function gatherCrowd(dataDir: string) {
     if (own.length < maxTickets && serial % 8 === 0) {
       const keep = (answer: Answer) => {
         tickets.push({ id: answer.body.id, owner: person })
-        made.set(text, answer.body.messages[0].id)
+        made.set(text, acknowledged(answer.body.messages[0].id))
       }
       return { ...request, path, body: { ...body, subject: text }, keep }
     }
     const ticket = own[serial % own.length]
     if (!ticket) return { ...request, method: 'GET', path, status: 200 }
-    const keep = (answer: Answer) => void made.set(text, answer.body.id)
+    const keep = (answer: Answer) => void made.set(text, acknowledged(answer.body.id))
     return { ...request, path: `${path}/${ticket.id}/messages`, body, keep }
   }
 
@@ -100,7 +100,7 @@ export async function gatherCrowd(dataDir: string) {
     const path = '/v1/admin/support/tickets'
     const request = { method: 'POST', token: root.token, status: 201 }
     if (!ticket) return { ...request, method: 'GET', path, status: 200 }
-    const keep = (answer: Answer) => void made.set(text, answer.body.id)
+    const keep = (answer: Answer) => void made.set(text, acknowledged(answer.body.id))
     const body = { body: text, client_id: text }
     return { ...request, path: `${path}/${ticket.id}/messages`, body, keep }
   }
@@ -115,7 +115,7 @@ export async function gatherCrowd(dataDir: string) {
       body: { user_id: id, type: 'broadcast', body: text, dedupe_key: text },
       status: 201,
       keep({ body }) {
-        made.set(text, body.data[0].id)
+        made.set(text, acknowledged(body.data[0].id))
         unread.push({ id: body.data[0].id, token })
       },
     }
@@ -126,57 +126,65 @@ export async function gatherCrowd(dataDir: string) {
     const path = '/v1/notifications'
     if (!found) return { method: 'GET', path, token: root.token, status: 200 }
     const { id, token } = found
-    const keep = () => void readNotifications.add(id)
+    const keep = () => void readNotifications.set(id, acknowledged(id))
     return { method: 'PUT', path: `${path}/${id}/read`, token, status: 204, keep }
   }
 
-  function readConversation({ id }: Talk, reader: Member): Operation {
+  function readConversation({ id }: Talk, reader: Person): Operation {
     const newest = newestIn.get(id)
     return {
       method: 'PUT',
       path: `/v1/chat/conversations/${id}/read`,
       token: reader.token,
       status: 204,
-      keep: () => newest && void readUpTo.set(`${reader.id} ${id}`, newest),
+      keep: () => newest && void readUpTo.set(`${reader.id} ${id}`, acknowledged(newest)),
     }
   }
 
-  function look({ id }: Talk, { token }: Member): Operation {
+  function look({ id }: Talk, { token }: Person): Operation {
     const paths = ['chat/conversations', `chat/conversations/${id}/messages`, 'notifications']
     const path = `/v1/${paths[++serial % paths.length]}`
     return { method: 'GET', path, token, status: 200 }
   }
 
-  function refresh(person: Member): Operation {
-    person.isRefreshing = true
+  function refresh(person: Person): Operation {
     return {
       method: 'POST',
       path: '/v1/auth/refresh',
       token: person.token,
       body: { refresh_token: person.refreshToken },
+      // Refused while it waits, it may have been done: asked again with the key, it has the same answer.
+      headers: { 'x-idempotency-key': `refresh ${++serial}` },
       status: 200,
       keep({ body }) {
         person.token = body.access_token
         person.refreshToken = body.refresh_token
-        person.isRefreshing = false
       },
     }
   }
 
-  /** Whoever was about to get a new refresh token when the server died may have lost theirs; all others still have it. */
-  async function continueSession(at: string, person: Member) {
-    unanswered.delete(`refresh ${person.id}`)
-    const wasRefreshing = person.isRefreshing
-    const operation = refresh(person)
+  /** Whoever was about to get a new refresh token when the server died gets it now, unless that was long ago. */
+  async function continueSession(at: string, person: Person) {
+    const name = `refresh ${person.id}`
+    const asked = unanswered.get(name)
+    unanswered.delete(name)
+    const operation = asked ?? refresh(person)
     const answer = await call(at, operation.method, operation.path, operation)
     if (answer.status === operation.status) operation.keep?.(answer)
-    else if (!wasRefreshing) surprises.push(`${person.email} has lost the session`)
-    else Object.assign(person, await login(at, person))
+    else if (asked) await logInAgain(at, person)
+    else surprises.push(`${person.email} has lost the session`)
+  }
+
+  async function logInAgain(at: string, person: Person) {
+    const ofOldSession = [...unanswered.values()].filter(({ token }) => token === person.token)
+    Object.assign(person, await login(at, person))
+    for (const operation of ofOldSession) operation.token = person.token
   }
 
   return {
     people,
     talks,
+    /** So many messages, answers and notifications. */
     acknowledged: () => made.size,
     refused: () => refused,
 
@@ -261,42 +269,89 @@ export async function gatherCrowd(dataDir: string) {
     /** What is not as it was acknowledged, on the data that `at` serves; nothing when all is well. */
     async complaints(at: string, dataDirectory: string): Promise<string[]> {
       await Promise.all(people.map((person) => continueSession(at, person)))
-      using sqlite = new Database(join(dataDirectory, 'hostline.db'), { readonly: true })
-      const rows = sqlite
-        .query<{ text: string; id: string }, []>(
-          `SELECT body AS text, id FROM messages UNION ALL SELECT body, id FROM ticket_messages
-           UNION ALL SELECT body, id FROM notifications WHERE type = 'broadcast'`,
-        )
-        .all()
-      const kept = new Map(rows.map(({ text, id }) => [text, id]))
-      const read = new Set(
-        sqlite.query('SELECT id FROM notifications WHERE read_at IS NOT NULL').values().flat(),
-      )
-      const isRead = sqlite.query<{ found: number }, [string, string, string]>(
-        `SELECT last_read_seq >= (SELECT seq FROM messages WHERE id = ?3) AS found FROM participants
-         WHERE user_id = ?1 AND conversation_id = ?2`,
-      )
-      const forgotten = [...readUpTo].filter(([place, newest]) => {
-        const [user = '', conversation = ''] = place.split(' ')
-        return isRead.get(user, conversation, newest)?.found !== 1
-      })
+      using sqlite = openData(dataDirectory)
+      const doubled = countDoubled(sqlite)
       return [
-        ...[...made].filter(([text, id]) => kept.get(text) !== id).map(([text]) => `lost: ${text}`),
-        ...(kept.size < rows.length ? [`${rows.length - kept.size} doubled`] : []),
-        ...[...readNotifications].filter((id) => !read.has(id)).map((id) => `unread again: ${id}`),
-        ...forgotten.map(([place]) => `unread again: ${place}`),
+        ...lostIn(sqlite).map(({ what }) => what),
+        ...(doubled > 0 ? [`${doubled} doubled`] : []),
         ...damageOf(sqlite),
         ...surprises,
       ]
     },
+
+    /** Forgets what was acknowledged after `since` and is not in the data that `at` serves: a machine took it with it.
+     *  @returns when that was acknowledged, in ms since the epoch */
+    async acceptLoss(at: string, dataDirectory: string, since: number): Promise<number[]> {
+      using sqlite = openData(dataDirectory)
+      const accepted = lostIn(sqlite).filter((lost) => lost.at > since)
+      for (const { from, key } of accepted) from.delete(key)
+      const kept = new Set(
+        sqlite
+          .query(
+            'SELECT id FROM tickets UNION ALL SELECT id FROM notifications UNION ALL SELECT id FROM messages',
+          )
+          .values()
+          .flat(),
+      )
+      tickets = tickets.filter(({ id }) => kept.has(id))
+      unread = unread.filter(({ id }) => kept.has(id))
+      for (const [talk, id] of newestIn) if (!kept.has(id)) newestIn.delete(talk)
+      unanswered.clear()
+      for (const person of people) await logInAgain(at, person)
+      return accepted.map((lost) => lost.at)
+    },
+  }
+
+  function lostIn(sqlite: Database) {
+    const kept = new Map(writtenIn(sqlite).map(({ text, id }) => [text, id]))
+    const read = new Set(
+      sqlite.query('SELECT id FROM notifications WHERE read_at IS NOT NULL').values().flat(),
+    )
+    const isRead = sqlite.query<{ found: number }, [string, string, string]>(
+      `SELECT last_read_seq >= (SELECT seq FROM messages WHERE id = ?3) AS found FROM participants
+       WHERE user_id = ?1 AND conversation_id = ?2`,
+    )
+    const isForgotten = (place: string, newest: string) => {
+      const [user = '', conversation = ''] = place.split(' ')
+      return isRead.get(user, conversation, newest)?.found !== 1
+    }
+    return [
+      ...missing(made, 'lost', (text, id) => kept.get(text) !== id),
+      ...missing(readNotifications, 'unread again', (id) => !read.has(id)),
+      ...missing(readUpTo, 'unread again', isForgotten),
+    ]
   }
 }
 
-const memberOf = (person: Person): Member => ({ ...person, isRefreshing: false })
+const openData = (directory: string) =>
+  new Database(join(directory, 'hostline.db'), { readonly: true })
 
-async function login(base: string, { email }: Member) {
+const writtenIn = (sqlite: Database) =>
+  sqlite
+    .query<{ text: string; id: string }, []>(
+      `SELECT body AS text, id FROM messages UNION ALL SELECT body, id FROM ticket_messages
+       UNION ALL SELECT body, id FROM notifications WHERE type = 'broadcast'`,
+    )
+    .all()
+
+function countDoubled(sqlite: Database) {
+  const texts = writtenIn(sqlite).map(({ text }) => text)
+  return texts.length - new Set(texts).size
+}
+
+function missing(
+  from: Map<string, Acknowledged>,
+  why: string,
+  isMissing: (key: string, id: string) => boolean,
+) {
+  const found = [...from].filter(([key, { id }]) => isMissing(key, id))
+  return found.map(([key, { at }]) => ({ what: `${why}: ${key}`, at, from, key }))
+}
+
+const acknowledged = (id: string): Acknowledged => ({ id, at: Date.now() })
+async function login(base: string, { email }: Person) {
   const body = { email, password: 'correct horse' }
   const answer = await call(base, 'POST', '/v1/auth/login', { body })
   const { access_token: token, refresh_token: refreshToken } = answer.body
-  return { token, refreshToken, isRefreshing: false }
+  return { token, refreshToken }
 }

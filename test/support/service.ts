@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -14,6 +14,8 @@ type Options = Substitutes & {
   environment?: Record<string, string>
   /** Listen on a free port instead of answering in-process. */
   listen?: boolean
+  /** A data directory that stays; without a database it gets an empty one. */
+  dataDir?: string
   /** Fills the data directory before the service opens it. */
   fill?: (directory: string) => Promise<unknown>
 }
@@ -35,10 +37,11 @@ export type TestService = Awaited<ReturnType<typeof startService>>
 
 /** A service over a database of its own, with cheap password hashes and without request limits unless asked for. */
 export async function startService(options: Options = {}) {
-  const { environment = {}, listen = false, fill, ...substitutes } = options
-  const directory = temporaryDirectory(memoryFolder())
+  const { environment = {}, listen = false, fill, dataDir, ...substitutes } = options
+  const directory = dataDir === undefined ? temporaryDirectory(memoryFolder()) : lasting(dataDir)
   const made = await madeTemplate()
-  cpSync(join(made.path, 'hostline.db'), join(directory.path, 'hostline.db'))
+  const database = join(directory.path, 'hostline.db')
+  if (!existsSync(database)) cpSync(join(made.path, 'hostline.db'), database)
   await fill?.(directory.path)
   const logged: string[] = []
   const config = readConfig(
@@ -154,6 +157,11 @@ export async function startService(options: Options = {}) {
       directory[Symbol.dispose]()
     },
   }
+}
+
+function lasting(path: string) {
+  mkdirSync(path, { recursive: true })
+  return { path, [Symbol.dispose]() {} }
 }
 
 export async function readAnswer(answer: Response): Promise<Answer> {

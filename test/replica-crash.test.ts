@@ -1,0 +1,132 @@
+import { expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { decodeEntry, type Entry } from '../src/replication/log.ts'
+import { gatherCrowd } from './support/crowd.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { size } from './support/faults.ts'
+import { command, startNode } from './support/nodes.ts'
+import { type ObjectStore, startObjectStore } from './support/object-store.ts'
+import { aWhile, waitFor } from './support/wait.ts'
+
+const usual = { latency: 0, errors: 0, slow: 0, conflicts: 0, hangs: 0 }
+const failing = { latency: 5, errors: 0.05, slow: 0.05, conflicts: 0.05, hangs: 0 }
+/** What has no answer is asked again after 15 seconds. */
+const hanging = { ...failing, hangs: size(0.02, 0) }
+const patience = size(120_000, 10_000)
+const longest = size(1_800_000, 30_000)
+const rounds = size(30, 1)
+
+type Killing = { ack: 'disk' | 'bucket'; faults: typeof usual }
+/** Up to when a bucket has what was committed, and when that was stored; ms since the epoch. */
+type Shipped = { takenAt: number; storedAt: number }
+/** What went with a machine: how many writes, in how many milliseconds before its end; and how many those may be. */
+type Loss = { writes: number; milliseconds: number; most: number }
+/** Of a store whose answers are slow, twice: one is repeated. */
+const requestMilliseconds = 2 * 550 + 200
+
+/** Kills a server again and again while a crowd uses it and its bucket fails; every second time, and the last,
+ *  its directory goes as well.
+ *  @returns what is wrong after a kill, the first time that something is */
+async function killUnderLoad({ ack, faults }: Killing) {
+  await using store = await startObjectStore()
+  using directory = temporaryDirectory()
+  const dataDir = join(directory.path, 'data')
+  const crowd = await gatherCrowd(dataDir)
+  const environment = { REPLICA_ACK: ack }
+  const losses: Loss[] = []
+
+  async function start() {
+    const server = await startNode({ dataDir, bucket: store.url, environment })
+    await waitFor(server.isReady, 'the server to serve', patience).catch((error: Error) => {
+      throw new Error(`${error.message}: ${server.output()}`)
+    })
+    return server
+  }
+
+  async function acceptLoss(base: string, killedAt: number, { takenAt, storedAt }: Shipped) {
+    const acknowledgedAt = await crowd.acceptLoss(base, dataDir, takenAt)
+    const milliseconds = killedAt - Math.min(killedAt, ...acknowledgedAt)
+    // An object a second; it takes its time to store the last one, and the next one.
+    const most = storedAt - takenAt + 1_000 + requestMilliseconds
+    losses.push({ writes: acknowledgedAt.length, milliseconds, most })
+  }
+
+  let server = await start()
+  let complaints: string[] = []
+  for (let round = 0; round < rounds && complaints.length === 0; round++) {
+    await waitFor(() => hasSnapshot(store), 'the first snapshot', patience)
+    Object.assign(store.faults, faults)
+    const load = crowd.useEverything(server.base)
+    const [enough, entries] = [crowd.acknowledged() + 30, store.keys('log/').length]
+    const isEnough = () => crowd.acknowledged() > enough && store.keys('log/').length > entries + 1
+    await waitFor(isEnough, 'the load', patience)
+    await aWhile(300)
+    const killedAt = Date.now()
+    await server.end('SIGKILL')
+    await load.end()
+    const shipped = (rounds - round) % 2 === 1 ? await replaceMachine(store, dataDir) : undefined
+    Object.assign(store.faults, usual)
+    server = await start()
+    if (ack === 'disk' && shipped) await acceptLoss(server.base, killedAt, shipped)
+    complaints = await crowd.complaints(server.base, dataDir)
+  }
+  await server.end('SIGKILL')
+  console.log(`${rounds} kills, ${ack}: ${crowd.acknowledged()} acknowledged writes are there`)
+  return { complaints: complaints.slice(0, 20), losses }
+}
+
+const hasSnapshot = (store: ObjectStore) =>
+  store.keys('snapshots/').some((key) => key.endsWith('/manifest'))
+
+/** Puts what the bucket has where there is nothing any more. */
+async function replaceMachine(store: ObjectStore, dataDir: string): Promise<Shipped> {
+  rmSync(dataDir, { recursive: true })
+  const restored = await waitFor(
+    async () => {
+      const { code, out } = await command(dataDir, store.url, ['restore', 's3'])
+      return code === 0 ? out : undefined
+    },
+    'a restore',
+    patience,
+  )
+  return shippedUpTo(store, /at (\S+)\n/.exec(restored)?.[1] ?? '')
+}
+
+/** Of the newest pages that the log has up to a place. */
+async function shippedUpTo(store: ObjectStore, place: string): Promise<Shipped> {
+  const keys = store.keys('log/').filter((key) => key <= `log/${place}`)
+  const read = async (key: string) => (await decodeEntry(store.get(key) ?? Buffer.of())).entry
+  const entries: Entry[] = await Promise.all(keys.map(read))
+  const isPart = (entry?: Entry) => entry?.kind === 'pages' && entry.partial
+  let n = entries.findLastIndex((entry) => /pages|base/.test(entry.kind) && !isPart(entry))
+  const storedAt = store.lastModified(keys[n] ?? '')
+  while (isPart(entries[n - 1])) n--
+  const entry = entries[n]
+  if (entry?.kind !== 'base') return { takenAt: entry?.at ?? 0, storedAt }
+  const manifest = store.get(`snapshots/${entry.snapshot}/manifest`)
+  return { takenAt: JSON.parse(Buffer.from(manifest ?? '').toString()).at, storedAt }
+}
+
+test(
+  'acknowledged by the bucket: kill -9 loses and doubles nothing, also when the machine is gone',
+  async () => {
+    const { complaints } = await killUnderLoad({ ack: 'bucket', faults: hanging })
+    expect(complaints).toEqual([])
+  },
+  longest,
+)
+
+test(
+  'acknowledged by the disk: kill -9 loses nothing, and at most the last second when the machine is gone',
+  async () => {
+    const { complaints, losses } = await killUnderLoad({ ack: 'disk', faults: failing })
+    expect(complaints).toEqual([])
+    expect(losses).toHaveLength(Math.ceil(rounds / 2))
+    for (const { writes, milliseconds, most } of losses) {
+      console.log(`the machine took ${writes} writes of its last ${milliseconds} ms with it`)
+      expect(milliseconds).toBeLessThan(most)
+    }
+  },
+  longest,
+)

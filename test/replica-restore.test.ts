@@ -1,0 +1,145 @@
+import { afterAll, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { bucket } from '../src/config-values.ts'
+import { isoTime } from '../src/lib/clock.ts'
+import { openObjectStore } from '../src/replication/object-store.ts'
+import { messagesIn, replicas, say } from './support/replicas.ts'
+
+const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
+
+const place = await replicas()
+afterAll(() => place[Symbol.asyncDispose]())
+const begunAt = Date.now()
+const first = await place.start('first', byBucket)
+await first.registerAs('admin')
+const people = await first.pair()
+// Each is acknowledged by the bucket.
+const afterOne = await sayAndWait('one')
+const afterTwo = await sayAndWait('two')
+await sayAndWait('three')
+await first.stop()
+
+const databaseIn = (name: string) => readFileSync(join(place.directory(name), 'hostline.db'))
+
+async function sayAndWait(text: string) {
+  expect((await say(first, people, text)).status).toBe(201)
+  return isoTime(Date.now())
+}
+
+test('a restore gives the state of any moment', async () => {
+  expect(await place.messages()).toEqual(['one', 'two', 'three'])
+  expect(await place.messages(['--at', afterOne])).toEqual(['one'])
+  expect(await place.messages(['--at', afterTwo])).toEqual(['one', 'two'])
+  expect(await place.messages(['--at', '2100-01-01T00:00:00Z'])).toEqual(['one', 'two', 'three'])
+  const { exitCode, err } = await place.restore('early', ['--at', isoTime(begunAt)])
+  expect([exitCode, err]).toEqual([1, expect.stringMatching(/^hostline: .* no snapshot .*$/)])
+  const left = readdirSync(place.directory('early')).filter((name) =>
+    name.startsWith('hostline.db'),
+  )
+  expect(left).toEqual([])
+})
+
+test('a restore replaces a database only when it is told to, and keeps it aside', async () => {
+  await place.restore('forced', ['--at', afterOne])
+  const one = databaseIn('forced')
+  expect(await place.restore('forced')).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining('--force replaces it, and keeps it aside'),
+  })
+  expect(databaseIn('forced').equals(one)).toBe(true)
+  const { exitCode, out } = await place.restore('forced', ['--force'])
+  const aside = /is kept as (\S+)/.exec(out)?.[1] ?? ''
+  expect([exitCode, readFileSync(aside).equals(one)]).toEqual([0, true])
+  expect(messagesIn(place.directory('forced'))).toEqual(['one', 'two', 'three'])
+})
+
+test.each([['--at yesterday'], ['--at'], ['--at 2026-13-01T00:00:00Z'], ['--since x']])(
+  'a restore with %p is a mistake in usage',
+  async (given) => {
+    expect(await place.restore('mistaken', given.split(' '))).toMatchObject({
+      exitCode: 2,
+      out: '',
+    })
+    expect(existsSync(place.directory('mistaken'))).toBe(false)
+  },
+)
+
+test('a restore asks again when a request fails', async () => {
+  place.store.faults.errors = 0.1
+  for (let n = 0; n < 5; n++) expect(await place.messages()).toEqual(['one', 'two', 'three'])
+  place.store.faults.errors = 0
+})
+
+test('an object may take longer than a request does that gets no answer', async () => {
+  const bytes = Buffer.alloc(100_000, 'x')
+  await using server = createServer(async (_, answer) => {
+    answer.setHeader('content-length', bytes.length).write(bytes.subarray(0, 50_000))
+    await Bun.sleep(300)
+    answer.end(bytes.subarray(50_000))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const slow = bucket(`s3://KEY:SECRET@127.0.0.1:${port}/backups?tls=off`)
+  expect(await openObjectStore(slow, 100).get('large')).toHaveLength(bytes.length)
+})
+
+type Change = (bytes: Uint8Array) => Uint8Array
+const foreign: Change = () => Buffer.from('x')
+const flipped: Change = (bytes) =>
+  Buffer.from(bytes).map((byte, n) => (n === bytes.length - 1 ? byte ^ 1 : byte))
+const laterEntry: Change = (bytes) => {
+  const text = Buffer.from(bytes).toString('latin1')
+  return Buffer.from(text.replace('"format":1', '"format":2'), 'latin1')
+}
+const isEntry = (key: string) => key.startsWith('log/')
+const isPiece = (key: string) => key.endsWith('/000000')
+const isManifest = (key: string) => key.endsWith('/manifest')
+
+test.each<[string, (key: string) => boolean, Change | undefined, string]>([
+  ['a foreign entry', isEntry, foreign, 'KEY .*hostline has not written it'],
+  ['a damaged entry', isEntry, flipped, 'KEY .*it is damaged'],
+  ['an entry of a later version', isEntry, laterEntry, 'KEY .*a later version wrote it'],
+  ['a missing entry', isEntry, undefined, 'KEY is missing'],
+  ['a damaged piece', isPiece, flipped, 'piece 0 of the snapshot .* is damaged'],
+  ['a missing piece', isPiece, undefined, 'piece 0 of the snapshot .* is gone'],
+  ['a manifest of a later version', isManifest, laterEntry, 'a later version made the snapshot'],
+  ['a foreign manifest', isManifest, foreign, 'KEY'],
+])('%s is told, and nothing is replaced', async (name, isOne, change, told) => {
+  await place.restore(name, ['--at', afterOne])
+  const one = databaseIn(name)
+  // Of the log one in the middle.
+  const key =
+    place.store
+      .keys()
+      .filter(isOne)
+      .at(isOne === isEntry ? -3 : 0) ?? ''
+  const bytes = place.store.get(key) ?? Buffer.of()
+  place.store.delete(key)
+  if (change) place.store.put(key, change(bytes))
+  const { exitCode, err } = await place.restore(name, ['--force'])
+  place.store.put(key, bytes)
+  const line = new RegExp(`^hostline: .*${told.replace('KEY', key)}.*$`)
+  expect([exitCode, err]).toEqual([1, expect.stringMatching(line)])
+  expect(databaseIn(name).equals(one)).toBe(true)
+})
+
+test('a server goes on from a restored past, and the log still has what came after it', async () => {
+  await place.restore('past', ['--at', afterOne])
+  const service = await place.start('past', byBucket)
+  await say(service, people, 'another two')
+  await service.stop()
+  expect(await place.messages()).toEqual(['one', 'another two'])
+  expect(await place.messages(['--at', afterTwo])).toEqual(['one', 'two'])
+})
+
+test('a server goes on from a past that was restored twice', async () => {
+  for (const at of [afterTwo, afterOne]) {
+    await place.restore('twice', ['--force', '--at', at])
+    await (await place.start('twice')).stop()
+  }
+  expect(await place.messages()).toEqual(['one'])
+})

@@ -1,0 +1,97 @@
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { hostline } from './command.ts'
+import { memoryFolder, temporaryDirectory } from './directory.ts'
+import { startObjectStore } from './object-store.ts'
+import { type Person, startService, type TestService } from './service.ts'
+import { waitFor } from './wait.ts'
+
+type Options = {
+  environment?: Record<string, string>
+  /** The address of the bucket; that of the store unless told otherwise. */
+  bucket?: string
+}
+export type People = { a: Person; b: Person; conversationId: string }
+
+/** A bucket, and services of this process that are replicated to it, each on a directory with a name. */
+export async function replicas() {
+  const store = await startObjectStore()
+  const folder = temporaryDirectory(memoryFolder())
+  const running: TestService[] = []
+  let restores = 0
+  const directory = (name: string) => join(folder.path, name)
+  const environmentOf = ({ environment, bucket = store.url }: Options) => ({
+    REPLICA_S3_URL: bucket,
+    ...environment,
+  })
+
+  /** Runs `hostline restore s3` on a directory. */
+  const restore = (name: string, args: string[] = [], options: Options = {}) =>
+    hostline(['restore', 's3', ...args], directory(name), { environment: environmentOf(options) })
+
+  /** Restores into an empty directory. */
+  async function restored(args: string[] = [], options: Options = {}) {
+    const name = `restored-${++restores}`
+    return { ...(await restore(name, args, options)), name, path: directory(name) }
+  }
+
+  /** Resolves when a restore gives a directory that is right. */
+  async function shows(isRight: (path: string) => boolean, milliseconds = 60_000) {
+    let entries = 0
+    async function look() {
+      const count = store.keys('log/').length
+      if (count === entries) return false
+      entries = count
+      return isRight((await restored()).path)
+    }
+    await waitFor(look, 'the bucket to have it', milliseconds)
+  }
+
+  return {
+    store,
+    directory,
+    environmentOf,
+    restore,
+
+    async start(name: string, options: Options = {}) {
+      const environment = environmentOf(options)
+      const service = await startService({ dataDir: directory(name), listen: true, environment })
+      running.push(service)
+      return service
+    },
+    shows,
+    /** Resolves when a restore gives these messages. */
+    has: (texts: readonly string[]) => shows((path) => Bun.deepEquals(messagesIn(path), texts)),
+    /** Resolves when the bucket has the database, and the log goes on from it. */
+    hasBegun: () => waitFor(() => store.keys('log/').length > 1, 'the log'),
+    restored,
+    /** The messages in what a restore into an empty directory gives, oldest first; else what it says. */
+    messages: async (args: string[] = [], options: Options = {}) => {
+      const { exitCode, err, path } = await restored(args, options)
+      return exitCode === 0 && err === '' ? messagesIn(path) : err
+    },
+
+    async [Symbol.asyncDispose]() {
+      store.faults.away = false
+      await Promise.all(running.map((service) => service.stop()))
+      await store[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+/** The first column of what a query finds in the database of a directory. */
+export function find(directory: string, query: string): unknown[] {
+  using sqlite = new Database(join(directory, 'hostline.db'))
+  return sqlite.query(query).values().flat()
+}
+
+/** The texts in the database of a directory, oldest first. */
+export const messagesIn = (directory: string) =>
+  find(directory, 'SELECT body FROM messages ORDER BY id')
+
+/** Sends a message, with a `client_id`: the text. */
+export function say(service: TestService, { a, conversationId }: People, text: string) {
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  return service.call('POST', path, { token: a.token, body: { body: text, client_id: text } })
+}
