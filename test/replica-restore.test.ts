@@ -69,7 +69,7 @@ test.each([['--at yesterday'], ['--at'], ['--at 2026-13-01T00:00:00Z'], ['--sinc
 )
 
 test('a restore asks again when a request fails', async () => {
-  place.store.faults.errors = 0.1
+  place.store.faults.errors = 0.05
   for (let n = 0; n < 5; n++) expect(await place.messages()).toEqual(['one', 'two', 'three'])
   place.store.faults.errors = 0
 })
