@@ -45,14 +45,10 @@ export function createSnapshotTaker(
     bytesAtLast = appender.stats().bytes
   }
 
-  async function mustGoOn() {
-    if (isStopped) throw new Error('the server stops')
-  }
-
   /** It works half of the time at most. */
   async function rest(milliseconds: number) {
     await Bun.sleep(Math.min(milliseconds, longestRestMilliseconds))
-    await mustGoOn()
+    if (isStopped) throw new Error('the server stops')
   }
 
   async function trim() {
@@ -122,14 +118,14 @@ export function createSnapshotTaker(
     ): Promise<string> {
       const name = snapshotName(nextOf(appender))
       const at = store.now()
-      // Somebody waits for it.
-      const state = uploadState(pinned, { store, wal, name, mayGoOn: mustGoOn })
+      // Somebody waits for it, a server that stops as well.
+      const state = uploadState(pinned, { store, wal, name, mayGoOn: async () => {} })
       await beside(state.finally(pinned.release))
       await finish(name, { state, place: nextOf(appender), at, isBase: true })
       return name
     },
 
-    /** Ends what is running after its piece. */
+    /** Ends a snapshot after its piece. A base goes on: the log has nothing of what is in it. */
     stop(): void {
       isStopped = true
     },
