@@ -61,7 +61,7 @@ async function killUnderLoad({ ack, faults }: Killing) {
     const [enough, entries] = [crowd.acknowledged() + 30, store.keys('log/').length]
     const isEnough = () => crowd.acknowledged() > enough && store.keys('log/').length > entries + 1
     await waitFor(isEnough, 'the load', patience)
-    await aWhile(300)
+    await aWhile(size(1_000, 300))
     const killedAt = Date.now()
     await server.end('SIGKILL')
     await load.end()

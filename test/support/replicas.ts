@@ -42,7 +42,8 @@ export async function replicas() {
       const count = store.keys('log/').length
       if (count === entries) return false
       entries = count
-      return isRight((await restored()).path)
+      const { exitCode, path } = await restored()
+      return exitCode === 0 && isRight(path)
     }
     await waitFor(look, 'the bucket to have it', milliseconds)
   }
