@@ -128,6 +128,7 @@ export function createAppender(options: AppenderOptions) {
     start({ next: place, sentAt: since, from }: Lead): void {
       next = place
       confirmed = since
+      sentAt = since.steady
       mark = from && 'mark' in from ? from.mark : undefined
     },
     next: () => next,

@@ -149,10 +149,10 @@ export function createLeader(options: LeaderOptions) {
   }
 
   async function shipInTime() {
+    if (needsBase) return await shipBase()
     const rest = interval - silentFor()
     if (rest > 0 && !ending) await pause(rest, () => ending !== undefined)
-    if (needsBase) await shipBase()
-    else await shipPages()
+    await shipPages()
   }
 
   /** A standby hears that this node is there, and a day without a write still has its snapshot. */
