@@ -1,62 +1,10 @@
 import { expect, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
-import { freePort, meet, startServer } from './support/process.ts'
+import { nginx, startNginx } from './support/nginx.ts'
+import { meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
-import { waitFor } from './support/wait.ts'
-
-const nginx = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
-
-/** A real nginx in front of `upstream`, as docs/operations.md says. */
-async function startNginx(folder: string, upstream: string) {
-  const [port, tlsPort] = [await freePort(), await freePort()]
-  mkdirSync(folder)
-  const request =
-    '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
-  Bun.spawnSync(['openssl', 'req', ...request.split(' ')], { cwd: folder })
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `daemon off; pid ${folder}/pid; error_log stderr; worker_processes 1;
-events { worker_connections 64; }
-http {
-  access_log off;
-  client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f;
-  uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
-  server {
-    listen 127.0.0.1:${port};
-    listen 127.0.0.1:${tlsPort} ssl;
-    ssl_certificate ${folder}/cert.pem;
-    ssl_certificate_key ${folder}/key.pem;
-    location / {
-      proxy_pass ${upstream};
-      proxy_bind 127.0.0.9;
-      proxy_http_version 1.1;
-      proxy_set_header Host $host;
-      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-      proxy_set_header Upgrade $http_upgrade;
-      proxy_set_header Connection $http_connection;
-      proxy_read_timeout 1h;
-    }
-  }
-}`,
-  )
-  const child = Bun.spawn([nginx ?? '', '-p', folder, '-c', join(folder, 'nginx.conf')], {
-    stdout: 'ignore',
-    stderr: 'ignore',
-  })
-  const base = `http://127.0.0.1:${port}`
-  await waitFor(() => fetch(base).catch(() => undefined), 'nginx')
-  return {
-    base,
-    secureBase: `https://127.0.0.1:${tlsPort}`,
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGQUIT')
-      await child.exited
-    },
-  }
-}
 
 /** What is left of the limit for a client at a loopback address that claims to be forwarded. */
 async function remaining(base: string, localAddress: string, forwardedFor: string) {
@@ -78,7 +26,7 @@ test.skipIf(!nginx)(
       dataDir: join(directory.path, 'data'),
       environment: { TRUSTED_PROXIES: '127.0.0.9', RATE_LIMIT_ANONYMOUS: '3/1m' },
     })
-    await using proxy = await startNginx(join(directory.path, 'nginx'), server.base)
+    await using proxy = await startNginx(join(directory.path, 'nginx'), [server.base])
     // nginx adds the address it sees; what a client writes there itself stands further left and is not believed.
     expect(await remaining(proxy.base, '127.0.0.2', '203.0.113.1')).toBe(2)
     expect(await remaining(proxy.base, '127.0.0.2', '203.0.113.2')).toBe(1)
