@@ -1,0 +1,619 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { version } from '../package.json' with { type: 'json' }
+import { texts as translations } from '../src/lib/i18n.ts'
+import { gatherCrowd } from './support/crowd.ts'
+import { executable } from './support/executable.ts'
+import { size } from './support/faults.ts'
+import { command, type ReplicaNode } from './support/nodes.ts'
+import { type Pair, type People, say, sayAllTheTime, startPair, texts } from './support/pair.ts'
+import { call, meet } from './support/process.ts'
+import { aWhile, waitFor } from './support/wait.ts'
+
+const promtool = Bun.which('promtool')
+const openssl = Bun.which('openssl')
+const dayMilliseconds = 86_400_000
+
+/** A test that the ordinary run has no time for. */
+function testInFull(name: string, run: () => Promise<void>) {
+  if (size(1, 0) === 1) test(name, run, 60_000)
+}
+
+/** A bucket as they are on a bad day. */
+const badDay = { latency: 5, errors: 0.05, hangs: 0.002, slow: 0.01 }
+const goodDay = { latency: 0, errors: 0, hangs: 0, slow: 0 }
+
+/** Kills the leader of a pair again and again while a crowd uses it, every second time with its directory.
+ *  @returns what is wrong after a take-over, and how long each took until a write was acknowledged */
+async function killLeaders(rounds: number, leaseSeconds: number) {
+  await using pair = await startPair({ REPLICA_ACK: 'bucket', REPLICA_LEASE: `${leaseSeconds}` })
+  const crowd = await gatherCrowd(pair.directory('a'))
+  const names = ['a', 'b'] as const
+  let leader = await pair.start('a')
+  await leader.ready()
+  const times: number[] = []
+  const complaints: string[] = []
+  for (let round = 0; round < rounds && complaints.length === 0; round++) {
+    const [own = '', other = ''] = round % 2 === 0 ? names : [...names].reverse()
+    const standby = await pair.start(other, { args: round % 4 < 2 ? ['standby'] : [] })
+    await standby.says('follows the log')
+    const load = crowd.useEverything(leader.base)
+    Object.assign(pair.store.faults, badDay)
+    const enough = crowd.acknowledged() + 30
+    // On a bad day it may lose the lead by itself.
+    const isOver = waitFor(() => crowd.acknowledged() > enough, 'acknowledgements', 60_000)
+    await Promise.race([isOver, leader.exited])
+    await aWhile(200)
+    await leader.end('SIGKILL')
+    if (round % 2 === 1) rmSync(pair.directory(own), { recursive: true })
+    times.push(await untilAcknowledged(standby, crowd, round))
+    await load.end()
+    Object.assign(pair.store.faults, goodDay)
+    await standby.ready()
+    complaints.push(...(await crowd.complaints(standby.base, standby.dataDir)))
+    leader = standby
+  }
+  return { complaints, times, acknowledged: crowd.acknowledged() }
+}
+
+/** @returns how long that took, in milliseconds */
+async function untilAcknowledged(
+  { base, output }: ReplicaNode,
+  { talks, people }: Awaited<ReturnType<typeof gatherCrowd>>,
+  round: number,
+) {
+  const since = performance.now()
+  const path = `/v1/chat/conversations/${talks[0]?.id}/messages`
+  const body = { body: `first ${round}`, client_id: `first ${round}` }
+  const first = { token: people[0]?.token ?? '', body }
+  const isTaken = () => call(base, 'POST', path, first).then(({ status }) => status === 201)
+  await waitFor(() => isTaken().catch(() => false), 'the first acknowledgement', 60_000).catch(
+    ({ message }: Error) => {
+      throw new Error(`${message}\n${linesOf(output()).slice(-20).join('\n')}`)
+    },
+  )
+  return performance.now() - since
+}
+
+/** What a node has logged, but for the requests that failed. */
+const linesOf = (output: string) =>
+  output.split('\n').filter((line) => !line.includes('"message":"request"'))
+
+const leases = [
+  { lease: 1, rounds: size(30, 2) },
+  { lease: 5, rounds: 10 },
+  { lease: 10, rounds: 10 },
+]
+
+test.each(leases.slice(0, size(3, 1)))(
+  'the standby goes on with all that a leader has acknowledged which is killed (a lease of $lease s)',
+  async ({ lease, rounds }) => {
+    const { complaints, times, acknowledged } = await killLeaders(rounds, lease)
+    expect(complaints).toEqual([])
+    const sorted = times.toSorted((a, b) => a - b).map(Math.round)
+    console.log(
+      `${rounds} take-overs with a lease of ${lease} s: ${acknowledged} were acknowledged; from the kill to the next acknowledgement ${sorted[rounds >> 1]} ms (median), ${sorted.at(-1)} ms (worst)`,
+    )
+  },
+  1_800_000,
+)
+
+/** Resolves when the bucket has all that a leader has committed. */
+const isShipped = ({ base }: ReplicaNode) =>
+  waitFor(async () => {
+    const metrics = await fetch(`${base}/metrics`).then((answer) => answer.text())
+    return metrics.includes('hostline_replica_lag_seconds 0\n')
+  }, 'the bucket to have everything')
+
+/** Stops a node in the middle of its next entry, which the bucket never gets. */
+async function stopWhileShipping({ store: { faults } }: Pair, node: ReplicaNode) {
+  await new Promise<void>((resolve) => {
+    faults.beforePut = (key) => {
+      if (!key.startsWith('log/')) return
+      node.signal('SIGSTOP')
+      faults.away = true
+      faults.beforePut = undefined
+      resolve()
+    }
+  })
+  await waitFor(() => isStopped(node))
+  faults.away = false
+}
+
+/** As the kernel tells it. */
+async function isStopped({ pid }: ReplicaNode) {
+  const state = /^State:\s+(\w)/m.exec(await Bun.file(`/proc/${pid}/status`).text())?.[1]
+  return state === 'T'
+}
+
+/** Sends one message after the other without waiting for answers, and keeps those that were acknowledged. */
+function sayWithoutWaiting(base: string, people: People) {
+  const acknowledged: string[] = []
+  let sent = 0
+  const timer = setInterval(() => {
+    const text = `late ${++sent}`
+    void say(base, people, text).then((status) => status === 201 && acknowledged.push(text))
+  }, 20)
+  return { acknowledged, end: () => clearInterval(timer) }
+}
+
+const endOfLeader =
+  /"message":"(?:\S+ leads since|the log goes on at) \S+: this node ends, and acknowledges nothing any more"/g
+
+describe('a leader that was stopped for longer than its lease', () => {
+  test.each(['disk', 'bucket'].slice(0, size(2, 1)))(
+    'acknowledges nothing when it goes on, ends, and comes back as a standby that says what it drops (%s)',
+    async (ack) => {
+      await using pair = await startPair({ REPLICA_ACK: ack })
+      const a = await pair.leader('a')
+      const b = await pair.standby('b')
+      const people = await meet(a.base)
+      expect(await say(a.base, people, 'shipped')).toBe(201)
+      await isShipped(a)
+      const writing = sayWithoutWaiting(a.base, people)
+      await stopWhileShipping(pair, a)
+      await b.ready()
+      expect(await say(b.base, people, 'of the next leader')).toBe(201)
+      const before = [...writing.acknowledged]
+      a.signal('SIGCONT')
+      expect(await a.exited).toBe(1)
+      writing.end()
+      expect(a.output().match(endOfLeader)).toHaveLength(1)
+      expect(writing.acknowledged).toEqual(before)
+
+      const kept = await texts(b.base, people)
+      if (ack === 'bucket') expect(kept).toEqual(expect.arrayContaining(before))
+      const again = await pair.start('a')
+      await again.says('what this node had never shipped is dropped')
+      const told = lineOf(again, 'what this node had never shipped is dropped')
+      const dropped = textsIn(told.kept_as).filter((text) => !kept.includes(text))
+      expect(told.rows.messages).toBe(dropped.length)
+      expect(dropped.length).toBeGreaterThan(0)
+    },
+    30_000,
+  )
+})
+
+const lineOf = (node: ReplicaNode, message: string) =>
+  node
+    .output()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line))
+    .find((line) => line.message === message)
+
+function textsIn(database: string) {
+  using sqlite = new Database(database, { readonly: true })
+  return sqlite.query('SELECT body FROM messages').values().flat().map(String)
+}
+
+testInFull('of two standbys exactly one leads, and the other one when that dies', async () => {
+  await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+  const a = await pair.leader('a')
+  const [b, c] = await Promise.all([pair.standby('b'), pair.standby('c')])
+  const people = await meet(a.base)
+  expect(await say(a.base, people, 'to a')).toBe(201)
+  await a.end('SIGKILL')
+  const isReady = () => Promise.all([b.isReady(), c.isReady()])
+  await waitFor(async () => (await isReady()).includes(true), 'one of them')
+  expect((await isReady()).toSorted()).toEqual([false, true])
+  const [first, second] = (await b.isReady()) ? [b, c] : [c, b]
+  expect(await say(first.base, people, 'to the first')).toBe(201)
+  expect(await call(second.base, 'GET', '/healthz')).toMatchObject({ body: { role: 'standby' } })
+  await first.end('SIGKILL')
+  await second.ready()
+  expect(await say(second.base, people, 'to the second')).toBe(201)
+  expect(await texts(second.base, people)).toEqual(['to a', 'to the first', 'to the second'])
+})
+
+/** Starts the killed leader again when the standby is about to lead.
+ *  @param whoIsFirst whose entry the bucket gets first */
+async function raceForLead(pair: Pair, whoIsFirst: 'standby' | 'former leader') {
+  const a = await pair.leader('a')
+  const b = await pair.standby('b')
+  const people = await meet(a.base)
+  expect(await say(a.base, people, 'to a')).toBe(201)
+  await a.end('SIGKILL')
+  const { promise: again, resolve } = Promise.withResolvers<ReplicaNode>()
+  const { promise: bothReach, resolve: letGo } = Promise.withResolvers<void>()
+  let reaching = 0
+  pair.store.faults.beforePut = async (key) => {
+    if (!key.startsWith('log/')) return
+    const isStandby = ++reaching === 1
+    if (isStandby) resolve(pair.start('a'))
+    if (reaching === 2) letGo()
+    await bothReach
+    if (isStandby !== (whoIsFirst === 'standby')) await Bun.sleep(50)
+  }
+  return { again: await again, b, people }
+}
+
+describe('a former leader that starts again at the moment of the take-over', () => {
+  testInFull('follows when the standby is first', async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+    const { again, b, people } = await raceForLead(pair, 'standby')
+    await b.ready()
+    await again.says('follows the log')
+    expect(await say(b.base, people, 'to b')).toBe(201)
+    expect(await again.isReady()).toBe(false)
+    expect(await texts(b.base, people)).toEqual(['to a', 'to b'])
+  })
+
+  testInFull('leads when it is first, and the standby goes on following', async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+    const { again, b, people } = await raceForLead(pair, 'former leader')
+    await again.ready()
+    expect(await say(again.base, people, 'to a again')).toBe(201)
+    expect(await b.isReady()).toBe(false)
+    await again.end('SIGKILL')
+    await b.ready()
+    expect(await texts(b.base, people)).toEqual(['to a', 'to a again'])
+  })
+})
+
+describe('in disk mode a leader without the bucket', () => {
+  test.each(['away', 'silent'].slice(size(0, 2)))(
+    'acknowledges nothing after ¾ of a lease, and goes on (the bucket is %s)',
+    async (how) => {
+      await using pair = await startPair()
+      const { faults } = pair.store
+      const a = await pair.leader('a')
+      const b = await pair.standby('b')
+      const people = await meet(a.base)
+      if (how === 'away') faults.away = true
+      else faults.hangs = 1
+      await waitFor(async () => (await say(a.base, people, 'nobody knows')) === 503, '503', 3_000)
+      const path = `/v1/chat/conversations/${people.conversationId}/messages`
+      const sending = { token: people.a.token, body: { body: 'refused' } }
+      const refused = await call(a.base, 'POST', path, sending)
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
+      expect(await a.isReady()).toBe(false)
+      expect((await call(a.base, 'GET', path, people.a)).status).toBe(200)
+      await waitFor(() => b.output().includes('this standby hears nothing'), 'the standby', 20_000)
+      await Bun.sleep(2_000)
+      faults.away = false
+      faults.hangs = 0
+      await a.ready()
+      expect(await say(a.base, people, 'again')).toBe(201)
+      expect(await call(b.base, 'GET', '/healthz')).toMatchObject({ body: { role: 'standby' } })
+      expect(b.output()).not.toContain('this node leads')
+      expect(b.output().split('follows the log')).toHaveLength(2)
+    },
+  )
+})
+
+/** Lets the days pass that a bucket can be restored to, with a snapshot of the leader before and behind them. */
+async function passRetention({ store }: Pair, leader: ReplicaNode, people: People) {
+  const beginOfLead = store.keys('log/').at(-1) ?? ''
+  const manifests = () => store.keys('snapshots/').filter((key) => key.endsWith('/manifest'))
+  for (const days of [8, 16]) {
+    store.faults.clockOffset = days * dayMilliseconds
+    const newest = manifests().at(-1)
+    await waitFor(async () => {
+      expect(await say(leader.base, people, `day ${days}: ${store.keys('log/').length}`)).toBe(201)
+      return manifests().at(-1) !== newest
+    }, 'a snapshot')
+  }
+  await waitFor(() => (store.keys('log/')[0] ?? '') > beginOfLead, 'the log to be trimmed')
+}
+
+describe('who slept until the log was trimmed', () => {
+  test.each(['is sent when it wakes', 'was on its way to the bucket'].slice(size(0, 2)))(
+    'as leader acknowledges nothing and ends, though its next place is free: the entry %s',
+    async (when) => {
+      await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+      const a = await pair.leader('a')
+      const b = await pair.standby('b')
+      const people = await meet(a.base)
+      const { promise: isTrimmed, resolve: letGo } = Promise.withResolvers<void>()
+      if (when === 'is sent when it wakes') await stopWhileShipping(pair, a)
+      else await stopWhileOnItsWay(pair, a, isTrimmed)
+      const writing = sayWithoutWaiting(a.base, people)
+      await b.ready()
+      await passRetention(pair, b, people)
+      const ownPlaces = () => pair.store.keys('log/').filter((key) => key < 'log/00000002')
+      expect(ownPlaces()).toEqual([])
+      letGo()
+      if (when !== 'is sent when it wakes') await waitFor(() => ownPlaces().length === 1)
+      a.signal('SIGCONT')
+      expect(await a.exited).toBe(1)
+      expect(a.output().match(endOfLeader)).toHaveLength(1)
+      writing.end()
+      expect(writing.acknowledged).toEqual([])
+      const all = await texts(b.base, people)
+      const again = await pair.standby('a')
+      const told = lineOf(again, 'what this node had never shipped is dropped')
+      expect(textsIn(told.kept_as)).not.toEqual(all)
+      await b.end('SIGTERM')
+      await again.ready()
+      expect(await texts(again.base, people)).toEqual(all)
+    },
+    30_000,
+  )
+
+  testInFull('as standby starts again from a snapshot', async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+    const a = await pair.leader('a')
+    const b = await pair.standby('b')
+    const people = await meet(a.base)
+    b.signal('SIGSTOP')
+    await passRetention(pair, a, people)
+    b.signal('SIGCONT')
+    await b.says('the log has moved on without this standby: it starts again from a snapshot')
+    await waitFor(() => b.output().split('this standby follows the log').length === 3)
+    const all = await texts(a.base, people)
+    await a.end('SIGKILL')
+    await b.ready()
+    expect(await texts(b.base, people)).toEqual(all)
+  })
+})
+
+/** Stops a node while its next entry is on its way, which the bucket takes later. */
+async function stopWhileOnItsWay(
+  { store: { faults } }: Pair,
+  node: ReplicaNode,
+  later: Promise<void>,
+) {
+  await new Promise<void>((resolve) => {
+    faults.beforePut = async (key) => {
+      if (!key.startsWith('log/')) return
+      faults.beforePut = undefined
+      node.signal('SIGSTOP')
+      resolve()
+      await later
+    }
+  })
+  await waitFor(() => isStopped(node))
+}
+
+// Nobody is to take over by silence there, however slow the machine is.
+const patient = { REPLICA_LEASE: '30' }
+
+test('a node that has nothing to ship when it begins takes writes', async () => {
+  await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
+  cpSync((await executable()).emptyData, pair.directory('a'), { recursive: true })
+  // Otherwise each start writes a token for the first admin.
+  const admin = ['user', 'create', '--email', 'root@example.com', '--role', 'admin']
+  await command(pair.directory('a'), pair.store.url, admin)
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const a = await pair.start('a')
+    await a.ready()
+    await isShipped(a)
+    await a.end(signal)
+  }
+  const again = await pair.start('a')
+  await again.ready()
+  await isShipped(again)
+})
+
+describe.concurrent('a log is made by a command, or by the first server on a bucket', () => {
+  const serve = { REPLICA_PAIR: 'true' }
+  const alone = { REPLICA_PAIR: 'false' }
+  const noLog =
+    /^hostline: there is no log in the bucket: start the leader first, or run hostline replica init where its database is .*\n$/
+  const errors = (node: ReplicaNode) => node.output().replaceAll(/^\{.*\}\n/gm, '')
+
+  test('never by a standby, or by a server of a pair without a database', async () => {
+    await using pair = await startPair(patient)
+    for (const [name, args] of [
+      ['a', ['standby']],
+      ['b', ['serve']],
+    ] as const) {
+      const node = await pair.start(name, { args: [...args], environment: serve })
+      expect(await node.exited).toBe(1)
+      expect(errors(node)).toMatch(noLog)
+    }
+    const unpaired = await pair.start('c', { args: ['standby'], environment: alone })
+    expect(await unpaired.exited).toBe(1)
+    expect(errors(unpaired)).toBe(
+      'hostline: a standby needs REPLICA_S3_URL, and REPLICA_PAIR=true on both machines\n',
+    )
+    expect(pair.store.keys()).toEqual([])
+  })
+
+  test('a single server takes no bucket over that has another database', async () => {
+    await using pair = await startPair(patient)
+    const first = await pair.leader('a', { environment: alone })
+    await first.end('SIGTERM')
+    const log = pair.store.keys()
+    const empty = await pair.start('b', { environment: alone })
+    expect(await empty.exited).toBe(1)
+    expect(errors(empty)).toMatch(
+      /^hostline: there is no database in .*, but there is one in the bucket: run hostline restore s3, or .*\n$/,
+    )
+    cpSync((await executable()).emptyData, pair.directory('c'), { recursive: true })
+    const other = await pair.start('c', { environment: alone })
+    expect(await other.exited).toBe(1)
+    expect(errors(other)).toMatch(/^hostline: the bucket belongs to the database of \S+: run .*\n$/)
+    expect(pair.store.keys()).toEqual(log)
+  })
+
+  test('the command makes it once', async () => {
+    await using pair = await startPair(patient)
+    const init = () => command(pair.directory('a'), pair.store.url, ['replica', 'init'])
+    expect(await init()).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^hostline: there is no database in .*: start the server once\n$/),
+    })
+    cpSync((await executable()).emptyData, pair.directory('a'), { recursive: true })
+    expect(await init()).toMatchObject({ code: 0, err: '' })
+    expect(await init()).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^hostline: there is a log already, led by \S+\n$/),
+    })
+    const a = await pair.start('a')
+    await a.ready()
+  })
+})
+
+const deutsch = { 'accept-language': 'de' }
+describe.concurrent('a standby', () => {
+  test('tells who asks that it is one, and refuses the rest until it leads', async () => {
+    await using pair = await startPair(patient)
+    await pair.leader('a')
+    const { base } = await pair.standby('b')
+    expect(await call(base, 'GET', '/healthz')).toMatchObject({
+      status: 200,
+      body: { status: 'ok', version, role: 'standby' },
+    })
+    for (const [method, path] of [
+      ['GET', '/readyz'],
+      ['POST', '/v1/auth/login'],
+      ['GET', '/v1/chat/ws?token=x'],
+      ['GET', '/console'],
+      ['GET', '/nowhere'],
+    ] as const) {
+      const refused = await call(base, method, path, { headers: deutsch })
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+      const message = translations.de.errors.unavailable
+      expect(refused.body).toEqual({ error: { code: 'internal_error', message, details: null } })
+    }
+  })
+
+  test('has metrics of its own, for this machine or with the token', async () => {
+    await using pair = await startPair(patient)
+    await pair.leader('a')
+    const open = await pair.standby('b')
+    const read = () => fetch(`${open.base}/metrics`).then((answer) => answer.text())
+    await waitFor(async () => /^hostline_replica_position [1-9]/m.test(await read()))
+    const metrics = await read()
+    expect(metrics).toContain('hostline_replica_leader 0\n')
+    expect(metrics).toMatch(/^hostline_replica_lag_seconds \d/m)
+    if (promtool) {
+      const input = new Blob([metrics])
+      const checked = Bun.spawnSync([promtool, 'check', 'metrics'], { stdin: input })
+      expect([checked.exitCode, checked.stderr.toString()]).toEqual([0, ''])
+    }
+    const forwarded = { headers: { 'x-forwarded-for': '203.0.113.1' } }
+    expect((await call(open.base, 'GET', '/metrics', forwarded)).status).toBe(401)
+    const closed = await pair.standby('c', { environment: { METRICS_TOKEN: 'secret' } })
+    expect((await fetch(`${closed.base}/metrics`)).status).toBe(401)
+    const headers = { authorization: 'Bearer secret' }
+    expect((await fetch(`${closed.base}/metrics`, { headers })).status).toBe(200)
+  })
+
+  test.skipIf(!openssl)('answers over TLS', async () => {
+    await using pair = await startPair(patient)
+    const [cert, key] = [`${pair.directory('cert')}.pem`, `${pair.directory('key')}.pem`]
+    const request = `req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout ${key} -out ${cert}`
+    Bun.spawnSync([openssl ?? '', ...request.split(' ')])
+    await pair.leader('a')
+    const b = await pair.standby('b', { environment: { TLS_CERT: cert, TLS_KEY: key } })
+    const address = `${b.base.replace('http', 'https')}/healthz`
+    const answer = await fetch(address, { tls: { rejectUnauthorized: false } })
+    expect(await answer.json()).toMatchObject({ role: 'standby' })
+  })
+
+  test('ends when it is asked to', async () => {
+    await using pair = await startPair(patient)
+    await pair.leader('a')
+    const b = await pair.standby('b')
+    expect(await b.end('SIGTERM')).toBe(0)
+  })
+})
+
+describe.concurrent('the lead is handed over', () => {
+  test('for an upgrade of both: what clients send all the time is there once', async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
+    const a = await pair.leader('a')
+    const b = await pair.standby('b')
+    const people = await meet(a.base)
+    const writing = sayAllTheTime([a.base, b.base], people)
+    const enough = () => {
+      const more = writing.acknowledged.length + 10
+      return waitFor(() => writing.acknowledged.length > more, 'acknowledgements')
+    }
+    await enough()
+    await b.end('SIGTERM')
+    const next = await pair.standby('b')
+    await enough()
+    const handedOver = await command(a.dataDir, pair.store.url, ['hand-over'])
+    expect(handedOver).toEqual({ code: 0, out: expect.stringContaining(' leads since '), err: '' })
+    expect(await a.exited).toBe(0)
+    const old = await pair.standby('a')
+    await enough()
+    await writing.end()
+    const kept = await texts(next.base, people)
+    expect(kept.toSorted()).toEqual(writing.acknowledged.toSorted())
+    expect(old.output()).not.toContain('dropped')
+  })
+
+  testInFull('to nobody: the command fails after its time, and the node leads again', async () => {
+    await using pair = await startPair()
+    const a = await pair.leader('a')
+    const people = await meet(a.base)
+    expect(await say(a.base, people, 'before')).toBe(201)
+    const handingOver = command(a.dataDir, pair.store.url, ['hand-over'])
+    expect(await a.exited).toBe(0)
+    const again = await pair.start('a')
+    const since = performance.now()
+    await again.ready()
+    expect(performance.now() - since).toBeLessThan(2_500)
+    expect(await texts(again.base, people)).toEqual(['before'])
+    expect(await handingOver).toMatchObject({ code: 1 })
+  })
+
+  test('by the node alone that leads', async () => {
+    await using pair = await startPair(patient)
+    await pair.leader('a')
+    const { dataDir } = await pair.standby('b')
+    const refused = await command(dataDir, pair.store.url, ['hand-over'])
+    expect(refused).toEqual({ code: 1, out: '', err: 'hostline: this node does not lead\n' })
+  })
+
+  testInFull('by a server that runs', async () => {
+    await using pair = await startPair(patient)
+    const { dataDir, end } = await pair.leader('a')
+    await end()
+    const refused = await command(dataDir, pair.store.url, ['hand-over'])
+    const err = `hostline: no server on ${dataDir} has seen the request\n`
+    expect(refused).toEqual({ code: 1, out: '', err })
+    expect(existsSync(join(dataDir, 'hand-over'))).toBe(false)
+  })
+})
+
+testInFull('a standby whose entry is stored leads at once, though it had no answer', async () => {
+  await using pair = await startPair({ REPLICA_ACK: 'bucket', REPLICA_LEASE: '5' })
+  const { faults } = pair.store
+  const a = await pair.leader('a')
+  const b = await pair.standby('b')
+  await a.end('SIGKILL')
+  const since = performance.now()
+  faults.afterPut = (key) => {
+    if (!key.startsWith('log/')) return
+    faults.afterPut = undefined
+    faults.away = true
+    setTimeout(() => {
+      faults.away = false
+    }, 100)
+  }
+  await b.ready()
+  expect(performance.now() - since).toBeLessThan(9_000)
+})
+
+test('a node that does not know the version of the database leaves the log alone', async () => {
+  await using pair = await startPair()
+  const a = await pair.leader('a')
+  const b = await pair.standby('b')
+  using sqlite = new Database(join(a.dataDir, 'hostline.db'))
+  sqlite.run('PRAGMA user_version = 99')
+  await waitFor(() => versionOf(join(b.dataDir, 'replica.db')) === 99, 'the standby to have it')
+  sqlite.close()
+  await a.end('SIGTERM')
+  const log = pair.store.keys('log/')
+  const line = (file: string) =>
+    `hostline: the database ${file} has version 99, this hostline knows up to 2: use a newer executable\n`
+  for (const [node, file] of [
+    [b, 'replica.db'],
+    [await pair.start('a'), 'hostline.db'],
+  ] as const) {
+    expect(await node.exited).toBe(1)
+    expect(node.output()).toEndWith(line(join(node.dataDir, file)))
+  }
+  expect(pair.store.keys('log/')).toEqual(log)
+})
+
+const versionOf = (path: string) => readFileSync(path).readUInt32BE(60)

@@ -1,0 +1,117 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from './directory.ts'
+import { executable } from './executable.ts'
+import { type ReplicaNode, startNode } from './nodes.ts'
+import { startObjectStore } from './object-store.ts'
+import { allMessages, call, freePort, type meet } from './process.ts'
+
+export type People = Awaited<ReturnType<typeof meet>>
+type Start = { args?: string[]; environment?: Record<string, string> }
+
+/** A bucket, and nodes by their name, each with a directory and a port of its own that it keeps over its starts. A lease is
+ *  a second unless told otherwise. */
+export async function startPair(common: Record<string, string> = {}) {
+  const [store, folder] = [await startObjectStore(), temporaryDirectory()]
+  const ports = new Map<string, Promise<number>>()
+  const started: ReplicaNode[] = []
+  const directory = (name: string) => join(folder.path, name)
+
+  function portOf(name: string) {
+    const port = ports.get(name) ?? freePort()
+    ports.set(name, port)
+    return port
+  }
+
+  async function start(name: string, { args = [], environment = {} }: Start = {}) {
+    const node = await startNode({
+      dataDir: directory(name),
+      bucket: store.url,
+      args,
+      port: await portOf(name),
+      environment: { REPLICA_PAIR: 'true', REPLICA_LEASE: '1', ...common, ...environment },
+    })
+    started.push(node)
+    return node
+  }
+
+  return {
+    store,
+    directory,
+    portOf,
+    start,
+
+    /** A node that serves a database of its own, which is new. */
+    async leader(name: string, options: Start = {}) {
+      cpSync((await executable()).emptyData, directory(name), { recursive: true })
+      const node = await start(name, options)
+      await node.ready()
+      return node
+    },
+
+    /** A node that follows. */
+    async standby(name: string, options: Start = {}) {
+      const node = await start(name, { args: ['standby'], ...options })
+      await node.says('follows the log')
+      return node
+    },
+
+    async [Symbol.asyncDispose]() {
+      for (const node of started) await node[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+export type Pair = Awaited<ReturnType<typeof startPair>>
+
+/** Sends a message once.
+ *  @returns the answer's status, 0 when there is none */
+export async function say(base: string, { a, conversationId }: People, body: string) {
+  const path = `/v1/chat/conversations/${conversationId}/messages`
+  const message = { token: a.token, body: { body, client_id: body } }
+  return await call(base, 'POST', path, message).then(
+    ({ status }) => status,
+    () => 0,
+  )
+}
+
+/** What the conversation has there, oldest first. */
+export async function texts(base: string, { a, conversationId }: People) {
+  const found = await allMessages(base, conversationId, a.token)
+  return found.map(({ body }) => body).reverse()
+}
+
+/** Sends new messages one after the other, some at once, each to whichever node takes it, until `end`. What had no answer or was
+ *  refused is sent again.
+ *  @param bases of the nodes, the next of which gets what one did not take */
+export function sayAllTheTime(bases: readonly string[], people: People) {
+  const acknowledged: string[] = []
+  let sent = 0
+  let refused = 0
+  let isOver = false
+
+  async function sayOnAndOn() {
+    for (let current = 0; !isOver; ) {
+      const text = `on and on ${++sent}`
+      while ((await say(bases[current % bases.length] ?? '', people, text)) !== 201) {
+        refused++
+        current++
+        await Bun.sleep(20)
+      }
+      acknowledged.push(text)
+    }
+  }
+
+  const saying = Promise.all([1, 2, 3].map(sayOnAndOn))
+  return {
+    acknowledged,
+    refused: () => refused,
+    /** Resolves when all that was sent is acknowledged. */
+    async end() {
+      isOver = true
+      await saying
+    },
+  }
+}
