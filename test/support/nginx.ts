@@ -7,10 +7,12 @@ export const nginx = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
 
 /** A real nginx in front of nodes, as docs/operations.md says.
  *  @param bases of the nodes
- *  @param more for its location: what several of them need */
+ *  @param more for its server: what several of them need */
 export async function startNginx(folder: string, bases: readonly string[], more = '') {
   const [port, tlsPort] = [await freePort(), await freePort()]
-  const servers = bases.map((base) => `server ${new URL(base).host} max_fails=0;`).join('\n    ')
+  const servers = bases
+    .map((base) => `server ${new URL(base).host} max_fails=1 fail_timeout=1s;`)
+    .join(' ')
   mkdirSync(folder)
   const request =
     '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
@@ -23,25 +25,23 @@ http {
   access_log off;
   client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f;
   uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
-  upstream hostline {
-    ${servers}
-  }
+  upstream reads { ${servers} }
+  upstream writes { ${servers} }
+  map $request_method $nodes { default writes; GET reads; HEAD reads; }
   server {
     listen 127.0.0.1:${port};
     listen 127.0.0.1:${tlsPort} ssl;
     ssl_certificate ${folder}/cert.pem;
     ssl_certificate_key ${folder}/key.pem;
-    location / {
-      proxy_pass http://hostline;
-      proxy_bind 127.0.0.9;
-      proxy_http_version 1.1;
-      proxy_set_header Host $host;
-      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-      proxy_set_header Upgrade $http_upgrade;
-      proxy_set_header Connection $http_connection;
-      proxy_read_timeout 1h;
-      ${more}
-    }
+    proxy_bind 127.0.0.9;
+    proxy_http_version 1.1;
+    proxy_set_header Host $host;
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $http_connection;
+    ${more}
+    location / { proxy_pass http://$nodes; }
+    location = /v1/chat/ws { proxy_pass http://$nodes; proxy_read_timeout 1h; }
   }
 }`,
   )
