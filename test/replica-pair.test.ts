@@ -388,6 +388,17 @@ test('a node that has nothing to ship when it begins takes writes', async () => 
   await isShipped(again)
 })
 
+test('a server that is stopped before its first snapshot is whole ends with it', async () => {
+  await using pair = await startPair({ REPLICA_PAIR: 'false' })
+  pair.store.faults.latency = 50
+  const a = await pair.leader('a')
+  const since = performance.now()
+  expect(await a.end('SIGTERM')).toBe(0)
+  expect(performance.now() - since).toBeLessThan(10_000)
+  const manifests = pair.store.keys('snapshots/').filter((key) => key.endsWith('/manifest'))
+  expect(manifests).toHaveLength(1)
+})
+
 describe.concurrent('a log is made by a command, or by the first server on a bucket', () => {
   const serve = { REPLICA_PAIR: 'true' }
   const alone = { REPLICA_PAIR: 'false' }
