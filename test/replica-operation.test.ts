@@ -44,7 +44,7 @@ async function isInStep(service: TestService) {
   return /^hostline_replica_lag_seconds 0$/m.test(body)
 }
 
-test('admins see how far the bucket is, and a snapshot there counts as a backup', async () => {
+test.concurrent('admins see how far the bucket is, and a snapshot there counts as a backup', async () => {
   await using place = await startReplicated()
   await waitFor(() => isInStep(place.service), 'the bucket to have everything')
   const system = await place.system()
@@ -65,7 +65,7 @@ test('admins see how far the bucket is, and a snapshot there counts as a backup'
   expect(codesOf(system)).not.toContain('replica_no_snapshot')
 })
 
-test('what went wrong last is told without secrets, also when it is over', async () => {
+test.concurrent('what went wrong last is told without secrets, also when it is over', async () => {
   await using place = await startReplicated()
   await waitFor(() => isInStep(place.service), 'the bucket to have everything')
   place.store.faults.errors = 1
@@ -81,7 +81,7 @@ test('what went wrong last is told without secrets, also when it is over', async
   })
 })
 
-test('a machine that starts while the bucket is away is not in step', async () => {
+test.concurrent('a machine that starts while the bucket is away is not in step', async () => {
   await using store = await startObjectStore()
   store.faults.away = true
   await using service = await startService({
@@ -98,7 +98,7 @@ test('a machine that starts while the bucket is away is not in step', async () =
   await waitFor(() => isInStep(service), 'the bucket to have everything')
 })
 
-test('an idle leader takes its daily snapshot as well', async () => {
+test.concurrent('an idle leader takes its daily snapshot as well', async () => {
   await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
   const isManifest = (key: string) => key.endsWith('/manifest')
   const count = () => place.store.keys('snapshots/').filter(isManifest).length
@@ -109,7 +109,7 @@ test('an idle leader takes its daily snapshot as well', async () => {
   await waitFor(() => count() === 2, 'the second snapshot')
 })
 
-test.each([
+test.concurrent.each([
   ['in step', {}, []],
   ['late', { lagMilliseconds: 61_000 }, ['replica_lag']],
   ['without a snapshot', { snapshotAt: undefined }, ['no_backup', 'replica_no_snapshot']],
@@ -129,7 +129,7 @@ test.each([
   expect(codesOf(system).filter((code: string) => !others.includes(code))).toEqual(expected)
 })
 
-describe('replica status', () => {
+describe.concurrent('replica status', () => {
   test('says who leads, how far the bucket is, and what this machine is', async () => {
     await using place = await startReplicated()
     const { directory } = place.service
@@ -169,7 +169,7 @@ describe('replica status', () => {
   })
 })
 
-describe('check', () => {
+describe.concurrent('check', () => {
   const linesOf = (out: string) =>
     out.split('\n').filter((line) => /^\S+ +(replication|last snapshot)/.test(line))
 
@@ -257,7 +257,7 @@ async function beginElsewhere(environment: Record<string, string>) {
   await node.claim(await node.findHead())
 }
 
-test('a command beside the server is shipped as the pages that it changed', async () => {
+test.concurrent('a command beside the server is shipped as the pages that it changed', async () => {
   await using place = await startReplicated()
   const { service, store } = place
   const create = ['user', 'create', '--email', 'bob@example.com', '--role', 'guest']
@@ -269,7 +269,7 @@ test('a command beside the server is shipped as the pages that it changed', asyn
   expect(newest()).toContain('"kind":"pages"')
 })
 
-test('what a single machine left is restored where a standby may take over', async () => {
+test.concurrent('what a single machine left is restored where a standby may take over', async () => {
   await using first = await startReplicated()
   await first.service.stop()
   using folder = temporaryDirectory()

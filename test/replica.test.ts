@@ -37,7 +37,7 @@ async function bucketAndFolder() {
   }
 }
 
-test('what was acknowledged with the bucket survives the machine', async () => {
+test.concurrent('what was acknowledged with the bucket survives the machine', async () => {
   await using place = await bucketAndFolder()
   const bucket = place.store.url
   const environment = { REPLICA_ACK: 'bucket' }
@@ -57,7 +57,7 @@ test('what was acknowledged with the bucket survives the machine', async () => {
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(5)
 })
 
-test('a server that is stopped has shipped everything', async () => {
+test.concurrent('a server that is stopped has shipped everything', async () => {
   await using place = await bucketAndFolder()
   const bucket = place.store.url
   const first = await startNode({ dataDir: await place.prepared('a'), bucket })
@@ -71,7 +71,7 @@ test('a server that is stopped has shipped everything', async () => {
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(5)
 })
 
-test.each(['disk', 'bucket'])(
+test.concurrent.each(['disk', 'bucket'])(
   'a standby takes over, the former leader comes back, and the lead is handed over (%s)',
   async (ack) => {
     await using place = await bucketAndFolder()
@@ -96,7 +96,7 @@ test.each(['disk', 'bucket'])(
   },
 )
 
-test.each(['SIGTERM', 'SIGKILL'] as const)(
+test.concurrent.each(['SIGTERM', 'SIGKILL'] as const)(
   'a server ships on after %s, without a new snapshot',
   async (signal) => {
     await using place = await bucketAndFolder()
@@ -119,7 +119,7 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
   },
 )
 
-test('a server that starts again and has nothing to ship lags behind by nothing', async () => {
+test.concurrent('a server that starts again and has nothing to ship lags behind by nothing', async () => {
   await using place = await bucketAndFolder()
   const dataDir = await place.prepared('a')
   const admin = ['--email', 'root@example.com', '--role', 'admin']
