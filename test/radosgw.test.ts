@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import { bucket } from '../src/config-values.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { executable } from './support/executable.ts'
+import { startNode } from './support/nodes.ts'
+import { allMessages, call as callServer, meet } from './support/process.ts'
 import { radosgw, startRadosgw } from './support/radosgw.ts'
 import { shared } from './support/shared.ts'
 
@@ -87,5 +93,24 @@ describe.skipIf(!radosgw)('radosgw (of the packages radosgw, ceph-mon and ceph-o
     const { status, headers, body } = await call('GET', '/once', { aws: { datetime } })
     expect([status, body]).toEqual([403, expect.stringContaining('>RequestTimeTooSkewed<')])
     expect(Date.parse(headers.get('date') ?? '')).toBeCloseTo(Date.now(), -4)
+  })
+
+  test('carries a pair through the loss of its leader', async () => {
+    using folder = temporaryDirectory()
+    const { url } = await server()
+    const environment = { REPLICA_ACK: 'bucket', REPLICA_PAIR: 'true', REPLICA_LEASE: '2' }
+    const [dataDir, other] = [join(folder.path, 'a'), join(folder.path, 'b')]
+    cpSync((await executable()).emptyData, dataDir, { recursive: true })
+    const a = await startNode({ dataDir, bucket: url, environment })
+    await a.ready()
+    await using b = await startNode({ dataDir: other, bucket: url, environment, args: ['standby'] })
+    await b.says('follows the log')
+    const { a: ada, conversationId } = await meet(a.base)
+    const path = `/v1/chat/conversations/${conversationId}/messages`
+    const message = { token: ada.token, body: { body: 'kept' } }
+    expect((await callServer(a.base, 'POST', path, message)).status).toBe(201)
+    await a.end('SIGKILL')
+    await b.ready()
+    expect(await allMessages(b.base, conversationId, ada.token)).toMatchObject([{ body: 'kept' }])
   })
 })

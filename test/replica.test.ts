@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { cpSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable } from './support/executable.ts'
@@ -134,4 +134,49 @@ test.concurrent('a server that starts again and has nothing to ship lags behind 
 
   const metrics = async () => (await fetch(`${second.base}/metrics`)).text()
   await waitFor(async () => (await metrics()).includes('hostline_replica_lag_seconds 0\n'))
+})
+
+test.concurrent('a second server on the same directory does not end the term of the first', async () => {
+  await using place = await bucketAndFolder()
+  const options = { dataDir: await place.prepared('a'), bucket: place.store.url }
+  await using first = await startNode(options)
+  await first.ready()
+  const before = place.store.keys('log/')
+  await using second = await startNode(options)
+  expect(await second.exited).toBe(1)
+  expect(second.output()).toContain('another hostline is already running')
+  const added = place.store.keys('log/').filter((key) => !before.includes(key))
+  expect(added.filter((key) => !key.startsWith('log/00000001-'))).toEqual([])
+  await say(first.base, await meet(first.base), 1)
+})
+
+test.concurrent('a server that started without the bucket serves, and ends when it is asked to', async () => {
+  await using place = await bucketAndFolder()
+  place.store.faults.away = true
+  const dataDir = await place.prepared('a')
+  await using server = await startNode({ dataDir, bucket: place.store.url })
+  await server.ready()
+  await say(server.base, await meet(server.base), 1)
+  expect(await server.end('SIGTERM')).toBe(0)
+})
+
+test.concurrent('a restore does not meet the wal of a database that is gone', async () => {
+  await using place = await bucketAndFolder()
+  const options = { dataDir: await place.prepared('a'), bucket: place.store.url }
+  const first = await startNode(options)
+  await first.ready()
+  const people = await meet(first.base)
+  await say(first.base, people, 3)
+  await first.end('SIGTERM')
+  const second = await startNode({ ...options, environment: { REPLICA_S3_URL: '' } })
+  await second.ready()
+  await say(second.base, people, 2)
+  await second.end('SIGKILL')
+  rmSync(join(options.dataDir, 'hostline.db'))
+  expect(await command(options.dataDir, options.bucket, ['restore', 's3'])).toMatchObject({
+    code: 0,
+  })
+  await using third = await startNode(options)
+  await third.ready()
+  expect(await allMessages(third.base, people.conversationId, people.a.token)).toHaveLength(3)
 })
