@@ -718,8 +718,8 @@ describe('mail about answers of the support', () => {
   async function startDesk(environment: Record<string, string> = {}) {
     const mails = await startMailServer()
     const all = await startPushing({ environment: { SMTP_URL: mails.url, ...environment } })
-    const { service, ada, until } = all
-    await until(() => mails.mails.length === 1) // the verification of ada's address
+    const { service, ada } = all
+    await waitFor(() => mails.mails.length === 1, 'the verification of her address')
     const admin = await service.registerAs('admin', 'root')
     const body = { subject: 'Help', body: 'It is broken.' }
     const ticket = await service.call('POST', '/v1/support/tickets', { token: ada.token, body })
