@@ -6,6 +6,7 @@ import { createAppender } from './appender.ts'
 import type { Clocks } from './clocks.ts'
 import { stampOf } from './local-state.ts'
 import type { Place, ReplicaLog } from './log.ts'
+import type { Replicated } from './node.ts'
 import type { ObjectStore } from './object-store.ts'
 import { createPageBuffer } from './page-buffer.ts'
 import { createSnapshotTaker } from './snapshot-taker.ts'
@@ -17,18 +18,10 @@ export type LeaderOptions = {
   shared: ReplicaLog
   databasePath: string
   node: string
-  settings: ReplicaSettings
+  settings: Replicated
   log: Log
   /** Another node leads: nothing may be acknowledged any more. */
   onFenced: (error: Error) => void
-}
-export type ReplicaSettings = {
-  ack: 'disk' | 'bucket'
-  /** Whether a standby may take over. */
-  pair: boolean
-  putsPerSecond: number
-  leaseMilliseconds: number
-  keepMilliseconds: number
 }
 /** Where a leader goes on. */
 export type Lead = {
@@ -52,7 +45,6 @@ const dayMilliseconds = 86_400_000
 const drainMilliseconds = 15_000
 /** A partial entry of a large commit has so many. */
 const pagesOfEntry = 1_024
-export type Leader = ReturnType<typeof createLeader>
 
 /** Ships what is committed: reads the wal after each commit, and appends what is new to the log. */
 export function createLeader(options: LeaderOptions) {
@@ -89,7 +81,7 @@ export function createLeader(options: LeaderOptions) {
   const hasLapsed = () => pair && appender.silence() > leaseMilliseconds * acknowledgedShare
 
   function isStalled(): boolean {
-    if (hasLapsed() || ending) return true
+    if (hasLapsed() || ending || isEnded) return true
     if (ack === 'disk') return false
     // A start waits for its first snapshot.
     if (lead && isUploading && !isServing) return false

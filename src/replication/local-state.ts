@@ -20,8 +20,6 @@ const stateFile = 'replica.json'
 /** The copy of a standby. It has a name of its own, so that no command takes it for a database. */
 export const copyFile = 'replica.db'
 
-export type LocalState = ReturnType<typeof openLocalState>
-
 /** @throws Error when the file is there and holds something else */
 export function openLocalState(directory: string) {
   const path = join(directory, stateFile)

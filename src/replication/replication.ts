@@ -74,8 +74,7 @@ async function leadAlone(node: Node): Promise<Lead | undefined> {
   try {
     return await claimAlone(node)
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    if (!node.hasDatabase()) throw error
+    if (!(error instanceof StoreError && node.hasDatabase())) throw error
     node.log.error('the bucket does not answer: it gets what is committed later', { error })
     return undefined
   }

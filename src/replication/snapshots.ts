@@ -29,7 +29,7 @@ type Manifest = {
   /** xxHash64 of each piece. */
   pieces: string[]
 }
-export type Snapshot = { name: string; place: Place; modifiedAt: number }
+type Snapshot = { name: string; place: Place; modifiedAt: number }
 
 const pagesOfPiece = 1_024
 const framesAtOnce = 512
