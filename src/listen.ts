@@ -3,6 +3,7 @@ import type { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import {
   type Certificate,
+  ciphers,
   expiryWarning,
   readCertificate,
   type TlsFiles,
@@ -15,8 +16,6 @@ import type { Channel } from './realtime/channel.ts'
 const stopDeadlineMilliseconds = 10_000
 const stopPollMilliseconds = 5
 const certificatePollMilliseconds = 10_000
-/** Of TLS 1.2, which is the oldest that Bun speaks: whoever gets hold of the key later cannot read what was recorded. */
-const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 type App = ReturnType<typeof createApp>
 type Server = NonNullable<App['server']>

@@ -7,6 +7,9 @@ export type TlsFiles = { cert: string; key: string }
 /** PEM texts that belong together, and when the certificate ends (ms since the epoch). */
 export type Certificate = { cert: string; key: string; endsAt: number }
 
+/** Of TLS 1.2, which is the oldest that Bun speaks: whoever gets hold of the key later cannot read what was recorded. */
+export const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
+
 const day = 86_400_000
 const warnedDays = 14
 

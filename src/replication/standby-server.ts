@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { readCertificate } from '../http/certificate.ts'
+import { ciphers, readCertificate } from '../http/certificate.ts'
 import { mayReadMetrics } from '../http/metrics-access.ts'
 import { errorBody } from '../lib/error-body.ts'
 import { AppError, StartError } from '../lib/errors.ts'
@@ -36,7 +36,7 @@ export function serveStandby({ config, version, metrics }: StandbyServerOptions)
       port,
       hostname: host,
       development: false,
-      ...(pem && { tls: { cert: pem.cert, key: pem.key } }),
+      ...(pem && { tls: { cert: pem.cert, key: pem.key, ciphers } }),
       fetch: (request, server) => answer(request, server.requestIP(request)?.address),
     })
   } catch (cause) {
