@@ -256,7 +256,12 @@ describe('sending', () => {
     [{ body: 'a', type: 'video' }, { type: 'must be one of: text, file' }],
     [{ body: '', type: 'file' }, { file_url: 'is required' }],
     [{ type: 'file' }, { body: 'is required', file_url: 'is required' }],
-    ...['javascript:alert(1)', 'https://files.example.com@evil.example/a'].map(
+    ...[
+      'javascript:alert(1)',
+      'https://files.example.com@evil.example/a',
+      'https://files.example.com/\u202egnp.exe',
+      'https://files.example.com/\u2066a',
+    ].map(
       (file_url) =>
         [
           { body: '', type: 'file', file_url },

@@ -70,7 +70,13 @@ describe('the own profile', () => {
   test.each([
     [{ locale: 'xx' }, { locale: 'must be one of: en, de, es, fr, pt' }],
     [{ display_name: ' ' }, { display_name: 'must not be empty' }],
-    ...['javascript:x', 'https://ada:secret@pictures.example.com/', 'https://ada@evil.example'].map(
+    ...[
+      'javascript:x',
+      'https://ada:secret@pictures.example.com/',
+      'https://ada@evil.example',
+      'https://pictures.example.com/gpj.\u202ealoc.exe',
+      'https://pictures.example.com/a\u200bb.png',
+    ].map(
       (avatar_url) => [{ avatar_url }, { avatar_url: 'must be an http or https address' }] as const,
     ),
     [[], { body: 'must be an object' }],

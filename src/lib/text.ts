@@ -74,9 +74,10 @@ export function withoutAddresses(text: string): string {
   return text.replace(/[^\s<>@]+@[^\s<>@]+/g, '…@…')
 }
 
-/** An absolute http or https URL without user information, which would show a host that it does not lead to. */
+/** An absolute http or https URL without user information, which would show a host that it does not lead to, and without
+ *  characters that hide or turn round what others read. */
 export function isHttpUrl(text: string): boolean {
-  if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text)) return false
+  if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}\p{Cf}]/u.test(text)) return false
   const url = text.isWellFormed() ? URL.parse(text) : null
   return url?.username === '' && url.password === ''
 }

@@ -179,7 +179,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewNotification,
         ...platform(
           'serviceSendNotifications',
-          'Notifies one person or up to a hundred. Texts that are left out are in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`, `muted` those who switched the type off. `X-Idempotency-Key` is the `dedupe_key` of a body that has none.',
+          'Notifies one person or up to a hundred. Texts that are left out are in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`, `muted` those who switched the type off, or who are apart from a person whose id is in `data` of a call or a follow. `X-Idempotency-Key` is the `dedupe_key` of a body that has none.',
           { 201: NotifyResult },
           {
             headers: idempotent.headers,
