@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -121,6 +122,20 @@ test('a file that is missing is told and left out; unfinished ones are not looke
   expect([exitCode, err]).toEqual([0, expect.stringContaining('1 files of people are missing')])
   await hostline(['restore', at('missing.db')], at('missing'))
   expect(Object.values(contents(at('missing')))).toEqual([4])
+})
+
+test('a row that is a path and a link among the files take nothing of elsewhere into a backup', async () => {
+  await using own = await startService()
+  const person = await own.register()
+  const [path, link] = [await upload(own, person, 'path'), await upload(own, person, 'link')]
+  const elsewhere = join(own.directory, 'elsewhere')
+  writeFileSync(elsewhere, 'grab')
+  own.sqlite.run("UPDATE files SET id = '../elsewhere' WHERE id = ?", [path.body.id])
+  rmSync(join(own.directory, 'files', link.body.id))
+  symlinkSync(elsewhere, join(own.directory, 'files', link.body.id))
+  const { exitCode, err } = await hostline(['backup', at('paths.db')], own.directory)
+  expect([exitCode, err]).toEqual([0, expect.stringContaining('2 files of people are missing')])
+  expect(readFileSync(at('paths.db')).includes('grab')).toBe(false)
 })
 
 test('files in a bucket are not in a backup', async () => {

@@ -1,7 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { createDiskStorage } from '../src/files/disk.ts'
+import { PermanentFailure } from '../src/lib/errors.ts'
 import { createTestClock } from './support/clock.ts'
+import { temporaryDirectory } from './support/directory.ts'
 import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
@@ -483,3 +486,16 @@ test('a page of another origin may upload with a name, and show what it gets', a
   expect(answer.headers.get('access-control-allow-origin')).toBe('*')
   expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
 })
+
+test.each(['../hostline.db', '..', 'x'.repeat(42), `${'x'.repeat(42)}/`])(
+  'a name that is no file of ours leads nowhere: %p',
+  async (name) => {
+    using directory = temporaryDirectory()
+    const disk = createDiskStorage(join(directory.path, 'files'))
+    const bytes = new Blob(['x']).stream()
+    for (const use of [disk.read(name, 0, 1), disk.delete(name), disk.write(name, bytes)]) {
+      await expect(use).rejects.toThrow(PermanentFailure)
+    }
+    expect(readdirSync(directory.path, { recursive: true })).toEqual(['files'])
+  },
+)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isoTime } from '../src/lib/clock.ts'
 import { decodeEntry, parsePlace, placeAfter, placeName } from '../src/replication/log.ts'
@@ -376,5 +376,39 @@ describe.concurrent('a bucket', () => {
     await service.stop()
     await place.start(then.name)
     await waitFor(() => !place.store.get(`files/${file.id}.removed`))
+  })
+
+  test('with names that are paths: the database and what lies beside it stay, and the log says so', async () => {
+    await using place = await replicas()
+    const service = await place.start('a')
+    const canary = join(place.directory('a'), '../canary.txt')
+    writeFileSync(canary, 'alive')
+    await service.stop()
+    for (const name of ['../hostline.db', '../../canary.txt', '../hostline.lock', 'short']) {
+      place.store.put(`files/${name}.removed`, Buffer.of())
+    }
+    const again = await place.start('a')
+    await waitFor(() => again.log().includes('under files/ in the bucket are none of ours'))
+    expect(again.log()).toContain('"foreign":4')
+    expect(readdirSync(place.directory('a'))).toContain('hostline.db')
+    expect(readFileSync(canary, 'utf8')).toBe('alive')
+  })
+
+  test('with a database that names a path as a file: a restore writes nothing there, and says so', async () => {
+    await using place = await replicas()
+    const service = await place.start('a', byBucket)
+    const ada = await service.register()
+    const { body } = await upload(service, ada, 'a picture')
+    const other = await upload(service, ada, 'another')
+    service.sqlite.run("UPDATE files SET id = '../escaped' WHERE id = ?", [other.body.id])
+    await service.register()
+    place.store.put('escaped', Buffer.from('from the bucket'))
+    const { exitCode, err, path } = await place.restored()
+    expect([exitCode, err]).toEqual([
+      0,
+      expect.stringMatching(/^hostline: 1 files have foreign names .*$/),
+    ])
+    expect(readdirSync(path)).not.toContain('escaped')
+    expect(readdirSync(join(path, 'files'))).toEqual([body.id])
   })
 })

@@ -87,6 +87,16 @@ test('an object may take longer than a request does that gets no answer', async 
   expect(await openObjectStore(slow, 100).get('large')).toHaveLength(bytes.length)
 })
 
+test('a name with dot segments asks for no object of another bucket', async () => {
+  place.store.put('elsewhere', Buffer.from('secret'))
+  const store = openObjectStore(bucket(place.store.url), 1_000)
+  for (const ask of [store.get, store.open, store.delete]) {
+    await expect(ask('snapshots/../elsewhere')).rejects.toThrow('400')
+  }
+  expect(place.store.get('elsewhere')).toBeDefined()
+  place.store.delete('elsewhere')
+})
+
 type Change = (bytes: Uint8Array) => Uint8Array
 const foreign: Change = () => Buffer.from('x')
 const flipped: Change = (bytes) =>

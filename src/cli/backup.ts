@@ -161,8 +161,10 @@ async function restoreFromBucket(
       restored = { place, restored: isNewest ? 'newest' : 'past' }
       if (files.bucket) return false
       mkdirSync(directory, { mode: 0o700 })
-      const missing = await restoreFiles(node, database, createDiskStorage(directory))
+      const { missing, foreign } = await restoreFiles(node, database, createDiskStorage(directory))
       if (missing > 0) terminal.err(`hostline: the bucket lacks ${missing} files of people`)
+      if (foreign > 0)
+        terminal.err(`hostline: ${foreign} files have foreign names and are left out`)
       return true
     },
     whenInPlace: (path) => node.state.set({ ...restored, stamp: stampOf(path) }),

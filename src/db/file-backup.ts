@@ -1,14 +1,14 @@
 import { Database } from 'bun:sqlite'
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isFileKey } from '../files/storage.ts'
 
 /** How files of people lie in a backup: in pieces, in two tables of the copied database. */
 
 const pieceBytes = 1_024 * 1_024
 const filesAtOnce = 100
 const tables = ['backup_files', 'backup_pieces']
-const idPattern = /^[\w-]{43}$/
 
 type Stored = { id: string; size: number }
 type Packed = Stored & { sha256: string }
@@ -55,16 +55,22 @@ function* chunksOfStored(database: Database): Generator<Stored[]> {
 
 /** @returns whether it was there with the size that it should have */
 async function packOne(database: Database, { id, size }: Stored, directory: string) {
-  const file = await open(join(directory, id)).catch(() => undefined)
+  const file = isFileKey(id) ? await openUnlinked(join(directory, id)) : undefined
   if (!file) return false
   try {
-    if ((await file.stat()).size !== size) return false
+    const found = await file.stat()
+    if (!found.isFile() || found.size !== size) return false
     const sha256 = await packPieces(database, id, file)
     database.run('INSERT INTO backup_files VALUES (?, ?, ?)', [id, size, sha256])
     return true
   } finally {
     await file.close()
   }
+}
+
+/** Root follows no link to what only root may read, and waits for no pipe. */
+function openUnlinked(path: string) {
+  return open(path, constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => undefined)
 }
 
 async function packPieces(database: Database, id: string, file: FileHandle) {
@@ -135,8 +141,7 @@ export async function unpackFiles(copy: string, directory: string): Promise<bool
 }
 
 async function unpackOne(database: Database, file: Packed, directory: string) {
-  // A path in the place of an id would lead elsewhere.
-  if (!idPattern.test(file.id)) throw new Error('it is damaged: a file in it has no name of ours')
+  if (!isFileKey(file.id)) throw new Error('it is damaged: a file in it has no name of ours')
   const output = await open(join(directory, file.id), 'wx', 0o600)
   try {
     await checked(database, file, (bytes) => output.writeFile(bytes))

@@ -1,13 +1,13 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { FileStorage } from './storage.ts'
+import { type FileStorage, mustBeFileKey } from './storage.ts'
 
 /** The sync of a large file at once would hold up those of others. */
 const syncedAtOnceBytes = 4 * 1_024 * 1_024
 
 /** A directory of the local disk, one file for each key. It is made for the first one: a start may find the disk full. */
 export function createDiskStorage(directory: string): FileStorage {
-  const pathOf = (key: string) => join(directory, key)
+  const pathOf = (key: string) => join(directory, mustBeFileKey(key))
   const unfinishedPathOf = (key: string) => `${pathOf(key)}.part`
 
   return {

@@ -1,6 +1,6 @@
 import { S3Client, type S3File } from 'bun'
 import { createSemaphore } from '../lib/concurrency.ts'
-import type { FileStorage } from './storage.ts'
+import { type FileStorage, mustBeFileKey } from './storage.ts'
 
 /** A bucket of an S3-compatible store, and what opens it. */
 export type Bucket = {
@@ -31,7 +31,7 @@ export function openBucket(bucket: Bucket): S3Client {
 export function createS3Storage(bucket: Bucket, spool: FileStorage): FileStorage {
   const client = openBucket(bucket)
   const inTurn = createSemaphore(uploadsAtOnce)
-  const fileOf = (key: string) => client.file(objectName(bucket, key))
+  const fileOf = (key: string) => client.file(objectName(bucket, mustBeFileKey(key)))
 
   return {
     async write(key, bytes) {

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { readdir } from 'node:fs/promises'
-import type { FileStorage } from '../files/storage.ts'
+import { type FileStorage, isFileKey } from '../files/storage.ts'
 import { createKeyedSemaphore } from '../lib/concurrency.ts'
 import type { Log } from '../lib/log.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -53,9 +53,15 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
 
   async function listBucket() {
     const found = new Map<string, number>()
+    let foreign = 0
     for await (const page of store.list('files/')) {
-      for (const { key, modifiedAt } of page) found.set(key.slice('files/'.length), modifiedAt)
+      for (const { key, modifiedAt } of page) {
+        const name = key.slice('files/'.length)
+        if (isFileKey(name.replace(/\.removed$/, ''))) found.set(name, modifiedAt)
+        else foreign++
+      }
     }
+    if (foreign > 0) log.warn('objects under files/ in the bucket are none of ours', { foreign })
     return found
   }
 
@@ -72,7 +78,7 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
   /** Makes the disk, the bucket and the database agree: what a crash, an outage or another leader has left undone. */
   async function compare() {
     const names = await readdir(directory).catch(() => [] as string[])
-    const local = new Set(names.filter((name) => !name.includes('.')))
+    const local = new Set(names.filter(isFileKey))
     const remote = await listBucket()
     const others = [...remote.keys()].map((name) => name.replace('.removed', ''))
     let failure: unknown

@@ -81,7 +81,14 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
     if (Math.abs(told - now()) >= toleratedSkewMilliseconds) skew = told - Date.now()
   }
 
-  const pathOf = (key: string) => `/${nameOf(key).split('/').map(encodeURIComponent).join('/')}`
+  /** A name of a former listing, or in an entry, may be anybody's: with dot segments it would lead to another bucket. */
+  function pathOf(key: string): string {
+    const segments = nameOf(key).split('/')
+    if (segments.some((one) => one === '.' || one === '..')) {
+      throw new StoreError(400, 'dots are no part of a name', key)
+    }
+    return `/${segments.map(encodeURIComponent).join('/')}`
+  }
 
   async function mustBe(answer: Response, what: string, ...expected: number[]) {
     if (expected.includes(answer.status)) return answer

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import type { FileStorage } from '../files/storage.ts'
+import { type FileStorage, isFileKey } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import { openFollower } from './follower.ts'
 import { comparePlaces, type Place } from './log.ts'
@@ -29,10 +29,11 @@ export async function restoreDatabase(
 
 const filesAtOnce = 4
 
-/** Fetches the files that a restored database names.
- *  @returns how many the bucket lacks */
+/** Fetches the files that a restored database names. Somebody else may have written it: other names would be paths.
+ *  @returns how many the bucket lacks, and how many have a name that hostline gives none */
 export async function restoreFiles({ store }: Node, databasePath: string, disk: FileStorage) {
-  const ids = namedFiles(databasePath)
+  const named = namedFiles(databasePath)
+  const ids = named.filter(isFileKey)
   let missing = 0
   async function fetchOne(id: string) {
     const object = await store.open(`files/${id}`)
@@ -42,7 +43,7 @@ export async function restoreFiles({ store }: Node, databasePath: string, disk: 
   for (let n = 0; n < ids.length; n += filesAtOnce) {
     await Promise.all(ids.slice(n, n + filesAtOnce).map(fetchOne))
   }
-  return missing
+  return { missing, foreign: named.length - ids.length }
 }
 
 function namedFiles(databasePath: string): string[] {

@@ -44,15 +44,16 @@ const pieceOf = (name: string, n: number) => `snapshots/${name}/${String(n).padS
 export const snapshotName = (place: Place) =>
   `${placeName(place)}-${crypto.randomUUID().slice(0, 8)}`
 const placeOf = (name: string) => parsePlace(name.slice(0, placeName(origin).length))
+const ownKey = /^snapshots\/(\d{8}-\d{12}-\w+)\/(manifest|\d{6})$/
 
 /** The whole snapshots, oldest first. */
 export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
   const found: Snapshot[] = []
   for await (const page of store.list('snapshots/')) {
     for (const { key, modifiedAt } of page) {
-      const name = /^snapshots\/([^/]+)\/manifest$/.exec(key)?.[1]
-      const place = name === undefined ? undefined : placeOf(name)
-      if (name !== undefined && place) found.push({ name, place, modifiedAt })
+      const [, name = '', part] = ownKey.exec(key) ?? []
+      const place = placeOf(name)
+      if (part === 'manifest' && place) found.push({ name, place, modifiedAt })
     }
   }
   return found.sort((a, b) => comparePlaces(a.place, b.place))
@@ -232,7 +233,7 @@ export async function trimSnapshots(
   for (const { name } of older) await store.delete(manifestOf(name))
   for await (const page of store.list('snapshots/')) {
     const rest = page.filter(({ key }) => key < `snapshots/${placeName(first.place)}`)
-    for (const { key } of rest) await store.delete(key)
+    for (const { key } of rest.filter((one) => ownKey.test(one.key))) await store.delete(key)
     if (rest.length < page.length) break
   }
   return first.place
