@@ -25,6 +25,22 @@ test('lets so many run at once and the others in their order', async () => {
   expect(finished).toEqual([0, 1, 2, 3])
 })
 
+test('work of low urgency waits for all other work, in a line of its own', async () => {
+  const semaphore = createSemaphore(1, { maxWaiting: 1, refused: () => new Error('full') })
+  const { running, work } = startWork()
+  const finished: string[] = []
+  const all = (['low', 'low', 'high'] as const).map((urgency) =>
+    semaphore(work, urgency).then(() => finished.push(urgency)),
+  )
+  expect(semaphore(work, 'low')).rejects.toThrow('full')
+  for (const n of [0, 1, 2]) {
+    running[n]?.()
+    await new Promise(setImmediate)
+  }
+  await Promise.all(all)
+  expect(finished).toEqual(['low', 'high', 'low'])
+})
+
 test('refuses who finds the line full, and takes others again later', async () => {
   const semaphore = createSemaphore(1, { maxWaiting: 1, refused: () => new Error('full') })
   const { running, work } = startWork()

@@ -386,11 +386,39 @@ describe('guessing', () => {
     for (let n = 0; n < 21; n++) await guess(service, ada.email)
     const confirm = (token: string, password: string) =>
       service.call('DELETE', '/v1/users/me', { token, body: { password } })
-    for (let n = 0; n < 20; n++)
+    for (let n = 0; n < 20; n++) {
       expect((await confirm(other.token, 'wrong horse')).status).toBe(401)
+      clock.advance(6_001)
+    }
     const thief = await confirm(other.token, 'correct horse')
     expect([thief.status, thief.headers.get('x-error-reason')]).toEqual([429, 'login_throttled'])
     expect((await confirm(ada.token, 'correct horse')).status).toBe(204)
+  })
+
+  test('from one network is not forgiven because the owner logs in from another', async () => {
+    const clock = createTestClock()
+    await using service = await startService({ clock, environment, listen: true })
+    const { email } = await service.register('ada')
+    const right = (from: string) => login(service, from, email, 'correct horse')
+    expect((await right('2001:db8:1::5')).status).toBe(200)
+    for (let n = 0; n < 19; n++) await guess(service, email)
+    await login(service, '2001:db8:1::6', email, 'correct hoarse')
+    expect((await right('2001:db8:1::7')).status).toBe(200)
+    expect((await guess(service, email)).status).toBe(401)
+    expect((await guess(service, email)).status).toBe(429)
+    expect((await right('2001:db8:1::5')).status).toBe(200)
+  })
+
+  test('does not hold up who has set a new password there', async () => {
+    await using started = await startWithMail({ environment, listen: true })
+    const { service } = started
+    const ada = await join(started, 'ada')
+    for (let n = 0; n < 20; n++) await guess(service, ada.email)
+    const [token, from] = [await forgot(started, ada), { 'x-forwarded-for': '198.51.100.7' }]
+    const body = { token, password: 'brand new horse' }
+    await service.call('POST', '/v1/auth/password/reset', { body, headers: from })
+    const back = await login(service, '198.51.100.7', ada.email, 'brand new horse')
+    expect([back.status, (await guess(service, ada.email)).status]).toEqual([200, 429])
   })
 
   test('is not slowed down when login limits are off', async () => {
@@ -398,6 +426,78 @@ describe('guessing', () => {
     for (let n = 0; n < 22; n++) {
       expect((await guess(service, 'ada@example.com')).status).toBe(401)
     }
+  })
+})
+
+describe('hashing', () => {
+  /** Hashes nothing before it is told to, and notes what it was given. */
+  function startHasher() {
+    const asked: string[] = []
+    const ends: Array<() => void> = []
+    let isOpen = true
+    const turn = async (password: string) => {
+      asked.push(password)
+      if (!isOpen) await new Promise<void>((resolve) => ends.push(resolve))
+      return password
+    }
+    const hasher = {
+      hash: async (password: string) => `$argon2id$${await turn(password)}`,
+      verify: async (password: string, hash: string) => hash.endsWith(`$${await turn(password)}`),
+    }
+    const end = () => ends.shift()?.()
+    const open = (value: boolean) => {
+      isOpen = value
+    }
+    const passwordCost = { memoryKibibytes: 64, iterations: 1, hasher: hasher as never }
+    return { asked, ends, end, open, passwordCost }
+  }
+
+  test('a login overtakes the confirmations that wait', async () => {
+    const { asked, ends, end, open, passwordCost } = startHasher()
+    await using service = await startService({ passwordCost })
+    const [ada, eve] = [await service.register('ada'), await service.register('eve')]
+    open(false)
+    asked.length = 0
+    const call = (path: string, body: object, token?: string) =>
+      service.call('POST', `/v1/auth/${path}`, { token, body })
+    const waiting = Array.from({ length: 9 }, () => call('confirm', { password: 'x' }, eve.token))
+    await waitFor(() => ends.length > 0)
+    await call('login', {}) // so long, the others have come as far
+    const login = call('login', { email: ada.email, password: 'correct horse' })
+    await call('login', {})
+    open(true)
+    while (ends.length > 0) end()
+    expect((await login).status).toBe(200)
+    await Promise.all(waiting)
+    expect(asked.indexOf('correct horse')).toBeLessThan(9)
+  })
+
+  test('is asked of nobody who has done it too often: the quota comes first', async () => {
+    const { asked, passwordCost } = startHasher()
+    await using service = await startService({ passwordCost })
+    const call = async (path: string, body: object, token: string) => {
+      const { status, headers } = await service.call('POST', `/v1/auth/${path}`, { token, body })
+      return status === 204 ? 204 : [status, headers.get('x-error-reason')]
+    }
+    const [ada, bob, eve] = [
+      await service.register(),
+      await service.register(),
+      await service.register(),
+    ]
+    const password = 'correct horse'
+    const change = { current_password: password, new_password: password }
+    const address = (n: number) => ({ new_email: `ada${n}@example.org`, password })
+    for (let n = 0; n < 5; n++) {
+      expect(await call('password/change', change, ada.token)).toBe(204)
+      expect(await call('email/change', address(n), bob.token)).toBe(204)
+    }
+    for (let n = 0; n < 10; n++) expect(await call('confirm', { password }, eve.token)).toBe(204)
+    const before = asked.length
+    const refused = [429, 'quota_exceeded']
+    expect(await call('password/change', change, ada.token)).toEqual(refused)
+    expect(await call('email/change', address(5), bob.token)).toEqual(refused)
+    expect(await call('confirm', { password }, eve.token)).toEqual(refused)
+    expect(asked.length).toBe(before)
   })
 })
 

@@ -174,7 +174,10 @@ test('wrong codes are counted as wrong passwords are, in a session too', async (
   await using strict = await startService({ clock, environment: { RATE_LIMIT_LOGIN: '1000/1m' } })
   const lea = await guard(await strict.register('lea'), strict)
   const inSession = () => remove(lea, { password, code: '000000' }, strict)
-  for (let n = 0; n < 20; n++) await inSession()
+  for (let n = 0; n < 20; n++) {
+    await inSession()
+    clock.advance(6_001)
+  }
   expect((await inSession()).headers.get('x-error-reason')).toBe('login_throttled')
   const audit = strict.sqlite.query<{ n: number }, []>(
     "SELECT count(*) AS n FROM audit_log WHERE action = 'totp_refused'",
@@ -289,7 +292,10 @@ describe('confirming that one is the owner of a session', () => {
     const [xena, other] = [await strict.register('xena'), await strict.register()]
     const ask = ({ token }: Person, body: object) =>
       strict.call('POST', '/v1/auth/confirm', { token, body })
-    for (let n = 0; n < 20; n++) await ask(xena, { password: 'wrong' })
+    for (let n = 0; n < 20; n++) {
+      await ask(xena, { password: 'wrong' })
+      clock.advance(6_001)
+    }
     const throttled = [429, 'rate_limited', 'login_throttled']
     expect(refusalOf(await ask(xena, { password }))).toEqual(throttled)
     const change = { current_password: password, new_password: password }
@@ -306,7 +312,10 @@ describe('confirming that one is the owner of a session', () => {
     const yara = await guard(await strict.register('yara'), strict)
     const ask = (code: string) =>
       strict.call('POST', '/v1/auth/confirm', { token: yara.token, body: { code } })
-    for (let n = 0; n < 20; n++) await ask('000000')
+    for (let n = 0; n < 20; n++) {
+      await ask('000000')
+      clock.advance(6_001)
+    }
     const throttled = [429, 'rate_limited', 'login_throttled']
     expect(refusalOf(await ask(yara.code()))).toEqual(throttled)
     expect(refusalOf(await remove(yara, { password, code: yara.code() }, strict))).toEqual(

@@ -1,23 +1,26 @@
 type Line = { maxWaiting: number; refused: () => Error }
 
-/** Runs at most `permits` pieces of work at once, the others in the order of the calls. With a `line` at most so many of
- *  them wait; `refused` makes the error for the one that finds it full. */
+/** Work of `low` urgency waits for all other work. */
+export type Urgency = 'high' | 'low'
+
+/** Runs at most `permits` pieces of work at once, the others by their urgency and then in the order of the calls. With a
+ *  `line` at most so many of each urgency wait; `refused` makes the error for the one that finds it full. */
 export function createSemaphore(permits: number, line?: Line) {
   let running = 0
-  const waiting: Array<() => void> = []
+  const waiting: Record<Urgency, Array<() => void>> = { high: [], low: [] }
 
-  return async <T>(work: () => Promise<T>): Promise<T> => {
+  return async <T>(work: () => Promise<T>, urgency: Urgency = 'high'): Promise<T> => {
     if (running >= permits) {
-      if (line && waiting.length >= line.maxWaiting) throw line.refused()
-      await new Promise<void>((resolve) => waiting.push(resolve))
+      if (line && waiting[urgency].length >= line.maxWaiting) throw line.refused()
+      await new Promise<void>((resolve) => waiting[urgency].push(resolve))
     } else {
       running++
     }
     try {
       return await work()
     } finally {
-      // The permit passes to whoever has waited longest.
-      const next = waiting.shift()
+      // The permit passes on.
+      const next = waiting.high.shift() ?? waiting.low.shift()
       if (next) next()
       else running--
     }

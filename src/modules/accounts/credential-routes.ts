@@ -153,7 +153,15 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
           'confirmTotp',
           'Switches the second factor on with a first code. The recovery codes are shown this once.',
           { 200: RecoveryCodes },
-          { errors: ['totp_exists', 'totp_invalid', 'login_throttled', 'not_found'] },
+          {
+            errors: [
+              'totp_exists',
+              'totp_invalid',
+              'login_throttled',
+              'quota_exceeded',
+              'not_found',
+            ],
+          },
         ),
       },
     )
@@ -163,7 +171,15 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         'deleteTotp',
         'Switches the second factor off.',
         { 204: null },
-        { errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'not_found'] },
+        {
+          errors: [
+            'invalid_credentials',
+            'totp_invalid',
+            'login_throttled',
+            'quota_exceeded',
+            'not_found',
+          ],
+        },
       ),
     })
     .post(
@@ -175,7 +191,9 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
           'confirmOwner',
           'Confirms that the owner of the session is the one who asks. Takes either the password or a code of the authenticator, which works once; no recovery code. It changes nothing by itself: clients ask for it before a sensitive action.',
           { 204: null },
-          { errors: ['invalid_credentials', 'totp_invalid', 'login_throttled'] },
+          {
+            errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'quota_exceeded'],
+          },
         ),
       },
     )

@@ -41,6 +41,12 @@ export function createEmailChange(core: Core, parts: Parts) {
     recovery.markVerified(user, ip)
   }
 
+  // Asked before a password is compared, and again in the write: many may come at once.
+  function mustHaveRequestsLeft(userId: string): void {
+    const { times, firstAt } = audit.recent(userId, 'email_change_requested', hour)
+    if (times >= requestsPerHour) throw quotaExceeded(firstAt + hour - clock.now())
+  }
+
   return {
     /** Mails a link to the new address. Whether it is somebody's is told to that address alone. A later request takes the
      *  place of an earlier one.
@@ -49,14 +55,14 @@ export function createEmailChange(core: Core, parts: Parts) {
     async request(principal: UserPrincipal, body: EmailChangeBody, ip: string): Promise<void> {
       const { userId } = principal
       const email = body.new_email.toLowerCase()
+      mustHaveRequestsLeft(userId)
       const user = await recovery.confirm(principal, body.password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(user, principal)
         if (store.find(userId)?.email === email) {
           throw invalidField('new_email', 'nothing_to_change')
         }
-        const { times, firstAt } = audit.recent(userId, 'email_change_requested', hour)
-        if (times >= requestsPerHour) throw quotaExceeded(firstAt + hour - clock.now())
+        mustHaveRequestsLeft(userId)
         const wait = sentMails.take('change_email', email)
         if (wait > 0) throw throttled('mail_throttled', wait)
         oneTimeTokens.revoke('change_email', userId)

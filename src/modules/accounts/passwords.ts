@@ -1,12 +1,18 @@
 import { availableParallelism } from 'node:os'
 import type { Core } from '../../core.ts'
-import { createSemaphore } from '../../lib/concurrency.ts'
-import { AppError } from '../../lib/errors.ts'
+import { createSemaphore, type Urgency } from '../../lib/concurrency.ts'
+import { AppError, quotaExceeded } from '../../lib/errors.ts'
+import { ipGroup } from '../../lib/ip-network.ts'
 import { type Limit, SlidingWindow } from '../../lib/limits.ts'
 import { createLru } from '../../lib/lru.ts'
 import commonPasswords from './common-passwords.txt' with { type: 'text' }
 
-export type Argon2Cost = { memoryKibibytes: number; iterations: number }
+export type Argon2Cost = {
+  memoryKibibytes: number
+  iterations: number
+  /** In the place of the runtime's. */
+  hasher?: Pick<typeof Bun.password, 'hash' | 'verify'>
+}
 
 const contractCost: Argon2Cost = { memoryKibibytes: 19_456, iterations: 2 }
 const maxAtOnce = 4
@@ -16,7 +22,7 @@ const retryAfterSeconds = 5
 /** argon2id on the runtime's threads. Choice: one core stays free: a storm of logins must not starve the event loop, nor
  *  the syncs that share those threads. */
 export function createPasswords(cost: Argon2Cost = contractCost) {
-  const { memoryKibibytes: memoryCost, iterations: timeCost } = cost
+  const { memoryKibibytes: memoryCost, iterations: timeCost, hasher = Bun.password } = cost
   const permits = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
   const refused = () => new AppError('unavailable', { retryAfterSeconds })
   const limited = createSemaphore(permits, { maxWaiting, refused })
@@ -25,15 +31,20 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
   const standIn = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
 
   return {
-    hash: (password: string): Promise<string> =>
-      limited(() => Bun.password.hash(password, { algorithm: 'argon2id', memoryCost, timeCost })),
+    /** @param urgency `low` inside a session: nobody is kept out by it
+     *  @throws unavailable (503) when too many others wait */
+    hash: (password: string, urgency?: Urgency): Promise<string> =>
+      limited(
+        () => hasher.hash(password, { algorithm: 'argon2id', memoryCost, timeCost }),
+        urgency,
+      ),
     /** Compares with `hash`, or with a stand-in that takes as long when there is none, and is then false.
      *  @throws unavailable (503) when too many others wait */
-    async matches(password: string, hash: string | undefined): Promise<boolean> {
+    async matches(password: string, hash: string | undefined, urgency?: Urgency): Promise<boolean> {
       const isHash = hash?.startsWith('$') === true // not every account has one
       // Bun refuses an empty password before it works: give it one that no hash of ours can have.
       const tried = password === '' ? '\0' : password
-      const matched = await limited(() => Bun.password.verify(tried, isHash ? hash : standIn))
+      const matched = await limited(() => hasher.verify(tried, isHash ? hash : standIn), urgency)
       return isHash && matched
     },
     /** Whether a hash was made with other parameters. */
@@ -60,37 +71,63 @@ export function isGuessable(
 
 const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }
 const pauseMilliseconds = 60_000
+/** Of one person or code, right ones too: each costs a hash. */
+const confirmations: Limit = { count: 10, windowMilliseconds: 60_000 }
 const rememberedNames = 50_000
 
 export type LoginThrottle = ReturnType<typeof createLoginThrottle>
 
-type Tries = { window: SlidingWindow; lastTryAt: number }
+type Try = { at: number; network: string }
 
 /** Slows guessing under one name (an address, known or not, or a session) down to one try a minute. */
 export function createLoginThrottle({ clock, config }: Core) {
-  const records = createLru<Tries>(rememberedNames)
+  const triesByName = createLru<Try[]>(rememberedNames)
+  const confirmed = createLru<SlidingWindow>(rememberedNames)
   const isOn = config.limits.login !== 'off'
 
+  /** The last tries under a name, oldest first. After a clock that was set back none lies ahead of it. */
+  function recent(name: string, now: number): Try[] {
+    const tries = triesByName.get(name) ?? []
+    return tries
+      .filter(({ at }) => at > now - failures.windowMilliseconds)
+      .map(({ at, network }) => ({ at: Math.min(at, now), network }))
+  }
+
+  /** Counts a try before it is known how it ends: many at once must not slip through. Asked only when the try would be
+   *  refused, `isKnown` lets it pass: strangers hold up nobody where they usually log in.
+   *  @throws login_throttled, for at most 60 s, after 20 failures in 15 minutes */
+  function admit(name: string, ip: string, isKnown = () => false): void {
+    if (!isOn) return
+    const now = clock.now()
+    const tries = recent(name, now)
+    const wait = (tries.at(-1)?.at ?? 0) + pauseMilliseconds - now
+    if (tries.length >= failures.count && wait > 0) {
+      if (isKnown()) return
+      throw new AppError('login_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+    }
+    triesByName.set(name, [...tries, { at: now, network: ipGroup(ip) }].slice(-failures.count))
+  }
+
   return {
-    /** Counts a try before it is known how it ends: many at once must not slip through. Asked only when the try would be
-     *  refused, `isKnown` lets it pass: strangers hold up nobody where they usually log in.
-     *  @throws login_throttled, for at most 60 s, after 20 failures in 15 minutes */
-    admit(name: string, isKnown = () => false): void {
-      if (!isOn) return
+    admit,
+    /** The same for a password or a code within a session.
+     *  @param per who is counted
+     *  @throws login_throttled · quota_exceeded (10 a minute) */
+    admitConfirmation(name: string, ip: string, per = name): void {
       const now = clock.now()
-      const tries = records.get(name) ?? { window: new SlidingWindow(), lastTryAt: 0 }
-      const wait = Math.min(tries.lastTryAt, now) + pauseMilliseconds - now
-      if (tries.window.isFull(failures, now) && wait > 0) {
-        if (isKnown()) return
-        throw new AppError('login_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
+      const window = confirmed.get(per) ?? new SlidingWindow()
+      if (window.isFull(confirmations, now)) {
+        throw quotaExceeded(window.freeAt(confirmations, now) - now)
       }
-      tries.window.take(failures, now)
-      tries.lastTryAt = now
-      records.set(name, tries)
+      admit(name, ip)
+      window.take(confirmations, now)
+      confirmed.set(per, window)
     },
-    /** Forgets the tries under a name: the last one was right. */
-    succeeded(name: string): void {
-      records.delete(name)
+    /** Forgets the tries of one network under a name: the last one was right. Those of others may be somebody else's. */
+    succeeded(name: string, ip: string): void {
+      const network = ipGroup(ip)
+      const others = recent(name, clock.now()).filter((tried) => tried.network !== network)
+      triesByName.set(name, others)
     },
   }
 }

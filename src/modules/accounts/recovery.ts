@@ -56,19 +56,19 @@ export function createRecovery(core: Core, parts: Parts) {
   }
 
   /** The user, when the password is theirs.
-   *  @throws invalid_credentials · login_throttled */
+   *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
   async function confirm(principal: UserPrincipal, password: string, ip: string) {
     const { userId, sessionId } = principal
     const user = store.find(userId)
     if (!user) throw new AppError('unauthorized')
     // Counted for this session alone: what strangers try at the address holds up nobody who is logged in.
     const name = `session:${sessionId}`
-    throttle.admit(name)
-    if (!(await passwords.matches(password, user.passwordHash))) {
+    throttle.admitConfirmation(name, ip, userId)
+    if (!(await passwords.matches(password, user.passwordHash, 'low'))) {
       await write(() => audit.record({ action: 'password_refused', ...onOneself(userId, ip) }))
       throw new AppError('invalid_credentials')
     }
-    throttle.succeeded(name)
+    throttle.succeeded(name, ip)
     return user
   }
 
@@ -79,6 +79,12 @@ export function createRecovery(core: Core, parts: Parts) {
     if (store.find(user.id)?.passwordHash !== user.passwordHash) {
       throw new AppError('invalid_credentials')
     }
+  }
+
+  // Asked before anything is hashed, and again in the write: many may come at once.
+  function mustHaveChangesLeft(userId: string): void {
+    const { times, firstAt } = audit.recent(userId, 'password_changed', hour)
+    if (times >= changesPerHour) throw quotaExceeded(firstAt + hour - clock.now())
   }
 
   return {
@@ -134,7 +140,7 @@ export function createRecovery(core: Core, parts: Parts) {
         setPassword(user, passwordHash)
         audit.record({ action: 'password_reset', ...onOneself(user.id, ip) })
         afterCommit(() => {
-          throttle.succeeded(user.email)
+          throttle.succeeded(user.email, ip)
           hub.closeUser(user.id)
         })
       })
@@ -146,13 +152,13 @@ export function createRecovery(core: Core, parts: Parts) {
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal
       const { current_password: current, new_password: password } = change
+      mustHaveChangesLeft(userId)
       const user = await confirm(principal, current, ip)
       if (isGuessable(password, user)) throw invalidField('new_password', 'guessable_password')
-      const passwordHash = await passwords.hash(password)
+      const passwordHash = await passwords.hash(password, 'low')
       await write(() => {
         mustStillBeConfirmed(user, principal)
-        const { times, firstAt } = audit.recent(userId, 'password_changed', hour)
-        if (times >= changesPerHour) throw quotaExceeded(firstAt + hour - clock.now())
+        mustHaveChangesLeft(userId)
         audit.record({ action: 'password_changed', ...onOneself(userId, ip) })
         const ended = setPassword(user, passwordHash, sessionId)
         afterCommit(() => {

@@ -19,7 +19,8 @@ import type { Client, Sessions } from './sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
 import { useCode } from './totp.ts'
 
-/** How long the client addresses of logins are remembered, in milliseconds. */
+/** By these acts a client address becomes one where somebody logs in, for so many milliseconds. */
+const knownBy = ['login_succeeded', 'user_registered', 'password_reset'] as const
 const knownFor = 30 * 86_400_000
 
 export type AccountService = ReturnType<typeof createAccountService>
@@ -74,11 +75,11 @@ export function createAccountService(core: Core, parts: Parts) {
     return useCode(core, factors, user.id, code) ? user : ('totp_invalid' as const)
   }
 
-  /** Whether the account logged in from there lately. */
+  /** Whether the account was used from there lately. */
   function isKnownThere(address: string | undefined, ip: string): boolean {
     const user = address === undefined ? undefined : store.findByEmail(address)
     if (!user) return false
-    const known = audit.listAddresses(user.id, ['login_succeeded', 'user_registered'], knownFor)
+    const known = audit.listAddresses(user.id, knownBy, knownFor)
     return known.some((other) => ipGroup(other) === ipGroup(ip))
   }
 
@@ -141,13 +142,13 @@ export function createAccountService(core: Core, parts: Parts) {
     async login({ email, ...attempt }: Credentials, client: Client) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
-      throttle.admit(name, () => isKnownThere(address, client.ip))
+      throttle.admit(name, client.ip, () => isKnownThere(address, client.ip))
       let session = await tryLogin(address, attempt, client)
       // Somebody changed the hash while it was being compared, such as a login of the same person beside this one.
       if (session === 'changed') session = await tryLogin(address, attempt, client)
       if (session === 'changed') throw new AppError('unavailable', { retryAfterSeconds: 1 })
       if (typeof session === 'string') throw new AppError(session)
-      throttle.succeeded(name)
+      throttle.succeeded(name, client.ip)
       return sessions.authenticated(session)
     },
 

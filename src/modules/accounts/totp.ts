@@ -65,14 +65,14 @@ export function createTotp(core: Core, parts: Parts) {
   async function withCode<T>(userId: string, code: string, by: CodeUse<T>) {
     const { ip, act, use = useCode } = by
     const name = `totp:${userId}`
-    throttle.admit(name)
+    throttle.admitConfirmation(name, ip)
     const done = await write(() => {
       if (use(core, factors, userId, code)) return { result: act() }
       audit.record({ action: 'totp_refused', ...onOneself(userId, ip) })
       return undefined
     })
     if (!done) throw new AppError('totp_invalid')
-    throttle.succeeded(name)
+    throttle.succeeded(name, ip)
     return done.result
   }
 

@@ -66,7 +66,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
           'deleteAccount',
           'Removes your own account. Messages stay, shown as from a deleted user.',
           { 204: null },
-          { errors: ['invalid_credentials', 'login_throttled', 'last_admin'] },
+          { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'last_admin'] },
         ),
       },
     )
