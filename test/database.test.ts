@@ -64,6 +64,21 @@ describe('migrations', () => {
     },
   )
 
+  test('people who were apart before get the names of that day', () => {
+    using sqlite = new Database(':memory:')
+    migrate(sqlite, 'memory', migrations.slice(0, 2))
+    for (const name of ['ada', 'bob']) {
+      sqlite.run(
+        `INSERT INTO users (id, email, display_name, locale, role, password_hash, created_at)
+         VALUES ('${name}', '${name}@example.com', '${name}', 'en', 'user', 'none', 0)`,
+      )
+    }
+    sqlite.run("INSERT INTO blocks VALUES ('ada', 'bob', 'x', 1), ('bob', 'ada', NULL, NULL)")
+    migrate(sqlite, 'memory')
+    const names = sqlite.query('SELECT other_name FROM blocks ORDER BY user_id').values()
+    expect(names).toEqual([['bob'], ['ada']])
+  })
+
   test('a step that fails leaves all as it was, for the older executable too', () => {
     using directory = temporaryDirectory()
     const path = join(directory.path, 'hostline.db')

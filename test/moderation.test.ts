@@ -40,6 +40,18 @@ const refusedAs = (answer: Awaited<ReturnType<TestService['call']>>) => [
   answer.headers.get('x-error-reason'),
 ]
 
+/** The names and pictures of somebody that a person meets. */
+async function shownTo(ask: Awaited<ReturnType<typeof open>>['asAda'], { id }: Person) {
+  const { body: list } = await ask('GET', '/v1/chat/conversations')
+  const { body: exported } = await ask('GET', '/v1/users/me/export')
+  const { body: blocked } = await ask('GET', '/v1/users/blocks')
+  const items = [...list.data, ...exported.conversations].map(({ participant }) => participant)
+  for (const { user } of [...blocked.data, ...exported.blocks]) items.push(user)
+  const { body: opened } = await ask('POST', '/v1/chat/conversations', { user_id: id })
+  expect(opened.participant).toEqual({ id, display_name: items[0].display_name })
+  return [...new Set(items.map((item) => `${item.display_name} ${item.avatar_url}`))]
+}
+
 describe('a block', () => {
   test('is made and taken back as often as one likes, and is listed by whoever made it', async () => {
     await using it = await open()
@@ -144,6 +156,44 @@ describe('a block', () => {
     })
     adas.close()
     bobs.close()
+  })
+
+  test('shows each side the name of the other as at the block and a generated picture, until it ends', async () => {
+    await using it = await open()
+    const { asAda, asBob, ada, bob } = it
+    const rename = (ask: typeof asAda, display_name: string) =>
+      ask('PATCH', '/v1/users/me', { display_name, avatar_url: 'https://evil.example/a.png' })
+    await rename(asBob, 'Bob')
+    await it.block()
+    await rename(asBob, 'I know where you live')
+    const generated = [expect.stringMatching(/^Bob http:.*\/v1\/avatars\/\d+\/B.svg$/)]
+    expect(await shownTo(asAda, bob)).toEqual(generated)
+    await rename(asAda, 'Ada')
+    await asBob('PUT', `/v1/users/blocks/${ada.id}`)
+    expect(await shownTo(asBob, ada)).toEqual([expect.stringMatching(/^person\d+ http.*\.svg$/)])
+    await asAda('DELETE', `/v1/users/blocks/${bob.id}`)
+    expect(await shownTo(asAda, bob)).toEqual(generated)
+    await asBob('DELETE', `/v1/users/blocks/${ada.id}`)
+    const current = 'I know where you live https://evil.example/a.png'
+    expect(await shownTo(asAda, bob)).toEqual([current])
+  })
+
+  test('keeps a removal from the other side, unless an admin removes', async () => {
+    await using it = await open({ listen: true })
+    const said = await Promise.all(
+      [it.asBob, it.asBob].map((ask) => ask('POST', `${it.conversation}/messages`, { body: 'Hi' })),
+    )
+    const [first, second] = said.map(({ body }) => body.id)
+    await it.block()
+    const [adas, bobs] = await Promise.all(
+      [it.ada, it.bob].map((person) => it.service.connect(person, '&events=changes')),
+    )
+    await it.asBob('DELETE', `${it.conversation}/messages/${first}`)
+    expect(await bobs?.next('message_deleted')).toMatchObject({ message_id: first })
+    await it.asRoot('DELETE', `/v1/admin/messages/${second}`)
+    expect(await adas?.next('message_deleted')).toMatchObject({ message_id: second })
+    expect(adas?.frames).toEqual([])
+    for (const socket of [adas, bobs]) socket?.close()
   })
 
   test('leaves both out of broadcasts and their count, whoever blocks', async () => {

@@ -500,6 +500,8 @@ export const blocks = sqliteTable(
       .references(() => users.id),
     id: text('id'),
     blockedAt: time('blocked_at'),
+    /** What the other user was called when the two came apart: later names reach nobody across a block. */
+    otherName: text('other_name').notNull().default(''),
   },
   (table) => [
     primaryKey({ columns: [table.userId, table.otherUserId] }),

@@ -1,7 +1,8 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
-import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
+import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
+import { isApartFrom, shownPerson } from '../../db/shown-person.ts'
 import { eachRow, lazy, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { MessageRow } from './store.ts'
@@ -42,7 +43,7 @@ export function createInboxStore(orm: Orm) {
         mutedUntil: participants.mutedUntil,
         otherReadId: readMessages.id,
         createdAt: conversations.createdAt,
-        other: { id: users.id, displayName: users.displayName, avatarUrl: users.avatarUrl },
+        other: shownPerson,
         lastMessage: { body: messages.body, type: messages.type, createdAt: messages.createdAt },
       })
       .from(page)
@@ -54,6 +55,7 @@ export function createInboxStore(orm: Orm) {
         ),
       )
       .innerJoin(users, eq(users.id, participants.otherUserId))
+      .leftJoin(blocks, isApartFrom(value('userId')))
       .innerJoin(conversations, eq(conversations.id, page.conversationId))
       .innerJoin(
         others,

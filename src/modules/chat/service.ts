@@ -97,8 +97,13 @@ export function createChatService(core: Core, parts: Parts) {
     return { message: post(content, conversation, both), replayed: false }
   }
 
-  /** Inside a `write`. */
-  function removeMessage(message: MessageRow, conversation: ConversationRow) {
+  /** Inside a `write`.
+   *  @param removedBy its sender; undefined for an admin, of whom people who are apart hear as well */
+  function removeMessage(
+    message: MessageRow,
+    conversation: ConversationRow,
+    removedBy: string | undefined,
+  ) {
     if (message.deletedAt !== null) return
     const { id, conversationId, senderId } = message
     store.updateDeleted(message, otherOf(conversation, senderId), clock.now())
@@ -108,7 +113,9 @@ export function createChatService(core: Core, parts: Parts) {
       conversation_id: conversationId,
       message_id: id,
     }
-    afterCommit(() => hub.send([conversation.userA, conversation.userB], frame))
+    const { userA, userB } = conversation
+    const watchers = removedBy === undefined || mayTalk(userA, userB) ? [userA, userB] : [removedBy]
+    afterCommit(() => hub.send(watchers, frame))
   }
 
   return {
@@ -120,7 +127,7 @@ export function createChatService(core: Core, parts: Parts) {
     removeAny(messageId: string): boolean {
       const message = store.findMessage(messageId)
       const conversation = message && store.find(message.conversationId)
-      if (conversation) removeMessage(message, conversation)
+      if (conversation) removeMessage(message, conversation, undefined)
       return conversation !== undefined
     },
 
@@ -129,7 +136,7 @@ export function createChatService(core: Core, parts: Parts) {
     async open(userId: string, otherIdText: string) {
       const otherId = parseId(otherIdText)
       if (otherId === userId) throw invalidField('user_id', 'oneself')
-      const participant = otherId === undefined ? undefined : store.findPerson(otherId)
+      const participant = otherId === undefined ? undefined : store.findPerson(otherId, userId)
       if (!participant) throw new AppError('not_found')
       const { id, createdAt } = await write(() => openConversation(userId, participant.id))
       const unreadCount = store.findParticipant(userId, id)?.unreadCount ?? 0
@@ -185,7 +192,7 @@ export function createChatService(core: Core, parts: Parts) {
         const message = messageId === undefined ? undefined : store.findMessage(messageId)
         if (!message || !isIn(conversation, message)) throw new AppError('not_found')
         if (message.senderId !== userId) throw new AppError('not_owner')
-        removeMessage(message, conversation)
+        removeMessage(message, conversation, userId)
       })
     },
 

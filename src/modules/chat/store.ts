@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, isNull, lt, ne, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
+import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
+import { isApartFrom, shownPerson } from '../../db/shown-person.ts'
 import { prepareInsert, selectList } from '../../db/statements.ts'
 
 export type MessageRow = typeof messages.$inferSelect
@@ -99,11 +100,12 @@ export function createChatStore(orm: Orm) {
         countConversation.run(userId)
       }
     },
-    /** Undefined for somebody who is gone, too. */
-    findPerson: (id: string) =>
+    /** Somebody as `viewerId` sees them; undefined for somebody who is gone, too. */
+    findPerson: (id: string, viewerId: string) =>
       orm
-        .select({ id: users.id, displayName: users.displayName })
+        .select(shownPerson)
         .from(users)
+        .leftJoin(blocks, isApartFrom(viewerId))
         .where(and(eq(users.id, id), isNull(users.deletedAt)))
         .get(),
     /** Whether somebody is there to read a message: neither removed nor disabled. */

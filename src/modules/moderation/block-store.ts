@@ -1,4 +1,4 @@
-import { and, count, desc, eq, isNotNull, lt, or } from 'drizzle-orm'
+import { and, count, desc, eq, isNotNull, lt, or, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { blocks, users } from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
@@ -14,6 +14,8 @@ export function createBlockStore(orm: Orm) {
   )
   const side = (userId: string, otherUserId: string) =>
     and(eq(blocks.userId, userId), eq(blocks.otherUserId, otherUserId))
+  const nameOf = (userId: string) =>
+    sql<string>`(SELECT ${users.displayName} FROM ${users} WHERE ${users.id} = ${userId})`
   const own = (userId: string) => and(eq(blocks.userId, userId), isNotNull(blocks.id))
 
   const list = (userId: string, { limit, offset, before }: RowRange) =>
@@ -21,10 +23,9 @@ export function createBlockStore(orm: Orm) {
       .select({
         id: blocks.id,
         blockedAt: blocks.blockedAt,
-        user: { id: users.id, displayName: users.displayName, avatarUrl: users.avatarUrl },
+        user: { id: blocks.otherUserId, displayName: blocks.otherName },
       })
       .from(blocks)
-      .innerJoin(users, eq(users.id, blocks.otherUserId))
       .where(and(own(userId), before === undefined ? undefined : lt(blocks.id, before)))
       .orderBy(desc(blocks.id))
       .limit(limit)
@@ -55,9 +56,9 @@ export function createBlockStore(orm: Orm) {
         ?.deletedAt === null,
     insert(userId: string, otherUserId: string, block: { id: string; blockedAt: number }) {
       const target = [blocks.userId, blocks.otherUserId]
-      const row = { userId, otherUserId, ...block }
+      const row = { userId, otherUserId, otherName: nameOf(otherUserId), ...block }
       orm.insert(blocks).values(row).onConflictDoUpdate({ target, set: block }).run()
-      const other = { userId: otherUserId, otherUserId: userId }
+      const other = { userId: otherUserId, otherUserId: userId, otherName: nameOf(userId) }
       orm.insert(blocks).values(other).onConflictDoNothing().run()
     },
     /** Takes back a block by one side, which the other side may still have made: then both rows stay. */

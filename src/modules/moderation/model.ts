@@ -131,7 +131,11 @@ export const serverFrames: ServerFrames = {
 export function blockView({ user, blockedAt }: BlockItem, avatarUrl: AvatarUrl) {
   const { id, displayName } = user
   return {
-    user: { id, display_name: displayName, avatar_url: avatarUrl(user) },
+    user: {
+      id,
+      display_name: displayName,
+      avatar_url: avatarUrl({ ...user, avatarUrl: null }),
+    },
     blocked_at: isoTime(blockedAt),
   }
 }

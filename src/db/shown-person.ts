@@ -1,0 +1,13 @@
+import { and, eq, type SQLWrapper, sql } from 'drizzle-orm'
+import { blocks, users } from './schema.ts'
+
+/** A person as somebody sees them: between people who are apart the name as at the block, and no picture. The query joins
+ *  `blocks` by `isApartFrom`. */
+export const shownPerson = {
+  id: users.id,
+  displayName: sql<string>`coalesce(${blocks.otherName}, ${users.displayName})`,
+  avatarUrl: sql<string | null>`CASE WHEN ${blocks.userId} IS NULL THEN ${users.avatarUrl} END`,
+}
+
+export const isApartFrom = (viewerId: SQLWrapper | string) =>
+  and(sql`${blocks.userId} = ${viewerId}`, eq(blocks.otherUserId, users.id))
