@@ -137,6 +137,39 @@ describe('group commit', () => {
     ])
   })
 
+  test('a refused write makes no batch longer: the loop is held for as many as before', async () => {
+    const sizes: number[] = []
+    await using db = startWriter({ onCommit: (size) => sizes.push(size) })
+    const takeMillisecond = () => {
+      for (const startedAt = performance.now(); performance.now() - startedAt < 1; );
+    }
+    const refuse = () => {
+      throw new Error('no')
+    }
+    const works = Array.from({ length: 60 }, (_, n) => (n % 20 === 3 ? refuse : takeMillisecond))
+    const outcomes = await Promise.all(works.map((work) => outcome(db.write(work))))
+    expect(outcomes.filter((text) => text === 'no')).toHaveLength(3)
+    // 5 ms, the one that passes them, and those refused, which take no time.
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(6 + 1)
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(60)
+  })
+
+  test('an observer of commits that throws is logged and stops no queue', async () => {
+    const logged: string[] = []
+    await using db = startWriter({
+      onCommit() {
+        throw new Error('no')
+      },
+      log: { ...silent, error: (text) => logged.push(text) },
+    })
+    // More than one batch takes.
+    await Promise.all(Array.from({ length: 300 }, (_, n) => db.write(db.add(`note ${n}`))))
+    expect([db.notes().length, new Set(logged)]).toEqual([
+      300,
+      new Set(['observing a commit failed']),
+    ])
+  })
+
   test('what follows a commit and throws holds up nobody', async () => {
     await using db = startWriter()
     const throwing = db.write(() => {

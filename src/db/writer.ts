@@ -29,7 +29,7 @@ export type WriterOptions = {
   sqlite: Database
   /** Makes every commit so far safe against a power cut. */
   sync: () => Promise<void>
-  /** Told of each commit: how many functions it held, and for how long it held the loop. */
+  /** Called after each commit with how many functions it held, and for how long it held the loop. An error is logged. */
   onCommit: (size: number, milliseconds: number) => void
   /** Told of each commit that was given up. */
   onCommitFailure?: () => void
@@ -114,7 +114,7 @@ export function createWriter(options: WriterOptions): Writer {
     const most = queued.slice(0, maxBatch)
     let batch: Task[]
     try {
-      batch = most.slice(0, commitSome(most, startedAt + maxBatchMilliseconds))
+      batch = most.slice(0, commitSome(most))
     } catch (error) {
       postponeOrFail(most, error)
       return
@@ -124,8 +124,12 @@ export function createWriter(options: WriterOptions): Writer {
     noticeRoom(framesBefore)
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
-    onCommit(batch.length, performance.now() - startedAt)
     if (queued.length > 0) scheduleFlush()
+    try {
+      onCommit(batch.length, performance.now() - startedAt)
+    } catch (error) {
+      log.error('observing a commit failed', { error })
+    }
   }
 
   function postponeOrFail(batch: Task[], error: unknown) {
@@ -153,26 +157,32 @@ export function createWriter(options: WriterOptions): Writer {
     setTimeout(flush, busyPollMilliseconds)
   }
 
-  // Savepoints cost as much as the message that they would protect: a batch has them only when one of it has thrown.
-  /** Commits at least one task, and the next ones until that time.
+  /** Commits at least one task, and the next ones while there is time.
    *  @returns how many */
-  function commitSome(tasks: Task[], until: number): number {
-    let count = 0
+  function commitSome(tasks: Task[]): number {
+    let count: number
     begin.run()
     try {
-      for (const task of tasks) {
-        run(task)
-        count++
-        if (performance.now() > until) break
-      }
+      count = runSome(tasks, run)
     } catch (error) {
       mustBeOwn(error)
       rollback.run()
       begin.run()
-      for (const task of tasks) runAlone(task)
-      count = tasks.length
+      // A savepoint costs as much as a message: only a batch in which one has thrown gets them.
+      count = runSome(tasks, runAlone)
     }
     commit.run()
+    return count
+  }
+
+  function runSome(tasks: Task[], runOne: (task: Task) => void): number {
+    const until = performance.now() + maxBatchMilliseconds
+    let count = 0
+    for (const task of tasks) {
+      runOne(task)
+      count++
+      if (performance.now() > until) break
+    }
     return count
   }
 
