@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** An edit of a source that breaks a rule: `from` stands in `file` exactly once. */
+export type Mutation = { name: string; file: string; from: string; to: string }
+
+const root = join(import.meta.dir, '../..')
+
+/** How often what a mutation replaces stands in the sources. */
+export const countOf = ({ file, from }: Mutation): number =>
+  readFileSync(join(root, file), 'utf8').split(from).length - 1
+
+/** Runs the tests of a file whose titles match, over sources with a mutation.
+ *  @returns what they said of it; undefined when they passed */
+export async function findMutation(
+  mutation: Mutation,
+  testFile: string,
+  title: string,
+): Promise<string | undefined> {
+  const { FAULTS: _, ...environment } = process.env
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      'test',
+      '--timeout=300000',
+      '--preload=./test/support/model-mutate.ts',
+      `--test-name-pattern=${title}`,
+      testFile,
+    ],
+    {
+      cwd: root,
+      env: { ...environment, MUTATION: JSON.stringify(mutation) },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    },
+  )
+  const output = await new Response(child.stderr).text()
+  if ((await child.exited) === 0) return undefined
+  // A mutation that does not compile proves nothing.
+  const found = /seed \d+ breaks a rule[\s\S]*?(?=\n\s+at )/.exec(output)
+  if (!found) throw new Error(output)
+  return found[0]
+}

@@ -1,0 +1,112 @@
+import { createRandom } from './random.ts'
+
+export type Random = ReturnType<typeof createRandom>
+
+/** Something that happens, as data: the name of an action, and the seed of what it chooses. A history stays playable when
+ *  steps are left out. */
+export type Step = { action: string; seed: number }
+
+/** A service under test beside a model of it. */
+export type Model<World extends AsyncDisposable> = {
+  /** A world in which nothing has happened. */
+  begin: () => Promise<World>
+  /** Each changes the world and says in a few words what has happened; undefined when there is nothing to do it with. */
+  actions: Record<string, (world: World, random: Random) => Promise<string | undefined>>
+  /** Holds the service against the model after every step.
+   *  @throws Broken */
+  check: (world: World) => Promise<void>
+  /** The same once, at the end of a history, which it may use up. */
+  conclude: (world: World) => Promise<void>
+}
+
+/** A rule does not hold. */
+export class Broken extends Error {
+  readonly rule: string
+
+  constructor(rule: string, detail: unknown) {
+    super(`${rule}: ${typeof detail === 'string' ? detail : JSON.stringify(detail)}`)
+    this.rule = rule
+  }
+}
+
+/** @throws Broken */
+export function mustHold(rule: string, holds: boolean, detail: unknown): void {
+  if (!holds) throw new Broken(rule, detail)
+}
+
+type Played = { steps: Step[]; told: string[]; broken?: Error }
+
+/** Steps that found nothing to do cost little: so many are drawn for one that counts. */
+const drawnPerStep = 20
+
+/** Plays a history of `length` steps for each seed.
+ *  @throws with the shortest history that breaks the rule that the first failing seed broke */
+export async function playSeeds<World extends AsyncDisposable>(
+  model: Model<World>,
+  seeds: Iterable<number>,
+  length: number,
+): Promise<void> {
+  const names = Object.keys(model.actions)
+  for (const seed of seeds) {
+    const random = createRandom(seed)
+    const draw = () => ({ action: random.pick(names), seed: random.below(2 ** 31) })
+    const drawn = Array.from({ length: length * drawnPerStep }, draw)
+    const played = await play(model, drawn, length)
+    if (!played.broken) continue
+    const { told, broken } = await shorten(model, played)
+    const history = told.map((line, index) => `${index + 1}. ${line}`).join('\n')
+    throw new Error(`seed ${seed} breaks a rule in ${told.length} steps\n${history}\n${broken}`)
+  }
+}
+
+/** @param length steps that count at most */
+async function play<World extends AsyncDisposable>(
+  model: Model<World>,
+  steps: Step[],
+  length = steps.length,
+): Promise<Played> {
+  const played: Played = { steps: [], told: [] }
+  await using world = await model.begin()
+  try {
+    for (const step of steps) {
+      if (played.steps.length === length) break
+      const { action, seed } = step
+      const at = played.steps.push(step) - 1
+      played.told[at] = action
+      const told = await model.actions[action]?.(world, createRandom(seed))
+      if (told === undefined) {
+        played.steps.pop()
+        played.told.pop()
+        continue
+      }
+      played.told[at] = told
+      await model.check(world)
+    }
+    await model.conclude(world)
+  } catch (error) {
+    played.broken = error instanceof Error ? error : new Error(String(error))
+  }
+  return played
+}
+
+/** Leaves steps out, many at once and then single ones, as long as the same rule breaks. */
+async function shorten<World extends AsyncDisposable>(
+  model: Model<World>,
+  failed: Played,
+): Promise<Played> {
+  let shortest = failed
+  for (let size = failed.steps.length; size >= 1; ) {
+    let isShorter = false
+    for (let at = 0; at < shortest.steps.length; ) {
+      const tried = await play(model, shortest.steps.toSpliced(at, size))
+      if (ruleOf(tried) === ruleOf(failed)) {
+        shortest = tried
+        isShorter = true
+      } else at += size
+    }
+    if (!isShorter || size > 1) size = Math.floor(size / 2)
+  }
+  return shortest
+}
+
+const ruleOf = ({ broken }: Played) => (broken instanceof Broken ? broken.rule : broken?.message)
