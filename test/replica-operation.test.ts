@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { openNode } from '../src/replication/node.ts'
+import { joinReplication } from '../src/replication/replication.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { command } from './support/nodes.ts'
@@ -268,6 +269,54 @@ test.concurrent('a command beside the server is shipped as the pages that it cha
   await waitFor(() => store.keys('log/').length > before, 'the entry of the command')
   expect(newest()).toContain('"kind":"pages"')
 })
+
+test.concurrent('a wal whose index cannot be read for a moment is shipped as a snapshot', async () => {
+  await using store = await startObjectStore()
+  using folder = temporaryDirectory()
+  const environment = { REPLICA_S3_URL: store.url, REPLICA_ACK: 'bucket', DATA_DIR: folder.path }
+  const replica = await joined(environment)
+  let isSpoilt = false
+  const sync = (real: () => Promise<void>) => {
+    if (isSpoilt) changeByte(join(folder.path, 'hostline.db-shm'), secondCopyOfIndex)
+    isSpoilt = false
+    return replica.sync(real)
+  }
+  const service = await startService({ environment, dataDir: folder.path, replica, sync })
+  await service.register()
+  const manifests = () => store.keys('snapshots/').filter((key) => key.endsWith('manifest')).length
+  expect(manifests()).toBe(1)
+  isSpoilt = true
+  await service.register()
+  expect(manifests()).toBe(2)
+  await service.stop()
+})
+
+// https://www.sqlite.org/walformat.html, 2.3
+const secondCopyOfIndex = 48 + 8
+
+function changeByte(path: string, at: number) {
+  const [file, byte] = [openSync(path, 'r+'), Buffer.alloc(1)]
+  readSync(file, byte, 0, 1, at)
+  writeSync(file, Buffer.of((byte[0] ?? 0) ^ 1), 0, 1, at)
+  closeSync(file)
+}
+
+/** A node of this process that leads. */
+function joined(environment: Record<string, string>) {
+  const config = readConfig(environment, false)
+  const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
+  if (!config.replica) throw new Error('there is no bucket')
+  return joinReplication({
+    config,
+    settings: config.replica,
+    log,
+    isStandby: false,
+    serveStandby: () => async () => {},
+    onFenced(error) {
+      throw error
+    },
+  })
+}
 
 test.concurrent('what a single machine left is restored where a standby may take over', async () => {
   await using first = await startReplicated()

@@ -89,8 +89,7 @@ export function createLeader(options: LeaderOptions) {
   }
 
   function capture(): void {
-    if (lead && !wal) attach(lead)
-    const outcome = wal?.read(pages.put)
+    const outcome = readWal()
     if (outcome === undefined || outcome === 'nothing') return
     captured++
     unstoredSince ??= performance.now()
@@ -98,6 +97,17 @@ export function createLeader(options: LeaderOptions) {
     // They are in the snapshot that follows.
     if (needsBase) pages.clear()
     wakeUp()
+  }
+
+  /** A wal that cannot be read is no disk that failed: the log goes on from a snapshot. */
+  function readWal() {
+    try {
+      if (lead && !wal) attach(lead)
+      return wal?.read(pages.put)
+    } catch (error) {
+      appender.fail(error as Error)
+      return 'gap'
+    }
   }
 
   /** A start on a full disk has no index of the wal that others could read. It gets one with the first commit. */
