@@ -78,9 +78,7 @@ export async function openService(
   { replica, ...substitutes }: Substitutes & { replica?: Replica | undefined } = {},
 ) {
   const { clock = systemClock } = substitutes
-  // It locks the directory again.
-  replica?.unlock()
-  const connection = openForServer(config.dataDir)
+  const connection = openForServer(config.dataDir, replica?.unlock)
   const { orm } = connection
   const newestId = findNewestId(orm)
   const newId = createIds(clock, newestId)

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate, migrations } from '../src/db/migrations.ts'
-import { openForCommand, openForServer } from '../src/db/open.ts'
+import { lockDirectory, openForCommand, openForServer } from '../src/db/open.ts'
 import { StartError } from '../src/lib/errors.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
+import { replicaThatSays } from './support/replica.ts'
 import { startService } from './support/service.ts'
 
 const drizzleFolder = join(import.meta.dir, '../drizzle')
@@ -210,6 +211,18 @@ describe('what cannot be opened is refused in one line', () => {
     await using third = await startServer({ dataDir })
     expect((await fetch(`${third.base}/readyz`)).status).toBe(200)
   })
+})
+
+test('a node that has come to lead keeps the directory from the first moment on', async () => {
+  using directory = temporaryDirectory()
+  const unlock = lockDirectory(directory.path, 0)
+  let unlocked = 0
+  const replica = { ...replicaThatSays(), unlock: () => void unlocked++ }
+  const service = await startService({ dataDir: directory.path, replica })
+  expect(unlocked).toBe(0)
+  await service.stop()
+  expect(unlocked).toBe(1)
+  unlock?.()
 })
 
 describe('constraints', () => {

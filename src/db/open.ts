@@ -65,16 +65,23 @@ const advice: Record<string, string> = {
   SQLITE_FULL: 'the disk is full',
 }
 
-/** Opens the data directory for the one server on it: takes the lock, makes what is missing, migrates.
- *  Commits do not wait for the disk here; the writer syncs the wal.
+/** Takes the data directory for the one server on it, and makes it if there is none.
+ *  @returns how to let go
  *  @throws StartError with one line for the operator */
-export function openForServer(directory: string): Connection {
+export function takeDirectory(directory: string): () => void {
   prepareDirectory(directory)
   const unlock = lockDirectory(directory, lockWaitMilliseconds)
   if (!unlock) throw new StartError(`another hostline is already running on ${directory}`)
+  return unlock
+}
+
+/** Opens the database for the server: makes what is missing, migrates. Commits do not wait for the disk here; the writer
+ *  syncs the wal.
+ *  @param unlock lets go of the directory, which this process has taken; called with the end of the connection
+ *  @throws StartError with one line for the operator */
+export function openForServer(directory: string, unlock = takeDirectory(directory)): Connection {
   try {
     const connection = openWithOrWithoutRoom(directory)
-    connection.sqlite.run('PRAGMA wal_autocheckpoint = 0')
     // What a long reader, such as a backup, has made of the wal is cut off when it starts again.
     connection.sqlite.run(`PRAGMA journal_size_limit = ${maxWalBytes}`)
     // What a statement would have to undo: else a file that each such statement opens.
@@ -209,6 +216,8 @@ function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): 
   if (isExclusive) sqlite.run('PRAGMA locking_mode = EXCLUSIVE')
   sqlite.run('PRAGMA journal_mode = WAL')
   sqlite.run(`PRAGMA synchronous = ${synchronous}`)
+  // The server has its checkpointer. One of a command would let the wal start again before the server has shipped it.
+  sqlite.run('PRAGMA wal_autocheckpoint = 0')
   sqlite.run('PRAGMA foreign_keys = ON')
   // What is removed leaves nothing in pages that are free.
   sqlite.run('PRAGMA secure_delete = ON')

@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { mustBeServable } from '../db/migrations.ts'
-import { lockDirectory, prepareDirectory } from '../db/open.ts'
+import { takeDirectory } from '../db/open.ts'
 import type { FileStorage } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
@@ -42,7 +42,6 @@ type JoinOptions = {
 
 const retryMilliseconds = 2_000
 const handOverPollMilliseconds = 500
-const lockWaitMilliseconds = 1_000
 /** A file with this name asks the leader to end its term. */
 export const handOverFile = 'hand-over'
 
@@ -53,11 +52,9 @@ export type Replica = Awaited<ReturnType<typeof joinReplication>>
 export async function joinReplication(options: JoinOptions) {
   const { settings, log, isStandby } = options
   const { dataDir } = options.config
-  prepareDirectory(dataDir)
-  const node = openNode(dataDir, settings, log)
   // Before it claims the lead: a second process would end the term of the first one.
-  const unlock = lockDirectory(dataDir, lockWaitMilliseconds)
-  if (!unlock) throw new StartError(`another hostline is already running on ${dataDir}`)
+  const unlock = takeDirectory(dataDir)
+  const node = openNode(dataDir, settings, log)
   try {
     if (node.hasDatabase()) mustBeServable(node.databasePath)
     const lead =
