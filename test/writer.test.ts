@@ -28,6 +28,7 @@ function startWriter(options: Partial<WriterOptions> = {}) {
     onCommit: () => {},
     onFatal: (error) => fatal.push(error),
     log: silent,
+    maxBatchMilliseconds: Number.POSITIVE_INFINITY,
     ...options,
   })
   const add = (text: string) => () => void sqlite.run('INSERT INTO notes VALUES (?)', [text])
@@ -139,7 +140,10 @@ describe('group commit', () => {
 
   test('a refused write makes no batch longer: the loop is held for as many as before', async () => {
     const sizes: number[] = []
-    await using db = startWriter({ onCommit: (size) => sizes.push(size) })
+    await using db = startWriter({
+      onCommit: (size) => sizes.push(size),
+      maxBatchMilliseconds: 5,
+    })
     const takeMillisecond = () => {
       for (const startedAt = performance.now(); performance.now() - startedAt < 1; );
     }

@@ -39,6 +39,7 @@ export type WriterOptions = {
   onFatal: (error: unknown) => void
   log: Log
   maxPending?: number
+  maxBatchMilliseconds?: number
   /** Whether the disk takes writes, as far as is known. */
   isHealthy?: boolean
 }
@@ -51,9 +52,7 @@ type Task = {
   reject(error: unknown): void
 }
 
-// One turn of the loop must stay short however much is queued, and whatever a write does.
 const maxBatch = 256
-const maxBatchMilliseconds = 5
 const retryAfterSeconds = 1
 const busyMilliseconds = 2_000
 const busyPollMilliseconds = 5
@@ -62,6 +61,8 @@ const busyPollMilliseconds = 5
  *  while the next batch is gathered and committed. */
 export function createWriter(options: WriterOptions): Writer {
   const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
+  // One turn of the loop must stay short however much is queued, and whatever a write does.
+  const { maxBatchMilliseconds = 5 } = options
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
   const commit = sqlite.prepare('COMMIT')
   const rollback = sqlite.prepare('ROLLBACK')
