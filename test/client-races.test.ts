@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
 import { ada, bob, pageStorage, refusalOf, sessionKey, startChat } from './support/clients.ts'
-import { networkError, refusal } from './support/fault-proxy.ts'
+import { refusal } from './support/fault-proxy.ts'
 import { createTestTimers } from './support/timers.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -189,26 +189,6 @@ test('a message with a key of its own is sent once, whoever sends it again', asy
     .then(() => client.send(conversationId, draft))
   expect([same, later]).toEqual([one, one])
   expect(await chat.stored()).toHaveLength(1)
-})
-
-test('a tab that followed another one still asks again for an answer that got lost', async () => {
-  const storage = pageStorage()
-  await using chat = await startChat({ storage })
-  const { client, proxy, timers } = chat
-  const other = chat.create()
-  other.restore()
-  const renewal = '/v1/auth/refresh'
-  proxy.onNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-  proxy.onNext(renewal, networkError)
-  await refusalOf(client.account.get())
-  proxy.onNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-  await other.account.get()
-  timers.advance(500) // the repetition finds what the other tab has
-  chat.advance(120_000)
-  proxy.onNext('/v1/users/me', () => refusal(401, 'unauthorized'))
-  proxy.onNext(renewal, networkError)
-  await refusalOf(client.account.get())
-  expect(timers.waiting()).toEqual([500])
 })
 
 test('a logout ends the session also when another tab has begun a new one of the same person', async () => {

@@ -86,6 +86,7 @@ describe('migrations', () => {
     using sqlite = new Database(path, { create: true })
     migrate(sqlite, path)
     sqlite.run("INSERT INTO secrets VALUES ('a', 'kept')")
+    sqlite.run('VACUUM') // a rollback does not restore what free pages hold
     const before = sqlite.serialize()
     const halfway = 'CREATE TABLE b (x); DELETE FROM secrets; CREATE TABLE a (x)'
     const newer = [...migrations, 'CREATE TABLE a (x)', halfway]

@@ -96,6 +96,7 @@ function fillSessions({ sqlite, landmarks, newId, clock, pick, repeat }: Dataset
         parentHash: isLive ? parentHash : null,
         expiresAt: issuedAt + refreshTokenDays * day,
         consumedAt: isLive ? null : lastUsedAt,
+        keyHash: null,
       })
     if (parentHash !== null) add(parentHash, createdAt, false)
     add(hashOf(refreshTokenOf(n)), lastUsedAt, true)

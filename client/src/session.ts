@@ -3,13 +3,11 @@ import { ApiError, SessionEndedError } from './errors.ts'
 import type { HttpTransport } from './http.ts'
 import { type Platform, uniqueId } from './platform.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
-import { createBackoff, linkSignals } from './waiting.ts'
+import { linkSignals } from './waiting.ts'
 
 const storageKey = 'session'
 /** A token is renewed this long before it expires. */
 export const renewalMilliseconds = 60_000
-/** For this long the service repeats the answer to a renewal that was lost (docs/protocol.md). */
-const repetitionMilliseconds = 60_000
 const renewalAnswerMilliseconds = 10_000
 /** A tab that holds the lock for longer hangs. */
 const lockMilliseconds = 10_000
@@ -18,7 +16,7 @@ type StoredSession = {
   user: User
   accessToken: string
   refreshToken: string
-  /** The idempotency key of its renewals: the tabs that race and repetitions use the same. */
+  /** The idempotency key of its one renewal: tabs that race and a renewal whose answer was lost use it again. */
   renewalKey: string
   expiresAt: number
 }
@@ -39,22 +37,20 @@ type SessionOptions = {
 export type ClientSession = ReturnType<typeof createSession>
 
 /** Who is logged in, here and in the other tabs that share the storage, and an access token that works. */
-export function createSession({ timers, locks, random }: Platform, options: SessionOptions) {
+export function createSession({ timers, locks }: Platform, options: SessionOptions) {
   const { http, storage, lockName, onRenewed, onEnd, closing } = options
-  const backoff = createBackoff(random)
   let current: StoredSession | undefined
   let isStored = false
   let login = new AbortController()
   let renewal: Promise<void> | undefined
-  let unansweredSince: number | undefined
-  let cancelRepetition = () => {}
 
-  function keep(user: User, renewalKey: string, tokens: TokenSet) {
+  function keep(user: User, tokens: TokenSet) {
     current = {
       user,
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token,
-      renewalKey,
+      // New with each token set: a copy is worth one renewal, which betrays the thief.
+      renewalKey: uniqueId(),
       expiresAt: timers.now() + tokens.expires_in * 1_000,
     }
     isStored = writeJson(storage, storageKey, current)
@@ -69,7 +65,6 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
     const isOwn = ending === 'logged_out' && stored?.user.id === user.id
     if (isOwn || stored?.refreshToken === refreshToken) removeKey(storage, storageKey)
     current = undefined
-    stopRepeating()
     const reason = new SessionEndedError()
     login.abort(reason)
     login = new AbortController()
@@ -83,7 +78,6 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
     return renewal
   }
 
-  // Without the lock two tabs may ask at once: with the same key they get the same answer.
   async function oneTabAtATime(work: () => Promise<void>): Promise<void> {
     if (!locks || lockName === undefined) return work()
     const { signal, release } = linkSignals([closing], lockMilliseconds)
@@ -104,32 +98,22 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
 
   async function rotate() {
     const before = current
-    if (!before || followOtherTab(before)) return
-    const tokens = await refresh(http, before, closing).catch((error) => {
-      if (current === before) repeatSoon()
-      throw error
-    })
-    stopRepeating()
+    if (before && !followOtherTab(before)) await exchange(before)
+  }
+
+  async function exchange(before: StoredSession): Promise<void> {
+    const seen = storedToken()
+    const tokens = await refresh(http, before, closing)
     if (current !== before) return
+    // Without the lock two tabs may ask at once. The last answer of the service alone works: the later tab asks again.
+    if (tokens && storedToken() !== seen) return exchange(before)
     if (tokens) {
-      keep(before.user, before.renewalKey, tokens)
+      keep(before.user, tokens)
       onRenewed(tokens.access_token)
     } else if (!followOtherTab(before)) end('ended')
   }
 
-  // The service may have renewed the session, and the answer was lost: only for a while it can still be had.
-  function repeatSoon() {
-    unansweredSince ??= timers.now()
-    if (closing.aborted || timers.now() - unansweredSince > repetitionMilliseconds) return
-    cancelRepetition()
-    cancelRepetition = timers.after(backoff.next(), () => void renewOnce().catch(() => {}))
-  }
-
-  function stopRepeating() {
-    cancelRepetition()
-    unansweredSince = undefined
-    backoff.reset()
-  }
+  const storedToken = () => (isStored ? readSession(storage)?.refreshToken : undefined)
 
   /** Does what another tab did: logged out, logged in as somebody else, or renewed the tokens.
    *  @returns false when no other tab did anything */
@@ -142,12 +126,9 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
     }
     if (stored.refreshToken === before.refreshToken) return false
     current = stored
-    stopRepeating()
     onRenewed(stored.accessToken)
     return true
   }
-
-  closing.addEventListener('abort', () => cancelRepetition())
 
   return {
     end,
@@ -157,7 +138,7 @@ export function createSession({ timers, locks, random }: Platform, options: Sess
 
     begin({ user, ...tokens }: Authenticated): User {
       end('replaced')
-      keep(user, uniqueId(), tokens)
+      keep(user, tokens)
       return user
     },
 

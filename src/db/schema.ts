@@ -123,30 +123,13 @@ export const refreshTokens = sqliteTable(
     parentHash: text('parent_hash'),
     expiresAt: time('expires_at').notNull(),
     consumedAt: time('consumed_at'),
+    /** SHA-256 in hex of the idempotency key that it was traded with. */
+    keyHash: text('key_hash'),
   },
   (table) => [
     uniqueIndex('refresh_tokens_live').on(table.sessionId).where(sql.raw('consumed_at IS NULL')),
     index('refresh_tokens_session').on(table.sessionId),
     index('refresh_tokens_expiry').on(table.expiresAt),
-  ],
-)
-
-/** What refreshes with an idempotency key were answered, for as long as the same request gets the same answer. */
-export const refreshAnswers = sqliteTable(
-  'refresh_answers',
-  {
-    /** SHA-256 in hex of the presented token and the key. */
-    requestHash: text('request_hash').primaryKey(),
-    sessionId: text('session_id')
-      .notNull()
-      .references(() => sessions.id, { onDelete: 'cascade' }),
-    /** Encrypted: only who has the presented token can read it. */
-    sealed: text('sealed').notNull(),
-    expiresAt: time('expires_at').notNull(),
-  },
-  (table) => [
-    index('refresh_answers_session').on(table.sessionId),
-    index('refresh_answers_expiry').on(table.expiresAt),
   ],
 )
 

@@ -5,9 +5,11 @@ import { ClientId, fieldProblems } from '../lib/fields.ts'
 const header = 'X-Idempotency-Key'
 const IdempotencyHeaders = Type.Object({ [header]: Type.Optional(ClientId) })
 
+export const idempotencyHeader = { [header]: ClientId }
+
 /** What the description of a route says that can be called again with the same key. */
 export const idempotent = {
-  headers: { [header]: ClientId },
+  headers: idempotencyHeader,
   successHeaders: { 'Idempotent-Replayed': '`true` when it had been sent before.' },
 }
 

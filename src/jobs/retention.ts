@@ -8,7 +8,6 @@ import {
   notifications,
   oneTimeTokens,
   outbox,
-  refreshAnswers,
   refreshTokens,
   reports,
   sentMails,
@@ -17,8 +16,7 @@ import {
   webhookDeliveries,
 } from '../db/schema.ts'
 
-const minute = 60_000
-const hour = 60 * minute
+const hour = 3_600_000
 const day = 24 * hour
 /** Rows in one transaction: short enough for the loop. */
 const chunk = 500
@@ -28,8 +26,6 @@ type Rule = {
   time: SQLiteColumn
   days: number
   which?: string
-  /** How often it is looked for. */
-  everyMilliseconds?: number
   /** What else goes with a row, in the same transaction; given the first column of its key. */
   onDelete?: (id: string) => void
 }
@@ -37,12 +33,6 @@ type Rule = {
 /** How long each kind of row is kept, counted from `time`. */
 const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   { key: [refreshTokens.hash], time: refreshTokens.expiresAt, days: 0 },
-  {
-    key: [refreshAnswers.requestHash],
-    time: refreshAnswers.expiresAt,
-    days: 0,
-    everyMilliseconds: minute,
-  },
   { key: [oneTimeTokens.hash], time: oneTimeTokens.expiresAt, days: 0 },
   // Longer than any token of an unused session lives.
   { key: [sessions.id], time: sessions.lastUsedAt, days: 31 },
@@ -85,11 +75,11 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   },
 ]
 
-/** Deletes what has expired, at the start and once an hour or as its rule says, in small chunks.
+/** Deletes what has expired, at the start and once an hour, in small chunks.
  *  @returns how to stop */
 export function startRetention(core: Core): () => void {
   const { orm, write, clock, log } = core
-  const byInterval = Map.groupBy(rulesOf(core), ({ everyMilliseconds = hour }) => everyMilliseconds)
+  const rules = rulesOf(core)
   let isStopped = false
 
   function deleteSome({ key, time, days, which = 'TRUE', onDelete }: Rule): number {
@@ -103,23 +93,21 @@ export function startRetention(core: Core): () => void {
     return deleted.length
   }
 
-  async function run(rules: readonly Rule[]) {
+  async function run() {
     for (const rule of rules) {
       while (!isStopped && (await write(() => deleteSome(rule))) === chunk);
     }
   }
 
-  const start = (rules: readonly Rule[]) => {
-    run(rules).catch((error: unknown) => {
+  const start = () => {
+    run().catch((error: unknown) => {
       if (!isStopped) log.warn('retention failed and is tried again', { error })
     })
   }
-  const stops = [...byInterval].map(([interval, rules]) => {
-    start(rules)
-    return clock.every(interval, () => start(rules))
-  })
+  start()
+  const stop = clock.every(hour, start)
   return () => {
     isStopped = true
-    for (const stop of stops) stop()
+    stop()
   }
 }

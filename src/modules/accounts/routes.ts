@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
+import { idempotencyHeader, idempotencyKey } from '../../http/idempotency.ts'
 import { hidden, operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
@@ -83,22 +83,19 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
     )
     .post(
       '/v1/auth/refresh',
-      async ({ body, context, request, set }) => {
+      ({ body, context, request }) => {
         const key = idempotencyKey(request.headers)
-        const client = clientOf(request, context.ip)
-        const { tokens, replayed } = await sessions.refresh(body.refresh_token, key, client)
-        markReplayed(set.headers, replayed)
-        return tokens
+        return sessions.refresh(body.refresh_token, key, clientOf(request, context.ip))
       },
       {
         body: RefreshTokenBody,
         ...visitor(
           'refreshTokens',
-          'Trades a refresh token for a new token set. Each refresh token works once: using an old one again ends its session, unless it was traded within the last 10 seconds and its successor is unused. A client whose answer was lost asks again with the same `X-Idempotency-Key` and token: for 60 seconds it gets the same answer.',
+          'Trades a refresh token for a new token set. Each refresh token works once: using an old one again ends its session, unless it was traded within the last 10 seconds and its successor is unused. A client whose answer was lost asks again with the same `X-Idempotency-Key` and token: for 24 hours, while the successor is unused and the user agent is the same, it gets a new one in its place.',
           { 200: TokenSet },
           {
             errors: ['invalid_token'],
-            ...idempotent,
+            headers: idempotencyHeader,
           },
         ),
       },

@@ -1,12 +1,14 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { refreshAnswers, refreshTokens, sessions } from '../../db/schema.ts'
+import { refreshTokens, sessions } from '../../db/schema.ts'
 import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
 const day = 24 * 60 * 60_000
+/** How long a trade with an idempotency key can be repeated, while its successor is unused. */
+const repeatMilliseconds = day
 export const refreshTokenMilliseconds = 30 * day
 /** However often it is refreshed, a session ends so long after its login. */
 export const longestSessionMilliseconds = 180 * day
@@ -41,8 +43,8 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
        ${isSecured} AS isSecured
      FROM sessions WHERE id = ? AND user_id = ? AND revoked_at IS NULL`,
   )
-  const consume = sqlite.prepare<{ sessionId: string }, [string, number]>(
-    `UPDATE refresh_tokens SET consumed_at = ?2
+  const consume = sqlite.prepare<{ sessionId: string }, [string, number, string | null]>(
+    `UPDATE refresh_tokens SET consumed_at = ?2, key_hash = ?3
      WHERE hash = ?1 AND consumed_at IS NULL AND expires_at > ?2 AND EXISTS (
        SELECT 1 FROM sessions s JOIN users u ON u.id = s.user_id
        WHERE s.id = refresh_tokens.session_id AND s.revoked_at IS NULL AND u.disabled_at IS NULL)
@@ -60,15 +62,17 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
      FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id WHERE t.hash = ?`,
   )
 
-  const answer = sqlite.prepare<{ sealed: string }, [string, number]>(
-    `SELECT sealed FROM refresh_answers a
-     JOIN sessions s ON s.id = a.session_id AND s.revoked_at IS NULL
-     JOIN users u ON u.id = s.user_id AND u.disabled_at IS NULL
-     WHERE a.request_hash = ? AND a.expires_at >= ?`,
-  )
-
-  const deleteAnswers = sqlite.prepare<unknown, [string]>(
-    'DELETE FROM refresh_answers WHERE session_id = ?',
+  const consumeSuccessor = sqlite.prepare<
+    { sessionId: string },
+    [string, number, string, string | null]
+  >(
+    `UPDATE refresh_tokens SET consumed_at = ?2
+     WHERE session_id = (SELECT session_id FROM refresh_tokens WHERE hash = ?1) AND parent_hash = ?1
+       AND consumed_at IS NULL AND expires_at > ?2 AND EXISTS (
+         SELECT 1 FROM refresh_tokens p JOIN sessions s ON s.id = p.session_id JOIN users u ON u.id = s.user_id
+         WHERE p.hash = ?1 AND p.key_hash = ?3 AND p.consumed_at > ?2 - ${repeatMilliseconds}
+           AND s.user_agent IS ?4 AND s.revoked_at IS NULL AND u.disabled_at IS NULL)
+     RETURNING session_id AS sessionId`,
   )
 
   /** Ends sessions.
@@ -77,9 +81,7 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     const open = and(which, isNull(sessions.revokedAt))
     const { id } = sessions
     const ended = orm.update(sessions).set({ revokedAt: now }).where(open).returning({ id }).all()
-    const ids = ended.map((session) => session.id)
-    for (const id of ids) deleteAnswers.run(id)
-    return ids
+    return ended.map((session) => session.id)
   }
 
   return {
@@ -97,10 +99,15 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     insertToken: prepareInsert(sqlite, refreshTokens),
     /** Uses a token up, once: when it is live and its session and user are too.
      *  @returns the id of its session */
-    consumeToken: (hash: string, now: number) => consume.get(hash, now)?.sessionId,
-    insertAnswer: prepareInsert(sqlite, refreshAnswers),
-    /** The answer to a refresh, sealed, while its session is open. */
-    findAnswer: (requestHash: string, now: number) => answer.get(requestHash, now)?.sealed,
+    consumeToken: (hash: string, keyHash: string | null, now: number) =>
+      consume.get(hash, now, keyHash)?.sessionId,
+    /** Uses up the unused successor of a token that was traded with this key and by this user agent within a day.
+     *  @returns the id of their session */
+    consumeSuccessor: (
+      hash: string,
+      keyHash: string,
+      { now, userAgent }: { now: number; userAgent: string | null },
+    ) => consumeSuccessor.get(hash, now, keyHash, userAgent)?.sessionId,
     find: (id: string): SessionRow | undefined => session.get(id) ?? undefined,
     updateUsed(
       id: string,

@@ -7,7 +7,6 @@ import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { type Authenticated, type TokenSet, userView } from './model.ts'
-import { seal, unseal } from './sealed-answers.ts'
 import {
   longestSessionMilliseconds,
   refreshTokenMilliseconds,
@@ -19,8 +18,6 @@ import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
 /** Two tabs may race for one refresh: the loser's token is this fresh. */
 const raceMilliseconds = 10_000
-/** How long a refresh with the same idempotency key gets the same answer again. */
-const answerMilliseconds = 60_000
 const tokenPattern = /^rt_[\w-]{43}$/
 
 /** Where a session is used from. */
@@ -28,11 +25,6 @@ export type Client = { ip: string; userAgent: string | undefined }
 
 /** A session that has just begun or been renewed; only the hash of its refresh token is kept. */
 type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
-
-/** A refresh token as it was presented; with an idempotency key the two together name the request. */
-type Presented = { token: string; hash: string; requestHash: string | undefined }
-/** What a refresh token is traded for; `sealed` is the same for whoever presents that token again. */
-type Renewal = { tokens: TokenSet; sealed: string | undefined }
 
 export type Sessions = ReturnType<typeof createSessions>
 
@@ -44,62 +36,39 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
 
   type Family = Pick<SessionRow, 'id' | 'createdAt'>
 
-  function keepRefreshToken(
-    token: string,
-    { id: sessionId, createdAt }: Family,
-    parentHash: string | null,
-  ) {
+  /** Makes a token, of which only the hash is kept. */
+  function newRefreshToken({ id: sessionId, createdAt }: Family, parentHash: string | null) {
+    const token = `rt_${randomBytes(32).toString('base64url')}`
     const expiresAt = Math.min(
       clock.now() + refreshTokenMilliseconds,
       createdAt + longestSessionMilliseconds,
     )
     const hash = sha256(token)
-    sessionStore.insertToken({ hash, sessionId, parentHash, expiresAt, consumedAt: null })
+    const unused = { consumedAt: null, keyHash: null }
+    sessionStore.insertToken({ hash, sessionId, parentHash, expiresAt, ...unused })
+    return token
   }
 
-  // Made before the token is used up, so that the answer can be kept in the same transaction. Whether the token may be
-  // used is decided there.
-  async function prepare({ token, hash, requestHash }: Presented): Promise<Renewal | undefined> {
-    const found = sessionStore.findToken(hash)
-    const isUsable = found?.consumedAt === null && found.revokedAt === null
-    const user = isUsable ? store.find(found.userId) : undefined
-    if (!found || !user) return undefined
-    const { sessionId } = found
-    const tokens = await tokenSet({ user, sessionId, refreshToken: newRefreshToken() })
-    const sealed = requestHash === undefined ? undefined : seal(JSON.stringify(tokens), token)
-    return { tokens, sealed }
-  }
-
-  /** @returns undefined when the token is not usable (any more) */
-  function rotate(
-    { hash, requestHash }: Presented,
-    { tokens, sealed }: Renewal,
-    client: Client,
-  ): TokenSet | undefined {
+  /** Inside a `write`: trades the token. A trade whose answer was lost can be repeated: the new successor takes the place of
+   *  the unused one.
+   *  @returns undefined when the token is not usable (any more) */
+  function trade(token: string, key: string | undefined, client: Client): OpenSession | undefined {
     const now = clock.now()
-    const sessionId = sessionStore.consumeToken(hash, now)
+    const hash = sha256(token)
+    const keyHash = key === undefined ? null : sha256(key)
+    const sessionId =
+      sessionStore.consumeToken(hash, keyHash, now) ??
+      (keyHash === null
+        ? undefined
+        : sessionStore.consumeSuccessor(hash, keyHash, { now, userAgent: agentOf(client) }))
     const session = sessionId === undefined ? undefined : sessionStore.find(sessionId)
-    if (!session) return undefined
-    noteUse(session, client)
-    keepRefreshToken(tokens.refresh_token, session, hash)
-    if (requestHash !== undefined && sealed !== undefined) {
-      const expiresAt = now + answerMilliseconds
-      sessionStore.insertAnswer({ requestHash, sessionId: session.id, sealed, expiresAt })
+    const user = session && store.find(session.userId)
+    if (!session || !user) {
+      endIfReused(hash, client)
+      return undefined
     }
-    return tokens
-  }
-
-  /** Inside a `write`: trades the token, or finds what it was traded for before. Of two requests with the same token and key
-   *  the later one finds the answer to the other. */
-  function trade(presented: Presented, renewal: Renewal | undefined, client: Client) {
-    const { hash, requestHash } = presented
-    const tokens = renewal && rotate(presented, renewal, client)
-    if (tokens) return { tokens }
-    const sealed =
-      requestHash === undefined ? undefined : sessionStore.findAnswer(requestHash, clock.now())
-    if (sealed !== undefined) return { sealed }
-    endIfReused(hash, client)
-    return undefined
+    noteUse(session, client)
+    return { user, sessionId: session.id, refreshToken: newRefreshToken(session, hash) }
   }
 
   // The list of devices shows where a session was used last. Another address is usual, and so is another agent after an
@@ -155,30 +124,23 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       const { ip } = client
       const session = { id, userId: user.id, ip, userAgent: agentOf(client), createdAt }
       sessionStore.insert({ ...session, lastUsedAt: createdAt })
-      const refreshToken = newRefreshToken()
-      keepRefreshToken(refreshToken, session, null)
-      return { user, sessionId: id, refreshToken }
+      return { user, sessionId: id, refreshToken: newRefreshToken(session, null) }
     },
 
-    /** Trades a refresh token for a new token set, once; with the same `key` again within a minute, for the same set.
+    /** Trades a refresh token for a new token set, once; with the same `key` again within a day, for another one.
      *  @throws invalid_token (unknown, expired, used, session ended, user disabled) */
-    async refresh(token: string, key: string | undefined, client: Client) {
+    async refresh(token: string, key: string | undefined, client: Client): Promise<TokenSet> {
       if (!tokenPattern.test(token)) throw new AppError('invalid_token')
-      const presented = presentedOf(token, key)
-      const renewal = await prepare(presented)
-      const outcome = await write(() => trade(presented, renewal, client))
-      if (!outcome) throw new AppError('invalid_token')
-      if ('tokens' in outcome) return { tokens: outcome.tokens, replayed: false }
-      const tokens: TokenSet = JSON.parse(unseal(outcome.sealed, token)) // what `prepare` sealed
-      return { tokens, replayed: true }
+      const session = await write(() => trade(token, key, client))
+      if (!session) throw new AppError('invalid_token')
+      return tokenSet(session)
     },
 
     /** Ends the session that a refresh token of the user's belongs to; a token that is not theirs does nothing. */
     async logout(userId: string, token: string, ip: string): Promise<void> {
       await write(() => {
         const found = sessionStore.findToken(sha256(token))
-        if (found?.userId !== userId) return
-        end(found.sessionId, userId)
+        if (found?.userId !== userId || !end(found.sessionId, userId)) return
         audit.record({ action: 'logged_out', ...onOneself(userId, ip) })
       })
     },
@@ -216,13 +178,6 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       return claims && sessionStore.findPrincipal(claims)
     },
   }
-}
-
-const newRefreshToken = () => `rt_${randomBytes(32).toString('base64url')}`
-
-function presentedOf(token: string, key: string | undefined): Presented {
-  const requestHash = key === undefined ? undefined : sha256(`${token} ${key}`)
-  return { token, hash: sha256(token), requestHash }
 }
 
 export function clientOf(request: Request, ip: string): Client {

@@ -1,0 +1,2 @@
+DROP TABLE `refresh_answers`;--> statement-breakpoint
+ALTER TABLE `refresh_tokens` ADD `key_hash` text;
