@@ -141,6 +141,11 @@ export const entries = {
     wholeNumber(0, 100_000_000),
     'Room for the files of one user, in MB; each takes 16 KiB at least.',
   ),
+  MIN_FREE_MB: entry(
+    '1000',
+    wholeNumber(0, 1_000_000_000),
+    'Room that stays free on the disk, in MB: with less, uploads and backups stop; 0 is off.',
+  ),
   FILES_S3_URL: secret(
     optional(
       bucket,
@@ -305,6 +310,7 @@ function configOf(values: Values, isTerminal: boolean) {
       autocloseDays: values.SUPPORT_AUTOCLOSE_DAYS,
       inbox: values.SUPPORT_INBOX,
     }),
+    minFreeBytes: values.MIN_FREE_MB * megabyte,
     files: Object.freeze({
       maxBytes: values.FILES_MAX_MB * megabyte,
       quotaBytes: values.FILES_QUOTA_MB * megabyte,

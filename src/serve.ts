@@ -7,6 +7,7 @@ import { createAuditTrail } from './db/audit-trail.ts'
 import { watchForeignCommits } from './db/foreign-commits.ts'
 import { type Connection, findNewestId, openForServer } from './db/open.ts'
 import { openStorage } from './db/storage.ts'
+import { createTextQuota } from './db/text-quota.ts'
 import { createDiskStorage } from './files/disk.ts'
 import { createS3Storage } from './files/s3.ts'
 import { type FileStorage, filesDirectory } from './files/storage.ts'
@@ -18,6 +19,7 @@ import { type JobHandlers, startRunner } from './jobs/runner.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { createDeliveryState, type DeliveryState } from './lib/delivery-state.ts'
 import { createEvents } from './lib/events.ts'
+import { createDiskWatch, freeBytesAt } from './lib/free-space.ts'
 import { createIds, timeOfId } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { createRequestHistory } from './lib/request-history.ts'
@@ -59,6 +61,8 @@ export type Substitutes = {
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
   fileStorage?: FileStorage
+  /** In the place of the room on the disk. */
+  freeBytes?: () => number
   passwordCost?: Argon2Cost
   /** In the place of the quota, which tests of many tickets would meet. */
   ticketsPerDay?: number
@@ -246,20 +250,25 @@ async function createModules(core: Core, outside: Outside) {
     },
   })
   const { notify, pushMessage } = notifications
-  const files = createFiles(core, { storage: fileStorage })
+  const { dataDir, minFreeBytes } = core.config
+  const { ticketsPerDay, freeBytes = () => freeBytesAt(dataDir) } = substitutes
+  const isDiskShort = createDiskWatch(core.clock, minFreeBytes, freeBytes)
+  const files = createFiles(core, { storage: fileStorage, isDiskShort })
+  const takeText = createTextQuota(core)
   const moderation = createModeration(core, {
     files: files.uses,
     findExcerpt: (...message) => chat.findExcerpt(...message),
     removeMessage: (messageId) => chat.removeMessage(messageId),
+    takeText,
   })
   const platform = createPlatform(core, { notify, resolveUser, blocks: moderation })
   const { attach } = files.uses
-  const { ticketsPerDay } = substitutes
-  const support = createSupport(core, { mailer, notify, attach, ticketsPerDay })
+  const support = createSupport(core, { mailer, notify, attach, takeText, ticketsPerDay })
   const chat = createChat(core, {
     pushMessage,
     ...platform,
     mayTalk: moderation.mayTalk,
+    takeText,
   })
   const others: Module[] = [platform, chat, files, moderation, support, notifications]
   const accounts = await createAccounts(core, {

@@ -27,7 +27,7 @@ const { path: executable } = await built()
 
 /** A command in a process of its own, as beside a server. */
 function hostline(dataDir: string, ...args: string[]) {
-  const env = { ...process.env, DATA_DIR: dataDir }
+  const env = { ...process.env, DATA_DIR: dataDir, MIN_FREE_MB: '0' }
   return Bun.spawn([executable, ...args], { env, stdout: 'pipe', stderr: 'pipe' })
 }
 

@@ -113,6 +113,7 @@ function startShell(cwd: string, home: string) {
   const env = {
     PATH: `${home}/node_modules/node22/bin:${process.env['PATH']}`,
     HOME: home,
+    MIN_FREE_MB: '0',
     npm_config_audit: 'false',
     npm_config_loglevel: 'error',
     npm_config_fund: 'false',

@@ -108,7 +108,7 @@ test('the description names the roles or the scope, and the reasons of each oper
   const broadcast = paths['/v1/chat/broadcast'].post
   expect([broadcast['x-roles'], reasonsOf(broadcast, '403'), reasonsOf(broadcast, '409')]).toEqual([
     ['host', 'admin'],
-    ['role_required', 'email_not_verified'],
+    ['quota_exceeded', 'role_required', 'email_not_verified'],
     ['idempotency_mismatch'],
   ])
   const feed = paths['/v1/service/users/{id}'].get

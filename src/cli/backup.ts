@@ -10,8 +10,8 @@ import {
   statSync,
 } from 'node:fs'
 import { setPriority } from 'node:os'
-import { join } from 'node:path'
-import { readConfig } from '../config.ts'
+import { dirname, join } from 'node:path'
+import { type Config, readConfig } from '../config.ts'
 import { backUp, mustBeWhole } from '../db/backup.ts'
 import { databaseFile, mustExist } from '../db/open.ts'
 import { type RestoreSource, restore as restoreFile, restoreFrom } from '../db/restore.ts'
@@ -19,6 +19,7 @@ import { createDiskStorage } from '../files/disk.ts'
 import { filesDirectory } from '../files/storage.ts'
 import { parseTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
+import { freeBytesAt } from '../lib/free-space.ts'
 import { stampOf } from '../replication/local-state.ts'
 import { type Place, placeName } from '../replication/log.ts'
 import { restoreDatabase, restoreFiles } from '../replication/restore.ts'
@@ -34,7 +35,8 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const usage = 'backup needs a file, or a directory for dated ones'
   const { operand, values } = readOperand(args, usage, { keep: { type: 'string' } })
   const kept = readKept(values.keep)
-  const { dataDir, files } = readConfig(terminal.environment, terminal.isInteractive)
+  const config = readConfig(terminal.environment, terminal.isInteractive)
+  const { dataDir, files } = config
   mustExist(dataDir)
   const isDirectory = existsSync(operand) && statSync(operand).isDirectory()
   if (values.keep !== undefined && !isDirectory) {
@@ -42,6 +44,7 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   }
   const target = isDirectory ? join(operand, datedName('hostline')) : operand
   refuseDatabase(target, dataDir)
+  mustHaveRoom(target, config)
   yieldToOthers()
   const local = files.bucket ? undefined : join(dataDir, filesDirectory)
   const missing = await backUp(dataDir, target, local)
@@ -49,6 +52,15 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   await note(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
   if (missing > 0) terminal.err(`hostline: ${missing} files of people are missing in ${dataDir}`)
+}
+
+function mustHaveRoom(target: string, { minFreeBytes }: Config) {
+  const folder = dirname(target)
+  if (minFreeBytes === 0 || !existsSync(folder)) return
+  const free = freeBytesAt(folder)
+  if (free >= minFreeBytes) return
+  const left = `only ${Math.floor(free / 1_000_000)} MB are free there, less than MIN_FREE_MB`
+  throw new StartError(`no backup was made in ${target}: ${left}`)
 }
 
 function yieldToOthers() {

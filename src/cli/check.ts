@@ -1,4 +1,3 @@
-import { statfsSync } from 'node:fs'
 import { type Config, type Environment, misspeltNames, readConfig } from '../config.ts'
 import { createAuditTrail } from '../db/audit-trail.ts'
 import { integrityProblem } from '../db/backup.ts'
@@ -9,6 +8,7 @@ import { expiryWarning, readCertificate } from '../http/certificate.ts'
 import { createOutbox } from '../jobs/outbox.ts'
 import { isoTime, systemClock } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
+import { freeBytesAt } from '../lib/free-space.ts'
 import { trySmtp } from '../mail/smtp.ts'
 import { createFactorStore } from '../modules/accounts/factor-store.ts'
 import { tryServiceAccount } from '../push/service-account.ts'
@@ -97,18 +97,17 @@ function checkData(config: Config, hasSnapshot: boolean): Finding[] {
     mustExist(directory)
   } catch (error) {
     if (isStandbyMachine(config)) {
-      return [checkDisk(directory), { subject: 'database', detail: 'the copy of a standby' }]
+      return [checkDisk(config), { subject: 'database', detail: 'the copy of a standby' }]
     }
     return [{ subject: 'database', problem: (error as Error).message }]
   }
-  return [checkDisk(directory), ...checkDatabase(directory, hasSnapshot)]
+  return [checkDisk(config), ...checkDatabase(directory, hasSnapshot)]
 }
 
-function checkDisk(directory: string): Finding {
-  const { bavail, bsize } = statfsSync(directory)
-  const free = bavail * bsize
+function checkDisk({ dataDir: directory, minFreeBytes }: Config): Finding {
+  const free = freeBytesAt(directory)
   const detail = `${Math.floor(free / 1_048_576)} MiB`
-  const problem = free < leastFreeBytes ? `only ${detail} left` : undefined
+  const problem = free < Math.max(leastFreeBytes, minFreeBytes) ? `only ${detail} left` : undefined
   return { subject: 'free disk', detail, problem }
 }
 

@@ -227,6 +227,20 @@ export const sentMails = sqliteTable(
   ],
 )
 
+/** How much text a user has stored in a day, to the last 64 KiB. */
+export const textUsage = sqliteTable(
+  'text_usage',
+  {
+    userId: text('user_id')
+      .primaryKey()
+      .references(() => users.id),
+    /** When the day began (UTC). */
+    day: time('day').notNull(),
+    bytes: integer('bytes').notNull(),
+  },
+  (table) => [index('text_usage_day').on(table.day)],
+)
+
 /** Who did what: append-only, no secrets. */
 export const auditLog = sqliteTable(
   'audit_log',

@@ -1,5 +1,6 @@
-import { close, fdatasync, fstatSync, openSync, statfsSync, statSync } from 'node:fs'
+import { close, fdatasync, fstatSync, openSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { freeBytesAt } from '../lib/free-space.ts'
 import type { Log } from '../lib/log.ts'
 import { createCheckpointer } from './checkpointer.ts'
 import type { Connection } from './open.ts'
@@ -77,11 +78,10 @@ export function openStorage(connection: Connection, options: StorageOptions) {
       return writer.isHealthy()
     },
     stats() {
-      const { bavail, bsize } = statfsSync(path)
       return {
         databaseBytes: statSync(path).size,
         walBytes: wal.size(),
-        freeBytes: bavail * bsize,
+        freeBytes: freeBytesAt(path),
       }
     },
     async close() {

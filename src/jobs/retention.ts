@@ -12,6 +12,7 @@ import {
   reports,
   sentMails,
   sessions,
+  textUsage,
   totpFactors,
   webhookDeliveries,
 } from '../db/schema.ts'
@@ -50,6 +51,7 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
     which: 'in_app = 0',
   },
   { key: [sentMails.addressHash, sentMails.kind, sentMails.at], time: sentMails.at, days: 1 },
+  { key: [textUsage.userId], time: textUsage.day, days: 2 },
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
   // Longer than any report about a call can be late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },

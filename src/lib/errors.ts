@@ -31,6 +31,7 @@ export const errors = {
   blocked: refusal('blocked'),
   admin_totp_required: refusal('totp_required'),
   storage_full: refusal('quota_exceeded'),
+  text_quota_exceeded: refusal('quota_exceeded'),
   not_found: { code: 'not_found', status: 404 },
   email_taken: conflict('email_taken'),
   last_admin: conflict('last_admin'),

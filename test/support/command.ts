@@ -8,7 +8,7 @@ export async function hostline(args: string[], dataDir: string, options: Options
   const out: string[] = []
   const err: string[] = []
   const exitCode = await run(args, {
-    environment: { DATA_DIR: dataDir, ...environment },
+    environment: { DATA_DIR: dataDir, MIN_FREE_MB: '0', ...environment },
     isInteractive: false,
     out: (text) => out.push(text),
     err: (text) => err.push(text),

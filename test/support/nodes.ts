@@ -79,6 +79,7 @@ const environmentOf = (dataDir: string, bucket: string): Record<string, string> 
   HOST: '127.0.0.1',
   LOG_FORMAT: 'json',
   DATA_DIR: dataDir,
+  MIN_FREE_MB: '0',
   REPLICA_S3_URL: bucket,
   RATE_LIMIT_LOGIN: 'off',
   RATE_LIMIT_REGISTER: 'off',

@@ -25,6 +25,7 @@ export async function startServer(options: Options = {}) {
       HOST: '127.0.0.1',
       LOG_FORMAT: 'json',
       ...(dataDir !== undefined && { DATA_DIR: dataDir }),
+      MIN_FREE_MB: '0',
       RATE_LIMIT_LOGIN: 'off',
       RATE_LIMIT_REGISTER: 'off',
       RATE_LIMIT_USER: 'off',

@@ -21,6 +21,7 @@ type Options = Substitutes & {
 }
 
 const limitsOff = {
+  MIN_FREE_MB: '0',
   RATE_LIMIT_LOGIN: 'off',
   RATE_LIMIT_REGISTER: 'off',
   RATE_LIMIT_USER: 'off',

@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import type { TakeText } from '../../db/text-quota.ts'
 import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -19,13 +20,15 @@ type Parts = {
   chat: ChatService
   followers: Followers
   mayTalk: MayTalk
+  takeText: TakeText
 }
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
 
 /** What a host says to all followers. Who follows or leaves meanwhile is met or missed as the job comes along; a host who
  *  may not broadcast any more reaches nobody further. */
-export function createBroadcasts(core: Core, { store, chat, followers, mayTalk }: Parts) {
+export function createBroadcasts(core: Core, parts: Parts) {
+  const { store, chat, followers, mayTalk, takeText } = parts
   const { write, outbox, newId, clock, events } = core
   const fanOut = createFanOut<BroadcastRow>(core, {
     find: store.findRunning,
@@ -52,6 +55,7 @@ export function createBroadcasts(core: Core, { store, chat, followers, mayTalk }
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
     if (first && first.body !== body) throw new AppError('idempotency_mismatch')
     if (first) return { broadcast: first, replayed: true }
+    takeText(senderId, body)
     const recipientsCount = followers.count(senderId)
     const row = { id: newId(), senderId, body, clientId, recipientsCount, createdAt: clock.now() }
     const { row: broadcast, isComplete } = fanOut.begin(store.insert(row))
@@ -66,7 +70,7 @@ export function createBroadcasts(core: Core, { store, chat, followers, mayTalk }
     job,
 
     /** Sends to every follower; the same `clientId` with the same body gives the same broadcast again.
-     *  @throws idempotency_mismatch (`clientId` was used for something else) */
+     *  @throws idempotency_mismatch (`clientId` was used for something else) · text_quota_exceeded */
     send: (senderId: string, body: string, clientId: string | undefined) =>
       write(() => begin(senderId, body, clientId)),
 

@@ -1,4 +1,5 @@
 import type { Core, Module } from '../../core.ts'
+import type { TakeText } from '../../db/text-quota.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import { clientFrame } from '../../realtime/frames.ts'
 import { createBroadcastStore } from './broadcast-store.ts'
@@ -23,10 +24,12 @@ type Neighbours = {
   areInCall: (userId: string, otherId: string) => boolean
   followers: Followers
   mayTalk: MayTalk
+  takeText: TakeText
 }
 
 /** Conversations, messages and broadcasts. */
-export function createChat(core: Core, { pushMessage, areInCall, followers, mayTalk }: Neighbours) {
+export function createChat(core: Core, neighbours: Neighbours) {
+  const { pushMessage, areInCall, followers, mayTalk, takeText } = neighbours
   const { config, orm } = core
   const store = createChatStore(orm)
   const broadcastStore = createBroadcastStore(orm)
@@ -38,6 +41,7 @@ export function createChat(core: Core, { pushMessage, areInCall, followers, mayT
     inbox,
     participate,
     mayTalk,
+    takeText,
     pushMessage,
     areInCall: config.chatRequiresActiveCall ? areInCall : undefined,
   })
@@ -47,6 +51,7 @@ export function createChat(core: Core, { pushMessage, areInCall, followers, mayT
     chat,
     followers,
     mayTalk,
+    takeText,
   })
   const avatarUrl = createAvatarUrls(config.publicUrl)
   const itemView = (row: InboxRow) => conversationListItemView(row, avatarUrl, core.clock.now())

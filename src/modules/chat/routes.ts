@@ -149,6 +149,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
               'blocked',
               'no_active_call',
               'recipient_gone',
+              'text_quota_exceeded',
               'idempotency_mismatch',
             ],
             ...idempotent,
@@ -227,7 +228,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
           'sendBroadcast',
           'Sends a message to every follower. Each follower gets it once, in the conversation with you. With many recipients this takes a while: `GET /v1/chat/broadcasts/{id}` shows the progress.',
           { 201: Broadcast },
-          { errors: ['idempotency_mismatch'], ...idempotent },
+          { errors: ['idempotency_mismatch', 'text_quota_exceeded'], ...idempotent },
         ),
       },
     )

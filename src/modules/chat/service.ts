@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import type { TakeText } from '../../db/text-quota.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
@@ -38,11 +39,12 @@ type Parts = {
   /** Whether two users are in a call; undefined when nobody has to be. */
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
   mayTalk: MayTalk
+  takeText: TakeText
 }
 
 export function createChatService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, clock, newId, events } = core
-  const { store, inbox, participate, pushMessage, areInCall, mayTalk } = parts
+  const { store, inbox, participate, pushMessage, areInCall, mayTalk, takeText } = parts
   const mayType = createTypingThrottle(clock)
 
   /** Inside a `write`: the one conversation of two users, made at the first call.
@@ -93,6 +95,7 @@ export function createChatService(core: Core, parts: Parts) {
     if (!mayTalk(senderId, receiverId)) throw new AppError('blocked')
     if (!store.isReachable(receiverId)) throw new AppError('recipient_gone')
     mustBeInCall(senderId, conversation)
+    takeText(senderId, draft.body, draft.fileUrl, draft.fileName)
     const both = [conversation.userA, conversation.userB]
     return { message: post(content, conversation, both), replayed: false }
   }
@@ -176,8 +179,8 @@ export function createChatService(core: Core, parts: Parts) {
 
     /** Sends a message and delivers it to both users' sockets, once it is safe on the disk. The same `clientId` with
      *  the same content gives the first message again, and delivers nothing.
-     *  @throws not_found · not_participant · blocked · no_active_call · recipient_gone · idempotency_mismatch (`clientId` was used for
-     *  something else) */
+     *  @throws not_found · not_participant · blocked · no_active_call · recipient_gone · text_quota_exceeded · idempotency_mismatch
+     *  (`clientId` was used for something else) */
     async send(senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> {
       const conversation = participate(senderId, conversationId)
       return write(() => sendOnce(senderId, conversation, draft))

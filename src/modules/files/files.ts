@@ -6,12 +6,14 @@ import { createFileService } from './service.ts'
 import { createFileStore } from './store.ts'
 import { createFileUses } from './uses.ts'
 
+type Neighbours = { storage: FileStorage; isDiskShort: () => boolean }
+
 /** What people upload, and what uses it. */
-export function createFiles(core: Core, { storage }: { storage: FileStorage }) {
+export function createFiles(core: Core, { storage, isDiskShort }: Neighbours) {
   const { publicUrl, files: limits } = core.config
   const store = createFileStore(core.orm)
   const urls = createFileUrls(publicUrl)
-  const files = createFileService(core, { store, storage })
+  const files = createFileService(core, { store, storage, isDiskShort })
   const uses = createFileUses(core, { store, urls, remove: files.remove })
 
   return {

@@ -22,19 +22,24 @@ type Reserved = { id: string; bytes: number }
 type Bound = { most: number; tooMuch: () => AppError }
 type Seen = { bytes: number; head: Buffer }
 
+type Parts = {
+  store: FileStore
+  storage: FileStorage
+  /** Whether so little room is left on the disk that the database may need it. */
+  isDiskShort: () => boolean
+}
+
 export type FileService = ReturnType<typeof createFileService>
 
 /** What the smallest file counts: so a quota also bounds how many there are, and what it takes to add them up. */
 const leastBytes = 16_384
 const retryAfterSeconds = 5
+const retryWithRoomSeconds = 60
 const erasedAtOnce = 100
 
 /** Uploads and their bytes. A row is there before the first byte and after the last one: what a crash leaves in between
  *  is known, counts for the quota, and goes after a day. */
-export function createFileService(
-  core: Core,
-  { store, storage }: { store: FileStore; storage: FileStorage },
-) {
+export function createFileService(core: Core, { store, storage, isDiskShort }: Parts) {
   const { write, clock, log, outbox } = core
   const { maxBytes, quotaBytes } = core.config.files
 
@@ -70,6 +75,18 @@ export function createFileService(
     }
   }
 
+  let wasShort = false
+
+  /** @throws unavailable */
+  function mustHaveRoom() {
+    const isShort = isDiskShort()
+    if (isShort !== wasShort) {
+      log.warn(isShort ? 'uploads are refused: less than MIN_FREE_MB is free' : 'uploads go on')
+    }
+    wasShort = isShort
+    if (isShort) throw new AppError('unavailable', { retryAfterSeconds: retryWithRoomSeconds })
+  }
+
   function boundOf({ isExact }: IncomingFile, { bytes: most }: Reserved): Bound {
     if (isExact) return { most, tooMuch: brokenOff }
     if (most === maxBytes) return { most, tooMuch: () => fileTooLarge(maxBytes) }
@@ -100,6 +117,7 @@ export function createFileService(
      *  @param mayStill throws when its owner may not upload any more
      *  @throws body_too_large · storage_full · validation_error (name, type, broken off) · unavailable */
     async upload(ownerId: string, incoming: IncomingFile, mayStill: () => void): Promise<FileRow> {
+      mustHaveRoom()
       const { announcedBytes = 0, isExact } = incoming
       if (isExact && announcedBytes > maxBytes) throw fileTooLarge(maxBytes)
       const reserved = await write(() => reserve(ownerId, incoming))

@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
+import type { TakeText } from '../../db/text-quota.ts'
 import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
 import { firstIdAt, parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
@@ -24,6 +25,7 @@ export type ReportNeighbours = {
     use: (usedBy: string, fileUrls: readonly string[]) => void
     release: (usedBy: string) => void
   }
+  takeText: TakeText
 }
 
 type Draft = {
@@ -46,7 +48,7 @@ export type Reports = ReturnType<typeof createReports>
 
 /** What people tell the desk about each other, and what the desk does about it. */
 export function createReports(core: Core, parts: Parts) {
-  const { store, isPresent, findExcerpt, removeMessage, files } = parts
+  const { store, isPresent, findExcerpt, removeMessage, files, takeText } = parts
   const { write, afterCommit, audit, events, hub, newId, clock } = core
 
   /** Whom and what a report is about.
@@ -87,6 +89,7 @@ export function createReports(core: Core, parts: Parts) {
     if (first) return first
     mustBeWithinQuota(reporterId)
     const { reason, body } = draft
+    takeText(reporterId, body)
     const common = { id: newId(), reporterId, reason, body, createdAt: clock.now() }
     const row = store.insert({ ...common, ...target, status: 'open' })
     files.use(
@@ -120,7 +123,7 @@ export function createReports(core: Core, parts: Parts) {
   return {
     /** Tells the desk of a person or a message. The same target again while it is open gives the first report.
      *  @throws not_found (nobody, or a message of a conversation that is not one's own) · validation_error (oneself) ·
-     *  quota_exceeded (20 a day) */
+     *  quota_exceeded (20 a day) · text_quota_exceeded */
     open: (reporterId: string, draft: Draft): Promise<ReportRow> =>
       write(() => open(reporterId, draft)),
 

@@ -80,7 +80,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
           'createReport',
           'Reports a person or a message to the desk. Reporting the same target again while the report is open returns that report.',
           { 201: OwnReport },
-          { errors: ['not_found', 'quota_exceeded'] },
+          { errors: ['not_found', 'quota_exceeded', 'text_quota_exceeded'] },
         ),
       },
     )

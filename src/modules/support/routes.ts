@@ -43,7 +43,10 @@ export function supportRoutes(tickets: TicketService) {
           'createTicket',
           'Opens a ticket. The same `client_id` again, or the same `X-Idempotency-Key`, opens nothing and gives the first answer. At most 20 a day, 5 before the e-mail address is verified.',
           { 201: Ticket },
-          { errors: ['quota_exceeded', 'idempotency_mismatch'], ...idempotent },
+          {
+            errors: ['quota_exceeded', 'text_quota_exceeded', 'idempotency_mismatch'],
+            ...idempotent,
+          },
         ),
       },
     )
@@ -112,6 +115,7 @@ export function supportRoutes(tickets: TicketService) {
               'not_owner',
               'ticket_closed',
               'ticket_full',
+              'text_quota_exceeded',
               'idempotency_mismatch',
             ],
             ...idempotent,

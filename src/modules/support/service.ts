@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import type { TakeText } from '../../db/text-quota.ts'
 import { AppError, quotaExceeded } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
@@ -18,6 +19,7 @@ type Parts = {
   store: TicketStore
   messages: TicketMessages
   changes: TicketChangesMaker
+  takeText: TakeText
   ticketsPerDay: number | undefined
 }
 
@@ -30,7 +32,7 @@ const perDayUnverified = 5
 /** What people do with their own tickets. */
 export function createTicketService(core: Core, parts: Parts) {
   const { write, newId, clock } = core
-  const { store, messages, changes, ticketsPerDay } = parts
+  const { store, messages, changes, takeText, ticketsPerDay } = parts
   const { reopenDays } = core.config.support
 
   /** @throws not_found · not_owner (whoever asks) */
@@ -66,6 +68,7 @@ export function createTicketService(core: Core, parts: Parts) {
   function open(userId: string, request: TicketRequest): TicketDetail {
     const { subject, body, fileUrls, category, priority, clientId } = request
     mustBeWithinQuota(userId)
+    takeText(userId, subject, body)
     const row = { id: newId(), userId, subject, category, priority, createdAt: clock.now() }
     const message = { authorId: userId, isAdmin: false, body, fileUrls, clientId }
     return detailOf(changes.open(row, message))
@@ -92,7 +95,7 @@ export function createTicketService(core: Core, parts: Parts) {
   return {
     /** Opens a ticket. The same `clientId` with the same content gives the first answer again.
      *  @throws idempotency_mismatch (`clientId` was used for something else) · quota_exceeded (20 a day, 5 for an address
-     *  that is not verified) · validation_error (`attachments`) */
+     *  that is not verified) · text_quota_exceeded · validation_error (`attachments`) */
     open: (userId: string, request: TicketRequest): Promise<Replayable<TicketDetail>> =>
       write(() => {
         const earlier = findOpened(userId, request)
@@ -119,7 +122,7 @@ export function createTicketService(core: Core, parts: Parts) {
     /** Writes into a ticket, which opens it again when it was settled. The same `clientId` with the same content gives
      *  the first message again.
      *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (`clientId`
-     *  was used for something else) · validation_error (`attachments`) */
+     *  was used for something else) · text_quota_exceeded · validation_error (`attachments`) */
     reply(
       userId: string,
       id: string,
@@ -129,8 +132,9 @@ export function createTicketService(core: Core, parts: Parts) {
       return write(() => {
         const ticket = own(userId, id)
         const earlier = changes.findReplayed(ticket.id, draft)
-        const value = earlier ?? changes.reply(ticket, draft, reopening(ticket))
-        return { value, replayed: earlier !== undefined }
+        if (earlier) return { value: earlier, replayed: true }
+        takeText(userId, message.body)
+        return { value: changes.reply(ticket, draft, reopening(ticket)), replayed: false }
       })
     },
 

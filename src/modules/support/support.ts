@@ -1,4 +1,5 @@
 import type { Core, Module } from '../../core.ts'
+import type { TakeText } from '../../db/text-quota.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { cannedReplyRoutes } from './canned-replies.ts'
@@ -19,6 +20,7 @@ type Neighbours = {
   mailer: Mailer
   notify: Notify
   attach: Attach
+  takeText: TakeText
   ticketsPerDay: number | undefined
 }
 
@@ -26,7 +28,8 @@ type Neighbours = {
 const endedAtOnce = 25
 
 /** Tickets: those of each person, and the desk where admins work on all of them. */
-export function createSupport(core: Core, { mailer, notify, attach, ticketsPerDay }: Neighbours) {
+export function createSupport(core: Core, neighbours: Neighbours) {
+  const { mailer, notify, attach, takeText, ticketsPerDay } = neighbours
   const { orm } = core
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
@@ -34,7 +37,7 @@ export function createSupport(core: Core, { mailer, notify, attach, ticketsPerDa
   const merger = createIndexMerger(core, search)
   const changes = createTicketChanges(core, { store, desk, attach, onIndexed: merger.count })
   const messages = createTicketMessages(store)
-  const tickets = createTicketService(core, { store, messages, changes, ticketsPerDay })
+  const tickets = createTicketService(core, { store, messages, changes, takeText, ticketsPerDay })
   const parts = { store, desk, search, messages, changes, notify }
   const deskService = createDeskService(core, parts)
   const stopClosing = startAutoClose(core, { store, changes })
