@@ -3,11 +3,11 @@ import type { Core, Module } from './core.ts'
 import { describeChannel } from './http/asyncapi.ts'
 import { createErrorAnswer } from './http/error-answer.ts'
 import { type Answered, observeRequests } from './http/observe-requests.ts'
+import { createOpenAnswers } from './http/open-answers.ts'
 import { describeApi } from './http/openapi.ts'
 import { createPipeline, type PipelineOptions } from './http/pipeline.ts'
 import { routeBase } from './http/request-context.ts'
 import { createRouteFinder } from './http/route-table.ts'
-import { createUnreadAnswers } from './http/unread-answers.ts'
 import { Sample } from './lib/fields.ts'
 import { samples } from './lib/samples.ts'
 import type { Metrics } from './metrics.ts'
@@ -18,7 +18,7 @@ import { descriptionRoute, webRoutes } from './web/routes.ts'
 type AppOptions = {
   modules: readonly Module[]
   channel: Channel
-  pipeline: Omit<PipelineOptions, 'findRoute' | 'peerOf'>
+  pipeline: Omit<PipelineOptions, 'findRoute' | 'peerOf' | 'openAnswers'>
   metrics: Metrics
   /** Told of every request, once it is answered. */
   onAnswered: (answered: Answered) => void
@@ -26,6 +26,9 @@ type AppOptions = {
   isReady: () => Promise<boolean>
   version: string
 }
+
+/** Seconds without a byte either way, after which a connection is closed: what ends an answer that nobody reads. */
+const idleTimeout = 30
 
 /** The application: the pipeline in front, then the modules' routes. */
 export function createApp({ config, log }: Core, options: AppOptions) {
@@ -54,18 +57,23 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     // further right, which `https://` needs.
     handler: { standardHostname: tls !== undefined },
     normalize: false,
-    serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
+    serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER, idleTimeout },
   })
   let findRoute: PipelineOptions['findRoute'] = () => undefined
-  const boundUnread = createUnreadAnswers(() => app.server)
+  const openAnswers = createOpenAnswers(() => app.server)
+  const onAnswered = (answered: Answered) => {
+    openAnswers.add(answered)
+    options.onAnswered(answered)
+  }
   app
     // The framework's type knows neither the request nor the promise.
-    .wrap((answer) => observeRequests(boundUnread(answer as never), options.onAnswered))
+    .wrap((answer) => observeRequests(answer as never, onAnswered))
     .use(routeBase)
     .onError({ as: 'global' }, createErrorAnswer(log))
     .onRequest(
       createPipeline({
         ...options.pipeline,
+        openAnswers,
         peerOf: (request) => app.server?.requestIP(request)?.address,
         findRoute: (method, path) => findRoute(method, path),
       }),

@@ -1,7 +1,8 @@
-import { expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { createUnreadAnswers } from '../src/http/unread-answers.ts'
+import { upload } from './support/files.ts'
 import { startService } from './support/service.ts'
+import { askFrom, headFrom } from './support/socket.ts'
 import { waitFor } from './support/wait.ts'
 
 const mebibyte = 1_048_576
@@ -28,32 +29,51 @@ test('the runtime knows the connection of a request until its answer was sent or
   await waitFor(() => !isUnsent(), 'the end of the answer')
 })
 
-test('unread answers are refused past their bound, streams among them, and given again when they were read', async () => {
-  const open = new Set<Request>()
-  const connections = { requestIP: (request: Request) => open.has(request) || null, timeout() {} }
-  const bound = createUnreadAnswers(() => connections)
-  const bodies = {
-    text: () => 'x'.repeat(mebibyte),
-    stream: () => new ReadableStream(),
-    small: () => 'x',
+describe('answers that nobody reads', async () => {
+  const service = await startService({ listen: true })
+  afterAll(() => service[Symbol.asyncDispose]())
+  const ada = await service.register()
+  const { body: file } = await upload(service, ada, new Uint8Array(8 * mebibyte))
+  const { pathname } = new URL(file.file_url)
+  const statusFor = async (address: string, path = pathname) =>
+    (await headFrom(address, service.base, path)).slice('HTTP/1.1 '.length, 'HTTP/1.1 '.length + 3)
+
+  /** One reader from each address, who takes the beginning of a file and no more. */
+  async function hold(addresses: string[]) {
+    const sockets = addresses.map((address) => askFrom(address, service.base, pathname))
+    await Promise.all(sockets.map((it) => new Promise((resolve) => it.once('data', resolve))))
+    for (const socket of sockets) socket.pause()
+    return { [Symbol.dispose]: () => sockets.forEach((socket) => void socket.destroy()) }
   }
-  const ask = async (kind: keyof typeof bodies, method = 'GET') => {
-    const request = new Request('http://localhost/', { method })
-    open.add(request)
-    const answer = await bound(async () => new Response(bodies[kind]()))(request)
-    if (answer.status === 503) open.delete(request)
-    return answer
-  }
-  let answered = 0
-  let answer = await ask('text')
-  for (; answer.status === 200 && answered < 100; answered++) answer = await ask('text')
-  expect([answered, answer.status, answer.headers.get('retry-after')]).toEqual([24, 503, '5'])
-  expect((await ask('stream')).status).toBe(503)
-  expect((await ask('small')).status).toBe(200)
-  // What was done is answered.
-  expect((await ask('text', 'POST')).status).toBe(200)
-  open.clear()
-  await waitFor(async () => (await ask('text')).status === 200, 'room')
+
+  test('are 64 of one client; it alone is refused more, but no change, until they are gone', async () => {
+    {
+      using _ = await hold(Array(110).fill('127.0.0.1'))
+      for (const path of [pathname, '/v1/openapi.json']) {
+        const statuses = [await statusFor('127.0.0.1', path), await statusFor('127.0.0.2', path)]
+        expect(statuses).toEqual(['429', '200'])
+      }
+      expect(await headFrom('127.0.0.1', service.base, pathname)).toMatch(/^retry-after: 5$/im)
+      const change = { token: ada.token, body: { locale: 'de' } }
+      expect((await service.call('PATCH', '/v1/users/me', change)).status).toBe(200)
+    }
+    await waitFor(async () => (await statusFor('127.0.0.1')) === '200', 'answers as before')
+  })
+
+  test('of a hundred clients shut nobody out, neither them nor others', async () => {
+    using _ = await hold(Array.from({ length: 100 }, (_, n) => `127.0.1.${n + 1}`))
+    expect([await statusFor('127.0.1.1'), await statusFor('127.0.0.1')]).toEqual(['200', '200'])
+  })
+
+  test('end with the idle timeout of the runtime', async () => {
+    const answer = () => new Response('x'.repeat(20 * mebibyte))
+    await using server = Bun.serve({ port: 0, idleTimeout: 1, fetch: answer })
+    const socket = askFrom('127.0.0.1', server.url.href, '/')
+    await new Promise((resolve) => socket.once('data', resolve))
+    socket.pause()
+    await waitFor(() => server.pendingRequests === 0, 'the end of the answer')
+    socket.destroy()
+  })
 })
 
 test.each([

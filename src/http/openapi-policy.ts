@@ -104,7 +104,7 @@ const units = [
 /** The failures that an operation can answer: its own, and those that follow from who may call it, from its limit and
  *  from its body. */
 export function errorKindsOf(
-  { access, limit, path }: DescribedRoute,
+  { access, limit, method, path }: DescribedRoute,
   declared: ErrorKind[],
   hasBody: boolean,
 ) {
@@ -113,7 +113,7 @@ export function errorKindsOf(
   if (access !== 'public') kinds.add('unauthorized')
   for (const kind of refusals[access] ?? []) kinds.add(kind)
   if (path.includes(':')) kinds.add('not_found')
-  if (limit !== 'none') kinds.add('rate_limited')
+  if (limit !== 'none' || method === 'GET') kinds.add('rate_limited')
   return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
 }
 

@@ -9,6 +9,7 @@ import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import { noteContext } from './observe-requests.ts'
+import type { OpenAnswers } from './open-answers.ts'
 import type { RateLimit, RateLimiter, RateLimits, RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
 import type { RoutePolicy } from './route-table.ts'
@@ -17,6 +18,7 @@ export type PipelineOptions = {
   newId: NewId
   /** The address at the other end of a request's connection. */
   peerOf: (request: Request) => string | undefined
+  openAnswers: OpenAnswers
   limiter: RateLimiter
   limits: RateLimits
   trustedProxies: readonly Network[]
@@ -42,7 +44,7 @@ type Headers = Hook['set']['headers']
  *  token, limit, route, session and role; then the body is read: its size, content type and JSON; last the fields of
  *  query and body. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
-  const { newId, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
+  const { newId, openAnswers, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
 
   // Only members of `hook` are used, and no `server`: else the framework parses cookies, or defines a property, for each
@@ -94,6 +96,7 @@ export function createPipeline(options: PipelineOptions) {
     try {
       guardAddress(request.url, path)
       guardLength(request, context.route?.maxFileBytes)
+      if (request.method === 'GET') openAnswers.mustHaveRoom(context.ip)
     } catch (error) {
       // Refused before anything is counted, yet every answer tells the limit.
       tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))

@@ -88,3 +88,20 @@ export function openUpgrade(base: string, path: string, more: Record<string, str
   socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers.join('')}\r\n`)
   return socket
 }
+
+/** Asks from one of this machine's addresses, which are different clients. */
+export function askFrom(address: string, base: string, path: string) {
+  const { port, hostname } = new URL(base)
+  const socket = connectTcp({ host: hostname, port: Number(port), localAddress: address })
+  socket.on('error', () => {})
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  return socket
+}
+
+/** The head of the answer. */
+export async function headFrom(address: string, base: string, path: string): Promise<string> {
+  const socket = askFrom(address, base, path)
+  const head = await new Promise<string>((resolve) => socket.once('data', (it) => resolve(`${it}`)))
+  socket.destroy()
+  return head.split('\r\n\r\n')[0] ?? ''
+}
