@@ -48,8 +48,6 @@ export type Module = {
   forget?: (userId: string) => void
   /** Removes what else is left of somebody who is gone, which may be much: each piece is for a write of its own. */
   erase?: (userId: string) => Iterable<() => void>
-  /** A command beside this process has committed. */
-  onForeignCommit?: () => void | Promise<void>
   /** Stops what runs by itself. */
   stop?: () => void
 }

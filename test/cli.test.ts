@@ -85,9 +85,6 @@ describe('usage', () => {
     ['service-key create --name a --scope all --expires soon', '--expires takes days'],
     ['service-key revoke', 'service-key revoke needs the id'],
     ['service-key create --name a --scope money', 'the scope must be one of'],
-    ['notify', 'notify needs --email'],
-    ['notify --email a@b.co --type news', 'the type must be one of'],
-    ['notify --email a@b.co --type broadcast --data {', '--data must be a JSON object'],
     ['serve now', 'unexpected "now"'],
   ])('%s is wrong usage: exit 2 and one line', async (line, reason) => {
     const { exitCode, err, out } = await hostline(line, empty.path)
@@ -134,7 +131,6 @@ describe('accounts', () => {
     'user list',
     'keys list',
     'service-key list',
-    'notify --email a@b.co --type broadcast',
   ])('%s makes no database where there is none, and says where that is', async (line) => {
     using directory = temporaryDirectory()
     const path = join(directory.path, 'mistyped')
@@ -166,15 +162,14 @@ describe('accounts', () => {
     }
   })
 
-  test('a short password is refused', async () => {
-    const { exitCode, err } = await hostline(created, empty.path, { stdin: 'short' })
-    expect([exitCode, err]).toEqual([1, 'hostline: the password must have 8 to 256 characters'])
-  })
-
-  test.each(['Football', 'ada@example.com'])('the password %s is refused', async (stdin) => {
-    const { exitCode, err } = await hostline(created, empty.path, { stdin })
-    const reason = 'the password must not be one of the commonest, nor the address'
-    expect([exitCode, err]).toEqual([1, `hostline: ${reason}`])
+  test.each([
+    ['short', 'the password must have at least 8 characters'],
+    ['Football', 'the password must not be'],
+    ['ada@example.com', 'the password must not be'],
+  ])('the password %s is refused', async (stdin, reason) => {
+    await using service = await startService()
+    const { exitCode, err } = await hostline(created, service.directory, { stdin })
+    expect([exitCode, err]).toEqual([1, expect.stringContaining(`hostline: ${reason}`)])
   })
 
   test('verify turns user into verified_user, and leaves a host a host', async () => {
@@ -371,32 +366,6 @@ test('openapi prints the description that the server serves', async () => {
   await using service = await startService({ environment })
   const { out } = await hostline('openapi', empty.path, { environment })
   expect(JSON.parse(out)).toEqual((await service.call('GET', '/v1/openapi.json')).body)
-})
-
-describe('notify', () => {
-  test('beside a running server makes the notification within two seconds, frame included', async () => {
-    await using service = await startService({ listen: true })
-    const ada = await service.register('ada')
-    const socket = await service.connect(ada, '&events=notification')
-    const line = 'notify --email ada@example.com --type payment_captured --data'
-    const args = [...line.split(' '), '{"amount":"5","currency":"EUR"}', '--title', 'Well done']
-    expect(await run(args, service.directory)).toMatchObject({ exitCode: 0, err: '' })
-    const { notification } = await socket.next('notification')
-    expect(notification).toMatchObject({ title: 'Well done', body: 'You received 5 EUR.' })
-  })
-
-  test('holds to the rules of the feed, and needs somebody', async () => {
-    await using service = await startService()
-    await service.register('ada')
-    const line = 'notify --email ada@example.com --type broadcast --data {"amount":"much"}'
-    const refused = await hostline(line, service.directory)
-    expect([refused.exitCode, refused.err.includes('--data.amount is not valid')]).toEqual([
-      2,
-      true,
-    ])
-    const nobody = await hostline('notify --email b@b.co --type broadcast', service.directory)
-    expect([nobody.exitCode, nobody.err]).toEqual([1, 'hostline: there is no account b@b.co'])
-  })
 })
 
 describe('serve', () => {

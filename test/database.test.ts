@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate, migrations } from '../src/db/migrations.ts'
-import { lockDirectory, openForCommand, openForServer } from '../src/db/open.ts'
+import { lockDirectory, openForServer } from '../src/db/open.ts'
 import { StartError } from '../src/lib/errors.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
@@ -168,7 +168,6 @@ describe('what cannot be opened is refused in one line', () => {
     expect(refusal(() => openForServer(directory.path))).toMatch(
       /^StartError: .*version 99.*newer executable$/,
     )
-    expect(refusal(() => openForCommand(directory.path))).toMatch(/^StartError: /)
   })
 
   test("another program's database", () => {

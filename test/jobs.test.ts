@@ -47,7 +47,6 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     support_inbox_mail: nothing,
     assignee_mail: nothing,
     announcement: nothing,
-    notification: nothing,
     notification_mail: nothing,
     urgent_push: nothing,
     notification_push: nothing,

@@ -60,7 +60,6 @@ const jobs: Record<JobKind, 'done'> = {
   support_inbox_mail: 'done',
   assignee_mail: 'done',
   announcement: 'done',
-  notification: 'done',
   notification_mail: 'done',
   urgent_push: 'done',
   notification_push: 'done',

@@ -2,7 +2,6 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { copyFileSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { openForCommand, openForServer } from '../src/db/open.ts'
 import { openWalReader, type WalMark } from '../src/replication/wal-reader.ts'
 import { memoryFolder, temporaryDirectory } from './support/directory.ts'
 
@@ -100,22 +99,6 @@ test('what was overwritten before it was read is a gap, and the next read goes o
   expect(wal.read()).toBe('gap')
   wal.insert(4)
   expect(wal.read()).toBe('pages')
-})
-
-test('a command beside the server lets no wal start again that is not read yet', () => {
-  using directory = temporaryDirectory(memoryFolder())
-  const server = openForServer(directory.path)
-  server.sqlite.run('CREATE TABLE filler AS SELECT randomblob(5000000) AS bytes')
-  const reader = openWalReader(server.path)
-  reader.resumeAtBeginning()
-  reader.read(() => {})
-  const command = openForCommand(directory.path)
-  command.sqlite.run('CREATE TABLE by_command (n)')
-  command.close()
-  server.sqlite.run('CREATE TABLE by_server (n)')
-  expect(reader.read(() => {})).toBe('pages')
-  server.close()
-  reader.close()
 })
 
 test('a wal that was started again twice in between is a gap', () => {

@@ -9,7 +9,7 @@ import { createWriter, type WriterOptions } from '../src/db/writer.ts'
 import type { AppError } from '../src/lib/errors.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startService } from './support/service.ts'
-import { measured, waitFor } from './support/wait.ts'
+import { waitFor } from './support/wait.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const worker = new URL('../src/db/checkpoint-worker.ts', import.meta.url)
@@ -300,23 +300,6 @@ describe('failure', () => {
     ])
     expect([results, db.notes()]).toEqual([['unavailable', 'unavailable', 'unavailable'], []])
   })
-
-  test(
-    'a command that is writing is waited for, and the loop goes on meanwhile',
-    async () => {
-      await using db = startWriter()
-      using other = new Database(db.path)
-      other.run('BEGIN IMMEDIATE')
-      const writing = db.write(db.add('patient'))
-      const startedAt = performance.now()
-      await turns(100)
-      expect(performance.now() - startedAt).toBeLessThan(500)
-      other.run('ROLLBACK')
-      await writing
-      expect(db.notes()).toEqual(['patient'])
-    },
-    measured,
-  )
 
   test('after closing nothing more is taken', async () => {
     await using db = startWriter()

@@ -44,7 +44,6 @@ async function fillPeople(dataset: Dataset, count: number) {
       createdAt: clock.now(),
       disabledAt: null,
       emailBouncedAt: null,
-      accessChangedAt: null,
       externalId: null,
       deletedAt: null,
     })

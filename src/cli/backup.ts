@@ -12,7 +12,7 @@ import {
 import { setPriority } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
-import { backUp, datedName, mustBeWhole } from '../db/backup.ts'
+import { backUp, mustBeWhole } from '../db/backup.ts'
 import { databaseFile, mustExist } from '../db/open.ts'
 import { type RestoreSource, restore as restoreFile, restoreFrom } from '../db/restore.ts'
 import { createDiskStorage } from '../files/disk.ts'
@@ -23,7 +23,7 @@ import { freeBytesAt } from '../lib/free-space.ts'
 import { stampOf } from '../replication/local-state.ts'
 import { type Place, placeName } from '../replication/log.ts'
 import { restoreDatabase, restoreFiles } from '../replication/restore.ts'
-import { commandLine, withCore } from './open.ts'
+import { withService } from './call.ts'
 import { openOwn } from './replica.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 
@@ -100,26 +100,24 @@ function isDatabase(path: string) {
 // A backup counts even when its time cannot be noted: the disk may be full, or the database older.
 async function note(file: string, terminal: Terminal) {
   try {
-    await withCore(terminal, ({ write, audit }) =>
-      write(() => audit.record({ action: 'backup_made', ...commandLine, details: { file } })),
-    )
+    await withService(terminal, (call) => call('POST', '/v1/operator/backups', { file }))
   } catch (error) {
     terminal.err(`hostline: the backup is made, but not noted: ${(error as Error).message}`)
   }
 }
 
-const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db(\.(?<pid>\d+)\.partial(-\w+)?)?$/
+const datedName = (prefix: string) =>
+  `${prefix}-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z.db`
 
 /** Removes dated backups beyond the newest, and what killed ones left. */
 function prune(directory: string, kept: number) {
-  const names = readdirSync(directory).filter((name) => dated.test(name))
-  const pidOf = (name: string) => dated.exec(name)?.groups?.['pid']
-  const whole = names.filter((name) => pidOf(name) === undefined).sort()
+  const names = readdirSync(directory)
+  const dated = names.filter((name) => /^hostline-[\dT-]{19}Z\.db$/.test(name)).sort()
   const left = names.filter((name) => {
-    const pid = pidOf(name)
+    const [, pid] = /^hostline-[\dT-]{19}Z\.db\.(\d+)\.partial(-\w+)?$/.exec(name) ?? []
     return pid !== undefined && !isRunning(Number(pid))
   })
-  for (const name of [...whole.slice(0, -kept), ...left]) rmSync(join(directory, name))
+  for (const name of [...dated.slice(0, -kept), ...left]) rmSync(join(directory, name))
 }
 
 function isRunning(pid: number): boolean {

@@ -12,8 +12,8 @@ import { freeBytesAt } from '../lib/free-space.ts'
 import { trySmtp } from '../mail/smtp.ts'
 import { createFactorStore } from '../modules/accounts/factor-store.ts'
 import { tryServiceAccount } from '../push/service-account.ts'
+import { terminalLog } from './call.ts'
 import { checkReplica, isStandbyMachine } from './check-replica.ts'
-import { terminalLog } from './open.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
 const leastFreeBytes = 256 * 1_024 * 1_024

@@ -1,6 +1,6 @@
-import { createJobAdmin, type JobAdmin } from '../modules/operator/job-admin.ts'
-import { jobView } from '../modules/operator/model.ts'
-import { commandLine, withCore } from './open.ts'
+import type { Static } from '@sinclair/typebox'
+import type { JobItem } from '../modules/operator/model.ts'
+import { type Call, listAll, withService } from './call.ts'
 import {
   explained,
   printList,
@@ -10,39 +10,45 @@ import {
   wrongUsage,
 } from './terminal.ts'
 
-/** `hostline jobs …`: what is still to be done, and what was given up. */
+type Job = Static<typeof JobItem>
+
+/** `hostline jobs …`: work that waits or was given up. */
 export async function jobs([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'list') return list(args, terminal)
   if (action === 'retry' || action === 'discard') return change(action, args, terminal)
   throw wrongUsage('jobs list, retry or discard')
 }
 
+const deadJobs = (call: Call) => Array.fromAsync(listAll<Job>(call, '/v1/admin/jobs?state=dead'))
+
 function list(args: string[], terminal: Terminal) {
   const values = readOptions(args, { dead: { type: 'boolean' }, json: { type: 'boolean' } })
   const { dead = false, json: isJson = false } = values
-  return withCore(terminal, ({ outbox }) => {
-    const everything = { limit: Number.MAX_SAFE_INTEGER, offset: 0 }
-    const rows = outbox.list(dead ? 'dead' : undefined, everything).map(jobView)
+  return withService(terminal, async (call) => {
+    const rows = dead
+      ? await deadJobs(call)
+      : await Array.fromAsync(listAll<Job>(call, '/v1/admin/jobs'))
     const names = ['id', 'kind', 'state', 'attempts', 'run_at', 'last_error'] as const
     printList(terminal, names, rows, { isJson })
   })
 }
 
-const verbs = {
-  retry: { one: 'retry', all: 'retryDead', done: 'due again' },
-  discard: { one: 'discard', all: 'discardDead', done: 'discarded' },
-} as const satisfies Record<string, { one: keyof JobAdmin; all: keyof JobAdmin; done: string }>
+const requests = {
+  retry: { method: 'POST', path: (id: string) => `/v1/admin/jobs/${id}/retry`, done: 'due again' },
+  discard: { method: 'DELETE', path: (id: string) => `/v1/admin/jobs/${id}`, done: 'discarded' },
+} as const
 
-function change(action: keyof typeof verbs, args: string[], terminal: Terminal) {
-  const { one, all, done } = verbs[action]
+function change(action: keyof typeof requests, args: string[], terminal: Terminal) {
+  const { method, path, done } = requests[action]
   const id = readOneOrAll(args, `jobs ${action} needs the id of a job, or --all for the dead ones`)
-  return withCore(terminal, async (core) => {
-    const admin = createJobAdmin(core)
-    if (id === undefined) {
-      terminal.out(`${await admin[all](commandLine)} jobs are ${done}`)
+  return withService(terminal, async (call) => {
+    if (id !== undefined) {
+      await call(method, path(id)).catch(explained({ not_found: `there is no job ${id}` }))
+      terminal.out(`${id} is ${done}`)
       return
     }
-    await admin[one](id, commandLine).catch(explained({ not_found: `there is no job ${id}` }))
-    terminal.out(`${id} is ${done}`)
+    const dead = await deadJobs(call)
+    for (const job of dead) await call(method, path(job.id))
+    terminal.out(`${dead.length} jobs are ${done}`)
   })
 }

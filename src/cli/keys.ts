@@ -1,10 +1,10 @@
-import { isoTime } from '../lib/clock.ts'
+import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
-import { createKeyAdmin } from '../modules/accounts/keys.ts'
-import { commandLine, withCore } from './open.ts'
+import type { Rotation, SigningKey } from '../modules/accounts/model.ts'
+import { withService } from './call.ts'
 import { printList, readListOptions, readOptions, type Terminal, wrongUsage } from './terminal.ts'
 
-/** `hostline keys …`: the keys that access tokens are signed with. */
+/** `hostline keys …`: the keys that sign access tokens. */
 export async function keys([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'list') return list(args, terminal)
   if (action === 'rotate') return rotate(args, terminal)
@@ -13,23 +13,22 @@ export async function keys([action, ...args]: string[], terminal: Terminal): Pro
 
 function list(args: string[], terminal: Terminal) {
   const options = readListOptions(args)
-  return withCore(terminal, (core) => {
-    const rows = createKeyAdmin(core)
-      .list()
-      .map(({ kid, state, createdAt }) => ({ kid, state, created_at: isoTime(createdAt) }))
+  return withService(terminal, async (call) => {
+    const rows = await call<Static<typeof SigningKey>[]>('GET', '/v1/operator/keys')
     printList(terminal, ['kid', 'state', 'created_at'], rows, options)
   })
 }
 
 function rotate(args: string[], terminal: Terminal) {
-  const { now: isUrgent = false } = readOptions(args, { now: { type: 'boolean' } })
-  return withCore(terminal, async (core) => {
-    const readyAt = await createKeyAdmin(core).rotate({ ...commandLine, isUrgent })
-    if (readyAt === undefined) {
-      terminal.out(`rotated: ${isUrgent ? 'the old keys are withdrawn' : 'nobody is logged out'}`)
+  const { now = false } = readOptions(args, { now: { type: 'boolean' } })
+  return withService(terminal, async (call) => {
+    const path = '/v1/operator/keys/rotate'
+    const { ready_at: readyAt } = await call<Static<typeof Rotation>>('POST', path, { now })
+    if (readyAt === null) {
+      terminal.out(`rotated: ${now ? 'the old keys are withdrawn' : 'nobody is logged out'}`)
       return
     }
-    const reason = `the next key has not been published for an hour; that is so at ${isoTime(readyAt)}`
+    const reason = `the next key has not been published for an hour; that is so at ${readyAt}`
     throw new StartError(`${reason} (--now does not wait)`)
   })
 }

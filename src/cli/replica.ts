@@ -6,7 +6,7 @@ import { StartError } from '../lib/errors.ts'
 import { placeName } from '../replication/log.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
 import { handOverFile } from '../replication/replication.ts'
-import { terminalLog } from './open.ts'
+import { terminalLog } from './call.ts'
 import { agoText, machineText, type ReplicaState, readReplicaState } from './replica-state.ts'
 import { readListOptions, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
@@ -100,8 +100,7 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
   if (head?.entry.node !== node.state.node) throw new StartError('this node does not lead')
   if (!head.entry.pair) throw new StartError('no standby may take over: REPLICA_PAIR is false')
   const request = join(node.dataDir, handOverFile)
-  rmSync(request, { force: true })
-  writeFileSync(request, '', { flag: 'wx' })
+  writeFileSync(request, '')
   if (!(await until(seenMilliseconds, async () => !existsSync(request)))) {
     rmSync(request, { force: true })
     throw new StartError(`no server on ${node.dataDir} has seen the request`)

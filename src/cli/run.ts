@@ -33,8 +33,6 @@ const usages: Record<string, string> = {
   webhook list [--json]                     every webhook, and since when one fails or is off
   webhook test ID                           send it a signed request now
   webhook delete ID                         remove it`,
-  notify: `  notify --email E --type T                 notify somebody; the type is one of those of the API
-         [--title … --body … --data JSON]`,
   jobs: `  jobs list [--dead] [--json]               mails, pushes and other work that is still to be done
   jobs retry ID                             do it now (--all: everything that was given up)
   jobs discard ID                           leave it undone (--all: everything that was given up)`,
@@ -84,7 +82,6 @@ const commands: Record<string, () => Promise<Command>> = {
   keys: async () => (await import('./keys.ts')).keys,
   'service-key': async () => (await import('./service-key.ts')).serviceKey,
   webhook: async () => (await import('./webhook.ts')).webhook,
-  notify: async () => (await import('./notify.ts')).notify,
   jobs: async () => (await import('./jobs.ts')).jobs,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./backup.ts')).restore,

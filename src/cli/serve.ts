@@ -5,7 +5,7 @@ import { type Config, misspeltNames, readConfig } from '../config.ts'
 import { StartError } from '../lib/errors.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { openService, serve, version } from '../serve.ts'
-import { terminalLog } from './open.ts'
+import { terminalLog } from './call.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
 /** `hostline serve`: serves until SIGTERM or SIGINT; a second signal does not wait. */

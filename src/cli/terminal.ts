@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { AppError, type ErrorKind, StartError } from '../lib/errors.ts'
+import { StartError } from '../lib/errors.ts'
 
 /** What a command sees of the outside: injected, so that tests can run commands in-process. */
 export type Terminal = {
@@ -93,10 +93,25 @@ export function readWord<T extends string>(name: string, words: readonly T[], te
   return word
 }
 
-/** For a `catch`: says in a line what a refusal means for this command. */
-export function explained(texts: { [kind in ErrorKind]?: string }) {
+/** A request that the service refused. */
+export class Refusal extends StartError {
+  /** The reason where there is one, else the code. */
+  readonly reason: string
+  /** The message of each wrong field. */
+  readonly fields: Record<string, string>
+
+  constructor(message: string, reason: string, fields: Record<string, string>) {
+    const wrong = Object.entries(fields).map(([name, problem]) => `${name} ${problem}`)
+    super(wrong.join('\n') || message, { exitCode: wrong.length > 0 ? 2 : 1 })
+    this.reason = reason
+    this.fields = fields
+  }
+}
+
+/** For a `catch`: says what a refusal means for this command, by its reason, else its code. */
+export function explained(texts: Record<string, string>) {
   return (error: unknown): never => {
-    const text = error instanceof AppError ? texts[error.kind] : undefined
+    const text = error instanceof Refusal ? texts[error.reason] : undefined
     throw text === undefined ? error : new StartError(text)
   }
 }

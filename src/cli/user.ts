@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { isoTime } from '../lib/clock.ts'
+import type { Static } from '@sinclair/typebox'
 import { StartError } from '../lib/errors.ts'
-import { normalizeEmail, textProblem } from '../lib/text.ts'
+import { normalizeEmail } from '../lib/text.ts'
 import { roles } from '../lib/vocabulary.ts'
-import { passwordRule } from '../modules/accounts/model.ts'
-import { isGuessable } from '../modules/accounts/passwords.ts'
-import type { UserRow } from '../modules/accounts/store.ts'
-import { createUserAdmin, type UserAdmin } from '../modules/accounts/user-admin.ts'
-import { commandLine, withCore } from './open.ts'
+import type { AccessUpdate, ManagedUser } from '../modules/accounts/model.ts'
+import { type Call, listAll, withService } from './call.ts'
 import {
   explained,
   printList,
+  Refusal,
   readListOptions,
   readOptions,
   readWord,
@@ -21,28 +19,59 @@ import {
 
 const actions = 'create, role, verify, disable, enable, delete, reset, totp-off or list'
 
-type Changes = Parameters<UserAdmin['update']>[1]
+type User = Static<typeof ManagedUser>
 
-const changesOf = new Map<string, Changes>([
-  ['verify', { emailVerified: true }],
+const changesOf = new Map<string, Static<typeof AccessUpdate>>([
+  ['verify', { email_verified: true }],
   ['disable', { disabled: true }],
   ['enable', { disabled: false }],
 ])
 
-/** `hostline user …`: accounts, beside a running server or without one. */
+const acts = new Map([
+  [
+    'delete',
+    {
+      method: 'DELETE',
+      path: (id: string) => `/v1/admin/users/${id}`,
+      done: 'is removed; what was theirs goes while the server runs',
+    },
+  ],
+  [
+    'reset',
+    {
+      method: 'POST',
+      path: (id: string) => `/v1/admin/users/${id}/password-reset`,
+      done: 'gets a link to a new password',
+    },
+  ],
+  [
+    'totp-off',
+    {
+      method: 'DELETE',
+      path: (id: string) => `/v1/operator/users/${id}/totp`,
+      done: 'logs in with the password alone',
+    },
+  ],
+])
+
+/** `hostline user …`: accounts. */
 export async function user([action = '', ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'create') return create(args, terminal)
   if (action === 'list') return list(args, terminal)
-  const [email = '', ...words] = args
+  const [text = '', ...words] = args
   if (action === 'role') {
     refuseArguments(words.slice(1))
-    return change(email, { role: readWord('role', roles, words[0]) }, terminal)
+    return change(text, { role: readWord('role', roles, words[0]) }, terminal)
   }
   refuseArguments(words)
-  if (isAct(action)) return act(action, email, terminal)
   const changes = changesOf.get(action)
-  if (!changes) throw wrongUsage(`user ${actions}`)
-  return change(email, changes, terminal)
+  if (changes) return change(text, changes, terminal)
+  const act = acts.get(action)
+  if (!act) throw wrongUsage(`user ${actions}`)
+  return withUser(text, terminal, async (call, { id, email }) => {
+    await call(act.method, act.path(id)).catch(explained(refusalsOf(email)))
+    terminal.out(`${email} ${act.done}`)
+  })
 }
 
 async function create(args: string[], terminal: Terminal) {
@@ -57,77 +86,73 @@ async function create(args: string[], terminal: Terminal) {
   const email = parseEmail(values.email)
   const role = readWord('role', roles, values.role)
   const given = values['password-stdin'] ? firstLine(await terminal.readStdin()) : undefined
-  if (given !== undefined && textProblem(given, passwordRule)) {
-    throw new StartError('the password must have 8 to 256 characters')
-  }
-  if (given !== undefined && isGuessable(given, { email })) {
-    throw new StartError('the password must not be one of the commonest, nor the address')
-  }
   const password = given ?? randomBytes(18).toString('base64url')
-  await withCore(terminal, async (core) => {
-    const made = await createUserAdmin(core)
-      .create(email, role, password, commandLine)
+  await withService(terminal, async (call) => {
+    const wanted = { email, role, password }
+    const made = await call<User>('POST', '/v1/operator/users', wanted)
       .catch(explained({ email_taken: `${email} is taken` }))
+      .catch(explainPassword)
     terminal.out([made.id, made.email, made.role].join('\t'))
     if (given === undefined) terminal.out(`password: ${password}`)
   })
 }
 
+function explainPassword(error: unknown): never {
+  const problem = error instanceof Refusal && error.fields['password']
+  throw problem ? new StartError(`the password ${problem}`) : error
+}
+
 function list(args: string[], terminal: Terminal) {
   const options = readListOptions(args)
-  return withCore(terminal, (core) => {
-    const rows = createUserAdmin(core).list().map(accountView)
+  return withService(terminal, async (call) => {
+    const users = await Array.fromAsync(listAll<User>(call, '/v1/admin/users'))
+    const rows = users.map(({ id, email, role, created_at, ...it }) => ({
+      id,
+      email,
+      role,
+      state: stateOf(it),
+      created_at,
+    }))
     printList(terminal, ['id', 'email', 'role', 'state', 'created_at'], rows, options)
   })
 }
 
-function change(text: string, changes: Changes, terminal: Terminal) {
-  const email = parseEmail(text)
-  return withCore(terminal, async (core) => {
-    const users = createUserAdmin(core)
-    const user = await users
-      .update(users.byEmail(email), changes, commandLine)
-      .catch(explained(refusalsOf(email)))
-    const { role, state } = accountView(user)
-    terminal.out(`${email} is ${role}, ${state}`)
+function change(text: string, changes: Static<typeof AccessUpdate>, terminal: Terminal) {
+  return withUser(text, terminal, async (call, { id, email }) => {
+    const changed = await call<User>('PATCH', `/v1/admin/users/${id}`, changes).catch(
+      explained(refusalsOf(email)),
+    )
+    terminal.out(`${email} is ${changed.role}, ${stateOf(changed)}`)
   })
 }
 
-const acts = {
-  delete: { act: 'remove', done: 'is removed; what was theirs goes while the server runs' },
-  reset: {
-    act: 'mailReset',
-    done: 'gets a link to a new password, at the latest at the next start',
-  },
-  'totp-off': { act: 'removeFactor', done: 'logs in with the password alone' },
-} as const
-
-const isAct = (action: string): action is keyof typeof acts => Object.hasOwn(acts, action)
-
-function act(action: keyof typeof acts, text: string, terminal: Terminal) {
+function withUser(
+  text: string,
+  terminal: Terminal,
+  work: (call: Call, user: User) => Promise<void>,
+) {
   const email = parseEmail(text)
-  const { act, done } = acts[action]
-  const missing = action === 'totp-off' && {
-    not_found: `there is no account ${email} with a second factor`,
-  }
-  return withCore(terminal, async (core) => {
-    const users = createUserAdmin(core)
-    const refusals = { ...refusalsOf(email), ...missing }
-    await users[act](users.byEmail(email), commandLine).catch(explained(refusals))
-    terminal.out(`${email} ${done}`)
+  return withService(terminal, async (call) => {
+    const path = `/v1/operator/users/${encodeURIComponent(email)}`
+    const found = await call<User>('GET', path).catch(
+      explained({ not_found: `there is no account ${email}` }),
+    )
+    await work(call, found)
   })
 }
 
 const refusalsOf = (email: string) => ({
-  not_found: `there is no account ${email}`,
+  not_found: `there is no account ${email} with a second factor`,
   last_admin: `${email} is the last admin`,
   mail_throttled: `${email} has got such a mail already: try again later`,
 })
 
-function accountView(row: UserRow) {
-  const { id, email, role, emailVerified, disabledAt, createdAt } = row
-  const state = disabledAt !== null ? 'disabled' : emailVerified ? 'verified' : 'unverified'
-  return { id, email, role, state, created_at: isoTime(createdAt) }
+function stateOf({
+  disabled,
+  email_verified: isVerified,
+}: Pick<User, 'disabled' | 'email_verified'>) {
+  if (disabled) return 'disabled'
+  return isVerified ? 'verified' : 'unverified'
 }
 
 function parseEmail(text: string) {

@@ -5,11 +5,19 @@ import safety from '../../drizzle/0001_safety.sql' with { type: 'text' }
 import blockedNames from '../../drizzle/0002_blocked_names.sql' with { type: 'text' }
 import refreshKeys from '../../drizzle/0003_refresh_keys.sql' with { type: 'text' }
 import textUsage from '../../drizzle/0004_text_usage.sql' with { type: 'text' }
+import oneWriter from '../../drizzle/0005_one_writer.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
  *  carries it. The position is the version that `PRAGMA user_version` stores. */
-export const migrations: readonly string[] = [initial, safety, blockedNames, refreshKeys, textUsage]
+export const migrations: readonly string[] = [
+  initial,
+  safety,
+  blockedNames,
+  refreshKeys,
+  textUsage,
+  oneWriter,
+]
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
 

@@ -1,10 +1,10 @@
-import { Database, type Statement } from 'bun:sqlite'
+import { Database } from 'bun:sqlite'
 import {
   accessSync,
+  chmodSync,
   closeSync,
   constants,
   existsSync,
-  fchmodSync,
   mkdirSync,
   openSync,
   statSync,
@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { max } from 'drizzle-orm'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
 import { StartError } from '../lib/errors.ts'
-import { migrate, migrations, mustBeCurrent } from './migrations.ts'
+import { migrate, migrations } from './migrations.ts'
 import {
   auditLog,
   broadcasts,
@@ -61,26 +61,37 @@ const advice: Record<string, string> = {
   SQLITE_CANTOPEN: otherOwner,
   EACCES: otherOwner,
   EPERM: otherOwner,
-  ELOOP: 'it is a link: put the file itself there',
   ENOSPC: 'the disk is full',
   SQLITE_FULL: 'the disk is full',
 }
 
-/** Takes the data directory for the one server on it, and makes it if there is none.
+/** Another process holds the data directory. */
+export class DirectoryInUse extends StartError {}
+
+/** Takes the data directory for the one process that writes in it, and makes it if there is none.
  *  @returns how to let go
  *  @throws StartError with one line for the operator */
 export function takeDirectory(directory: string): () => void {
   prepareDirectory(directory)
   const unlock = lockDirectory(directory, lockWaitMilliseconds)
-  if (!unlock) throw new StartError(`another hostline is already running on ${directory}`)
+  if (!unlock) throw new DirectoryInUse(`another hostline is already running on ${directory}`)
   return unlock
 }
 
-/** Opens the database for the server: makes what is missing, migrates. Commits do not wait for the disk here; the writer
- *  syncs the wal.
- *  @param unlock lets go of the directory, which this process has taken; called with the end of the connection
+type OpenOptions = {
+  /** Lets go of the directory when this process has taken it already; called with the end of the connection. */
+  unlock?: (() => void) | undefined
+  /** Brings the database to this version, or refuses another one. */
+  prepare?: typeof migrate
+}
+
+/** Opens the database for the one process that writes in it, and makes what is missing. Commits do not wait for the disk
+ *  here; the writer syncs the wal.
  *  @throws StartError with one line for the operator */
-export function openForServer(directory: string, unlock = takeDirectory(directory)): Connection {
+export function openForServer(
+  directory: string,
+  { unlock = takeDirectory(directory), prepare = migrate }: OpenOptions = {},
+): Connection {
   try {
     const connection = openWithOrWithoutRoom(directory)
     // What a long reader, such as a backup, has made of the wal is cut off when it starts again.
@@ -88,8 +99,8 @@ export function openForServer(directory: string, unlock = takeDirectory(director
     // What a statement would have to undo: else a file that each such statement opens.
     connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
-    migrate(connection.sqlite, connection.path)
-    // The loop must never sleep in here: the writer waits for others in its own way.
+    prepare(connection.sqlite, connection.path)
+    // The loop must never sleep in here.
     connection.sqlite.run('PRAGMA busy_timeout = 0')
     return {
       ...connection,
@@ -106,45 +117,6 @@ export function openForServer(directory: string, unlock = takeDirectory(director
   } catch (error) {
     unlock()
     throw error
-  }
-}
-
-/** Opens the database for one command, also beside a running server. Each commit waits for the disk. A command makes no
- *  database and changes none to another version: a mistyped directory would get one of its own.
- *  @throws StartError that names the directory */
-export function openForCommand(directory: string): Connection {
-  mustExist(directory)
-  const connection = open(directory, 'FULL')
-  const finalizeAll = noteStatements(connection.sqlite)
-  try {
-    mustBeCurrent(connection.sqlite, connection.path)
-    return {
-      ...connection,
-      close() {
-        finalizeAll()
-        connection.close()
-      },
-    }
-  } catch (error) {
-    connection.close()
-    throw error
-  }
-}
-
-/** A statement that is still prepared puts off what `close` does; the runtime then cuts off the wal at the end of the process,
- *  before the server has shipped what the command has committed there.
- *  @returns how to end the statements that are prepared from now on */
-function noteStatements(sqlite: Database): () => void {
-  const statements = new Set<Statement>()
-  sqlite.prepare = new Proxy(sqlite.prepare, {
-    apply(prepare, self, args) {
-      const statement: Statement = Reflect.apply(prepare, self, args)
-      statements.add(statement)
-      return statement
-    },
-  })
-  return () => {
-    for (const statement of statements) statement.finalize()
   }
 }
 
@@ -200,24 +172,13 @@ function open(
   const path = join(directory, databaseFile)
   let sqlite: Database | undefined
   try {
-    makeOwn(path)
+    closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
     sqlite = new Database(path)
     return configure(sqlite, { path, synchronous, isExclusive })
   } catch (cause) {
     sqlite?.close()
     throw new StartError(`cannot use the database ${path}: ${explainFailure(cause)}`, { cause })
-  }
-}
-
-/** Makes a file if there is none, and lets its owner alone use it. A link may be anybody's who can write to the directory:
- *  root would change a file of its own. */
-function makeOwn(path: string): void {
-  const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants
-  const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
-  try {
-    fchmodSync(file, 0o600)
-  } finally {
-    closeSync(file)
   }
 }
 
@@ -268,8 +229,8 @@ export function lockDirectory(
   const path = join(directory, lockFile)
   let lock: Database | undefined
   try {
-    makeOwn(path)
-    lock = new Database(path)
+    lock = new Database(path, { create: true })
+    chmodSync(path, 0o600)
     lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
     lock.run('PRAGMA journal_mode = MEMORY') // so that a kill leaves no journal file behind
     lock.run('BEGIN EXCLUSIVE')

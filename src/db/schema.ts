@@ -70,7 +70,6 @@ export const users = sqliteTable(
     /** When a mail server refused the address for good. */
     emailBouncedAt: time('email_bounced_at'),
     /** When role or disabled changed last: what a running server looks for after a command beside it. */
-    accessChangedAt: time('access_changed_at'),
     /** The person is gone; the row stays, without anything of theirs, for the messages that refer to it. */
     deletedAt: time('deleted_at'),
   },
@@ -79,9 +78,6 @@ export const users = sqliteTable(
     check('users_locale', oneOf('locale', locales)),
     check('users_email_verified', sql.raw('email_verified IN (0, 1)')),
     uniqueIndex('users_external_id').on(table.externalId).where(sql.raw('external_id IS NOT NULL')),
-    index('users_access_changed_at')
-      .on(table.accessChangedAt)
-      .where(sql.raw('access_changed_at IS NOT NULL')),
     // Whom an announcement reaches, in the order in which it does.
     // Announcements reach who is not disabled: counting them reads no row.
     index('users_present').on(table.id, table.disabledAt).where(sql.raw('deleted_at IS NULL')),

@@ -54,8 +54,6 @@ type Task = {
 
 const maxBatch = 256
 const retryAfterSeconds = 1
-const busyMilliseconds = 2_000
-const busyPollMilliseconds = 5
 
 /** Group commit: what one turn of the event loop queued is one transaction. The disk is waited for beside the loop,
  *  while the next batch is gathered and committed. */
@@ -79,7 +77,6 @@ export function createWriter(options: WriterOptions): Writer {
   let healthy = options.isHealthy ?? true
   let flushScheduled = false
   let isClosed = false
-  let busySince: number | undefined
   let syncing = false
   let isHeld = false
   let running: Task | undefined
@@ -117,11 +114,10 @@ export function createWriter(options: WriterOptions): Writer {
     try {
       batch = most.slice(0, commitSome(most))
     } catch (error) {
-      postponeOrFail(most, error)
+      fail(most, error)
       return
     }
     queued = queued.slice(batch.length)
-    busySince = undefined
     noticeRoom(framesBefore)
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
@@ -133,29 +129,11 @@ export function createWriter(options: WriterOptions): Writer {
     }
   }
 
-  function postponeOrFail(batch: Task[], error: unknown) {
-    if (isBusy(error) && !sqlite.inTransaction) waitForOthers(batch, error)
-    else fail(batch, error)
-  }
-
   // A commit that changes nothing says nothing of the disk.
   function noticeRoom(framesBefore: number) {
     if (healthy || countFrames() === framesBefore) return
     log.info('writing works again')
     healthy = true
-  }
-
-  // A command beside us is writing. The loop must not sleep until it is done: the queue tries again a little later.
-  function waitForOthers(batch: Task[], error: unknown) {
-    const now = performance.now()
-    busySince ??= now
-    if (now - busySince > busyMilliseconds) {
-      busySince = undefined
-      fail(batch, error)
-      return
-    }
-    flushScheduled = true
-    setTimeout(flush, busyPollMilliseconds)
   }
 
   /** Commits at least one task, and the next ones while there is time.
@@ -290,10 +268,6 @@ export function createWriter(options: WriterOptions): Writer {
 function isStorageFailure(error: unknown) {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY)/.test(code)
-}
-
-function isBusy(error: unknown) {
-  return (error as { code?: unknown } | null)?.code === 'SQLITE_BUSY'
 }
 
 function unavailable(message: string, cause?: unknown) {

@@ -20,7 +20,8 @@ export function policyOf(route: DescribedRoute, limits: RateLimits, description?
 }
 
 function allowedOf({ access, scope }: DescribedRoute) {
-  if (access === 'public') return { sentence: undefined, fields: {} }
+  // Routes for commands are not described.
+  if (access === 'public' || access === 'operator') return { sentence: undefined, fields: {} }
   if (access === 'service')
     return {
       sentence: `Needs a service key with the scope \`${scope}\`.`,

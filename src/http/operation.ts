@@ -61,6 +61,14 @@ export const hidden = {
   detail: { hide: true },
 }
 
+/** The options of a route for commands on this machine: the description leaves it out. */
+export const forCommands = (status = 200) => ({
+  access: 'operator' as const,
+  limit: 'none' as const,
+  parse: 'none' as const,
+  detail: { hide: true, responses: { [status]: { description: STATUS_CODES[status] ?? '' } } },
+})
+
 // The form that the swagger plugin passes through; `openapi.ts` makes it complete.
 function detailOf(
   text: string,

@@ -10,6 +10,7 @@ import { clientIp, type Network } from './client-ip.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import { noteContext } from './observe-requests.ts'
 import type { OpenAnswers } from './open-answers.ts'
+import { operatorOf } from './operator.ts'
 import type { RateLimit, RateLimiter, RateLimits, RateVerdict } from './rate-limit.ts'
 import { type Access, RequestContext, type RouteLimit } from './request-context.ts'
 import type { RoutePolicy } from './route-table.ts'
@@ -29,10 +30,8 @@ export type PipelineOptions = {
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** The person, unless they are gone or disabled or the session is revoked. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
-  /** The live service key of that text; does not touch the database. */
+  /** The live service key of a text; does not touch the database. */
   findServiceKey: (key: string) => ServicePrincipal | undefined
-  /** The same, also for a key that was made just now. */
-  loadServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
 }
 
@@ -68,7 +67,7 @@ export function createPipeline(options: PipelineOptions) {
     const bearer = await identify(route?.access, request)
     context.bearer = bearer.shown
     countRequest(route?.limit ?? 'default', bearer, context, headers)
-    if (!route) throw new AppError('not_found')
+    if (!route || isHiddenFrom(bearer, route)) throw new AppError('not_found')
     authorize(route, bearer, context)
     // The session may end while the body is still arriving.
     const reauthorize = () => authorize(route, bearer, context)
@@ -106,6 +105,8 @@ export function createPipeline(options: PipelineOptions) {
 
   // Whose limit counts, without touching the database.
   function identify(access: Access | undefined, request: Request): Bearer | Promise<Bearer> {
+    const operator = operatorOf(request)
+    if (operator !== undefined) return { operator, limit: undefined }
     if (access === 'service') return identifyService(request)
     const token = access === 'socket' ? socketToken(request) : bearerToken(request.headers)
     const claims = token === undefined ? undefined : options.verifyToken(token)
@@ -127,7 +128,7 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   function countRequest(of: RouteLimit, bearer: Bearer, context: RequestContext, headers: Headers) {
-    if (of === 'none') return
+    if (of === 'none' || bearer.operator !== undefined) return
     const verdict = count(of, bearer, context)
     tell(headers, verdict)
     if (verdict?.allowed !== false) return
@@ -153,14 +154,20 @@ export function createPipeline(options: PipelineOptions) {
     return refusal ?? rules.map(({ key, limit }) => limiter.take(key, limit))[0]
   }
 
-  function authorize(route: RoutePolicy, { claims, key }: Bearer, context: RequestContext) {
+  function authorize(route: RoutePolicy, bearer: Bearer, context: RequestContext) {
+    const { claims, key, operator } = bearer
     if (route.access === 'public') return
-    if (route.access === 'service') context.servicePrincipal = authorizeService(key, route.scope)
-    else context.userPrincipal = authorizePerson(route.access, claims)
+    if (operator !== undefined && (route.access === 'admin' || route.access === 'operator')) {
+      context.operator = operator
+    } else if (route.access === 'service') {
+      context.servicePrincipal = authorizeService(key, route.scope)
+    } else {
+      context.userPrincipal = authorizePerson(route.access, claims)
+    }
   }
 
   function authorizeService(text: string | undefined, scope: ServiceScope | undefined) {
-    const key = text === undefined ? undefined : options.loadServiceKey(text)
+    const key = text === undefined ? undefined : options.findServiceKey(text)
     if (!key) throw new AppError('unauthorized')
     if (!scope || !key.scopes.includes(scope))
       throw new AppError('scope_required', { value: scope })
@@ -175,6 +182,10 @@ export function createPipeline(options: PipelineOptions) {
     return principal
   }
 }
+
+/** Routes for commands do not exist for requests from the network. */
+const isHiddenFrom = ({ operator }: Bearer, { access }: RoutePolicy) =>
+  access === 'operator' && operator === undefined
 
 /** Why somebody may not use a route; undefined when they may. */
 function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrincipal) {
@@ -191,6 +202,8 @@ function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrin
 type Bearer = {
   claims?: AccessClaims | undefined
   key?: string | undefined
+  /** The person who runs a command on this machine. */
+  operator?: string
   shown?: RequestContext['bearer']
   /** What counts it; undefined for the address it came from. */
   limit: { of: string; rule: RateLimit } | undefined

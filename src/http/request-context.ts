@@ -6,8 +6,9 @@ import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { RoutePolicy } from './route-table.ts'
 
 /** Who may call a route: anybody, a person with an access token, an admin, a host with a verified address (or an
- *  admin), a person whose token comes the way of a socket's upgrade, or another service with its key. */
-export type Access = 'public' | 'user' | 'admin' | 'host' | 'socket' | 'service'
+ *  admin), a person whose token comes the way of a socket's upgrade, another service with its key, or a command on this
+ *  machine (which may also call what admins may). */
+export type Access = 'public' | 'user' | 'admin' | 'host' | 'socket' | 'service' | 'operator'
 
 /** Which limit counts a route's requests; by default the user's, or the address's when nobody is known. */
 export type RouteLimit = 'login' | 'register' | 'default' | 'none'
@@ -28,6 +29,8 @@ export class RequestContext {
   failure: AppError | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
+  /** The person who runs the command that sent the request. */
+  operator: string | undefined
   /** How long the body of a HEAD would be, where nobody makes it. */
   headLength: number | undefined
   /** Of a route that reads its body itself: whether the caller may still do that.
@@ -60,9 +63,10 @@ export class RequestContext {
     return { actor: { type: 'user', id: this.user.userId } as const, ip: this.ip }
   }
 
-  /** The same, also for a service. */
+  /** The same, also for a service or a command. */
   get by() {
-    const { ip, servicePrincipal } = this
+    const { ip, servicePrincipal, operator } = this
+    if (operator !== undefined) return { actor: { type: 'command_line', id: operator } as const }
     if (!servicePrincipal) return this.byUser
     return { actor: { type: 'service_key', id: servicePrincipal.id } as const, ip }
   }

@@ -21,7 +21,7 @@ import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
-import type { EventType, NotificationType } from '../lib/vocabulary.ts'
+import type { EventType } from '../lib/vocabulary.ts'
 
 /** Somebody, unless they have another address by then; null where nobody has the one that was given. */
 export type AccountMail = { user_id: string | null; address_hash: string }
@@ -41,13 +41,6 @@ export type OutboxJobs = {
   support_inbox_mail: { ticket_id: string }
   assignee_mail: { ticket_id: string }
   announcement: { announcement_id: string }
-  notification: {
-    user_id: string
-    type: NotificationType
-    title?: string
-    body?: string
-    data: Record<string, string>
-  }
   notification_mail: { user_id: string; notification_id: string }
   /** Urgent pushes have their own queue: they expire within a minute. */
   urgent_push: { user_id: string; push_token_id: string; notification_id: string }

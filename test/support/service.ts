@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { listenForCommands } from '../../src/command-socket.ts'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import type { Replica } from '../../src/replication/replication.ts'
@@ -58,6 +59,7 @@ export async function startService(options: Options = {}) {
   const cheap = { passwordCost: { memoryKibibytes: 64, iterations: 1 }, ...substitutes }
   const running = listen ? await serve(config, log, cheap) : undefined
   const service = running?.service ?? (await openService(config, log, rethrow, cheap))
+  const stopCommands = running ? undefined : listenForCommands(service.app, directory.path)
   const base = running ? `http://127.0.0.1:${running.port}` : 'http://localhost'
   let names = 0
   let stopped = false
@@ -125,6 +127,7 @@ export async function startService(options: Options = {}) {
   async function stop() {
     if (stopped) return
     stopped = true
+    await stopCommands?.()
     await (running ? running.stop() : service.close())
   }
 

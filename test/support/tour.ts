@@ -380,10 +380,9 @@ async function visitWebhooks({ service, clock, ask, list }: Guide, { root, bob }
 }
 
 /** Commands beside the running service. */
-async function useCommands({ service }: Guide, { ada, bob }: People) {
-  const notify = `notify --email ${ada.email} --type payout_completed`
+async function useCommands({ service }: Guide, { bob }: People) {
   insertDeadJob(service.sqlite)
-  const commands = [notify, `user role ${bob.email} host`, 'jobs retry --all', 'jobs list']
+  const commands = [`user role ${bob.email} host`, 'jobs retry --all', 'jobs list']
   for (const command of commands) {
     const { exitCode, err } = await hostline(command.split(' '), service.directory)
     if (exitCode !== 0) throw new Error(`${command}: ${err}`)

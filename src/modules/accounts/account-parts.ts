@@ -3,16 +3,14 @@ import type { Core } from '../../core.ts'
 import { loadAddressHash } from '../../db/address-hash.ts'
 import type { AuditEntry, By } from '../../db/audit-trail.ts'
 import { AppError } from '../../lib/errors.ts'
-import { createLru } from '../../lib/lru.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import { createFactorStore } from './factor-store.ts'
 import { createOneTimeTokens } from './one-time-token-store.ts'
 import { type Argon2Cost, createPasswords } from './passwords.ts'
 import { createSentMails } from './sent-mail-store.ts'
-import { createSessionStore, type SessionStore } from './session-store.ts'
+import { createSessionStore } from './session-store.ts'
 import {
-  type AccountStore,
   createAccountStore,
   erased,
   type NewUser,
@@ -36,7 +34,17 @@ export function createAccountParts(
   const sessionStore = createSessionStore(core.orm, core.config.adminTotp)
   const hashAddress = loadAddressHash(core.orm)
   const oneTimeTokens = createOneTimeTokens(core)
-  const access = createAccessChanges(core, store, sessionStore)
+  // A socket that was opened with the new role stays.
+  const mayStay = ({ userId, sessionId, role, mayAdminister }: Peer): boolean => {
+    const principal = sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })
+    return principal?.role === role && principal.mayAdminister === mayAdminister
+  }
+
+  /** Changes what a user may do, inside a `write`: their sockets close. */
+  function changeAccess(userId: string, changes: UserChanges): void {
+    store.update(userId, changes)
+    core.afterCommit(() => core.hub.closeUser(userId, mayStay))
+  }
 
   /** @param avatarUrl when the picture is another one now */
   function publish(type: UserEvent, id: string, avatarUrl?: string | null) {
@@ -61,7 +69,7 @@ export function createAccountParts(
 
   /** An admin may administer now, or no more. */
   function factorChanged(user: UserRow, entry: AuditEntry): void {
-    access.change(user.id, {})
+    changeAccess(user.id, {})
     publishChange(user)
     core.audit.record(entry)
   }
@@ -76,7 +84,7 @@ export function createAccountParts(
     sessionStore,
     oneTimeTokens,
     passwords: createPasswords(passwordCost),
-    access,
+    changeAccess,
     mustNotBeLastAdmin,
     /** Whether an address is somebody else's, or will be theirs again when they undo its change. */
     isTaken(email: string, userId: string): boolean {
@@ -107,46 +115,9 @@ export function createAccountParts(
       factors.deleteOfUser(id)
       forget(id)
       core.outbox.add('erasure', { user_id: id })
-      access.change(id, erased(id, core.clock.now()))
+      changeAccess(id, erased(id, core.clock.now()))
       publish('user.deleted', id)
       core.audit.record({ action: 'user_deleted', ...by, target: { type: 'user', id } })
-    },
-  }
-}
-
-/** Longer than a command takes from reading the clock until this process notices its commit. */
-const lookBackMilliseconds = 30_000
-const rememberedChanges = 10_000
-
-/** A user whose role changes or who is disabled or enabled loses their sockets, whichever process did it. */
-function createAccessChanges(core: Core, store: AccountStore, sessionStore: SessionStore) {
-  const { afterCommit, hub, clock } = core
-  // When each user changed last, of the changes that have been acted upon.
-  const handled = createLru<number>(rememberedChanges)
-  const listRecent = () => store.listAccessChangedSince(clock.now() - lookBackMilliseconds)
-  for (const { id, at } of listRecent()) handled.set(id, at)
-
-  // A change that a command made is noticed later: whoever has come back with the new role meanwhile stays.
-  function mayStay({ userId, sessionId, role, mayAdminister }: Peer): boolean {
-    const principal = sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })
-    return principal?.role === role && principal.mayAdminister === mayAdminister
-  }
-
-  function handle(userId: string, at: number) {
-    handled.set(userId, at)
-    hub.closeUser(userId, mayStay)
-  }
-
-  return {
-    /** Changes what a user may do, inside a `write`. */
-    change(userId: string, changes: UserChanges): void {
-      const at = clock.now()
-      store.update(userId, { ...changes, accessChangedAt: at })
-      afterCommit(() => handle(userId, at))
-    },
-    /** Closes the sockets of those whom a command beside this process has changed. */
-    handleForeign(): void {
-      for (const { id, at } of listRecent()) if (handled.get(id) !== at) handle(id, at)
     },
   }
 }

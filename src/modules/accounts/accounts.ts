@@ -2,9 +2,9 @@ import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import { closeCodes } from '../../realtime/hub.ts'
 import { createMailJobs } from './account-mails.ts'
 import { createAccountParts } from './account-parts.ts'
+import { accountCommandRoutes } from './command-routes.ts'
 import { credentialRoutes } from './credential-routes.ts'
 import { createEmailChange } from './email-change.ts'
 import { createExports, type SendExport } from './exports.ts'
@@ -44,7 +44,7 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     for (const module of others) module.forget?.(userId)
   }
   const base = createAccountParts(core, passwordCost, forget)
-  const { access, sessionStore } = base
+  const { sessionStore } = base
   const sessions = createSessions(core, { ...base, accessTokens })
   const parts = { ...base, sessions, throttle: createLoginThrottle(core) }
   const recovery = createRecovery(core, parts)
@@ -85,13 +85,12 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
       .use(credentialRoutes({ recovery, emailChange, totp }))
       .use(userRoutes({ accounts, sessions, profileParts, sendExport }))
       .use(userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }))
-      .use(feedUserRoutes({ feedUsers, profileParts })),
+      .use(feedUserRoutes({ feedUsers, profileParts }))
+      .use(accountCommandRoutes({ userAdmin, keyring, profileParts })),
     jobs: {
       ...createMailJobs(core, mailer, base),
       async erasure({ user_id: userId }, { isStopping }) {
         const { audit, outbox, write } = core
-        // A command has removed the account alone.
-        await write(() => forget(userId))
         const own = [audit.erase(userId, base.hashAddress), outbox.erase(userId)]
         for (const pieces of [...own, ...others.map((module) => module.erase?.(userId) ?? [])]) {
           for (const piece of pieces) {
@@ -105,11 +104,6 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     eventData: {
       'user.created': userData,
       'user.updated': userData,
-    },
-    async onForeignCommit() {
-      access.handleForeign()
-      // Sockets came with access tokens: their clients renew them and come back.
-      if (await keyring.reload()) core.hub.closeAll(closeCodes.tokenExpired)
     },
     offerSetUp: accounts.offerSetUp,
     noteBounce: (address: string) =>

@@ -8,7 +8,8 @@ import {
   type JWK,
 } from 'jose'
 import type { Core } from '../../core.ts'
-import type { Actor } from '../../db/audit-trail.ts'
+import type { By } from '../../db/audit-trail.ts'
+import { closeCodes } from '../../realtime/hub.ts'
 import type { Jwks } from './model.ts'
 import { createKeyStore, type SigningKeyRow } from './store.ts'
 
@@ -21,7 +22,7 @@ export type Keyring = Awaited<ReturnType<typeof openKeyring>>
 
 /** The RSA keys that access tokens are signed with, each first next, then active, then retired. The first start makes
  *  an active and a next one. */
-export async function openKeyring({ orm, write, clock }: Core) {
+export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
   const store = createKeyStore(orm)
   if (store.list().length === 0) {
     const now = clock.now()
@@ -54,45 +55,33 @@ export async function openKeyring({ orm, write, clock }: Core) {
       const published = [...keys.verification.values()].filter((key) => key.publishedUntil > now)
       return { keys: published.map(({ jwk }) => jwk) }
     },
-    /** Reads the keys again, after a rotation beside this process.
-     *  @returns whether one was withdrawn before its time */
-    async reload(): Promise<boolean> {
-      const before = keys
-      keys = await read()
-      return [...before.verification].some(
-        ([kid, { publishedUntil }]) => publishedUntil > clock.now() && !keys.verification.has(kid),
-      )
-    },
-  }
-}
-
-/** What an operator does with the keys; a running server notices. */
-export function createKeyAdmin({ orm, write, clock, audit }: Core) {
-  const store = createKeyStore(orm)
-
-  return {
     list: store.list,
 
     /** Next becomes active, active is retired, a new next is made. Nobody is logged out. When it is urgent, as after a
-     *  leak, the keys of before are withdrawn, and with them the access tokens that they signed.
+     *  leak, the former keys are withdrawn, and with them the access tokens that they signed.
      *  @returns undefined when done, else when the next key will have been published for an hour (ms since the epoch) */
-    async rotate({ isUrgent, actor }: { isUrgent: boolean; actor: Actor }) {
+    async rotate({ isUrgent, ...by }: By & { isUrgent: boolean }): Promise<number | undefined> {
       const made = await makeKey('next', clock.now())
-      return write((): number | undefined => {
+      const readyAt = await write((): number | undefined => {
         const now = clock.now()
         const next = store.list().find(({ state }) => state === 'next')
         const active = store.list().find(({ state }) => state === 'active')
         if (!next || !active) throw new Error('the database holds no pair of signing keys')
         const readyAt = next.createdAt + leastPublishedMilliseconds
         if (!isUrgent && readyAt > now) return readyAt
-        // Only the public half is of use from here on.
+        // From here on only the public half is used.
         store.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
         store.deleteRetired(isUrgent ? now : now - retiredPublishedMilliseconds)
         store.update(next.kid, { state: 'active', activatedAt: now })
         store.insert([made])
-        audit.record({ action: 'keys_rotated', actor, target: { type: 'key', id: next.kid } })
+        audit.record({ action: 'keys_rotated', ...by, target: { type: 'key', id: next.kid } })
         return undefined
       })
+      if (readyAt !== undefined) return readyAt
+      keys = await read()
+      // Sockets came with access tokens of a withdrawn key: their clients renew them and come back.
+      if (isUrgent) hub.closeAll(closeCodes.tokenExpired)
+      return undefined
     },
   }
 }

@@ -39,7 +39,7 @@ const LocaleField = OneOf(locales)
 export const Body = <T extends TProperties>(title: string, properties: T) =>
   Type.Object(properties, { title, additionalProperties: true })
 
-const registration = {
+export const registration = {
   email: Email(),
   password: Password,
   display_name: Maybe(
@@ -66,7 +66,7 @@ export type SetUp = Static<typeof SetUp>
 
 type Newcomer = { email?: unknown; password?: unknown; display_name?: unknown }
 
-function newcomerProblems({ email, password, display_name: name }: Newcomer): FieldProblems {
+export function newcomerProblems({ email, password, display_name: name }: Newcomer): FieldProblems {
   if (typeof password !== 'string') return {}
   const owner = {
     email: typeof email === 'string' ? email : '',
@@ -181,6 +181,16 @@ export const Jwks = Type.Object(
   { title: 'Jwks' },
 )
 export type Jwks = Static<typeof Jwks>
+
+const keyStates = ['active', 'next', 'retired'] as const
+export const SigningKey = Type.Object({
+  kid: Type.String(),
+  state: OneOf(keyStates),
+  created_at: Timestamp,
+})
+
+/** `ready_at`: when the next key may be used, if it was not yet; null when the keys were rotated. */
+export const Rotation = Type.Object({ ready_at: Nullable(Timestamp) })
 
 export const Session = Type.Object(
   {

@@ -18,7 +18,7 @@ type Parts = AccountParts & { throttle: LoginThrottle }
 /** E-mail verification and passwords. */
 export function createRecovery(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
-  const { store, sessionStore, oneTimeTokens, passwords, throttle, access } = parts
+  const { store, sessionStore, oneTimeTokens, passwords, throttle } = parts
   const { sentMails, hashAddress } = parts
 
   /** The holder of a token, who must still have the address that it was mailed to. */
@@ -34,7 +34,7 @@ export function createRecovery(core: Core, parts: Parts) {
     store.update(user.id, { emailBouncedAt: null, emailVerified: true })
     if (!user.emailVerified) {
       oneTimeTokens.revoke('verify_email', user.id)
-      if (user.role === 'user') access.change(user.id, { role: 'verified_user' })
+      if (user.role === 'user') parts.changeAccess(user.id, { role: 'verified_user' })
       audit.record({ action: 'email_verified', ...onOneself(user.id, ip) })
     }
     parts.publishChange(user)

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, gte, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, gt, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { signingKeys, users } from '../../db/schema.ts'
@@ -45,7 +45,6 @@ export function createAccountStore(orm: Orm) {
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
     findByExternalId: (externalId: string): UserRow | undefined =>
       byExternalId.get({ value: externalId }),
-    list: (): UserRow[] => orm.select().from(users).orderBy(asc(users.id)).all(),
     /** People who are not deleted, oldest first. */
     listPresent({ limit, offset, before: after }: RowRange): UserRow[] {
       return orm
@@ -65,13 +64,6 @@ export function createAccountStore(orm: Orm) {
       if (Object.values(changes).every((change) => change === undefined)) return
       orm.update(users).set(changes).where(eq(users.id, id)).run()
     },
-    /** Users whose role or disabled state changed at or after `since` (ms since the epoch). */
-    listAccessChangedSince: (since: number) =>
-      orm
-        .select({ id: users.id, at: sql<number>`${users.accessChangedAt}` })
-        .from(users)
-        .where(gte(users.accessChangedAt, since))
-        .all(),
   }
 }
 

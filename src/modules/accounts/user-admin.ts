@@ -4,7 +4,7 @@ import { AppError, invalidField, throttled } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
-import { type AccountParts, createAccountParts } from './account-parts.ts'
+import type { AccountParts } from './account-parts.ts'
 import { localPart } from './model.ts'
 import type { UserChanges, UserRow } from './store.ts'
 import { createUserSearchStore, type UserFilter } from './user-search-store.ts'
@@ -13,12 +13,14 @@ type ProfileChanges = Pick<UserChanges, 'displayName' | 'avatarUrl' | 'externalI
 export type ManagedChanges = Pick<UserChanges, 'role' | 'emailVerified'> &
   ProfileChanges & { disabled?: boolean | undefined }
 
+type NewAccount = { email: string; role: Role; password: string }
+
 export type UserAdmin = ReturnType<typeof createUserAdmin>
 
-/** What operators and the platform do to accounts, in a server or in a command beside it. Each act is in the audit log. */
-export function createUserAdmin(core: Core, parts: AccountParts = createAccountParts(core)) {
+/** What operators and the platform do to accounts. Each act is in the audit log. */
+export function createUserAdmin(core: Core, parts: AccountParts) {
   const { write, audit, outbox, newId, clock } = core
-  const { store, sessionStore, oneTimeTokens, passwords, access, hashAddress, sentMails } = parts
+  const { store, sessionStore, oneTimeTokens, passwords, hashAddress, sentMails } = parts
   const users = createUserSearchStore(core.orm)
 
   const byId = (idText: string) => (): UserRow | undefined => {
@@ -34,7 +36,7 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
     if (role !== 'admin') parts.mustNotBeLastAdmin(user)
     // Choice: an admin logs in as one. A platform may have opened the sessions of before without a password.
     if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())
-    access.change(user.id, { role })
+    parts.changeAccess(user.id, { role })
     const details = { from: user.role, to: role }
     audit.record({ action: 'role_changed', ...by, target: { type: 'user', id: user.id }, details })
   }
@@ -52,7 +54,7 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
   function changeDisabled(user: UserRow, isDisabled: boolean, by: By) {
     if ((user.disabledAt !== null) === isDisabled) return
     if (isDisabled) parts.mustNotBeLastAdmin(user)
-    access.change(user.id, { disabledAt: isDisabled ? clock.now() : null })
+    parts.changeAccess(user.id, { disabledAt: isDisabled ? clock.now() : null })
     if (isDisabled) {
       // What was open before must not come back when the account is enabled again.
       sessionStore.revokeAll(user.id, clock.now())
@@ -75,7 +77,8 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
   return {
     /** Makes an account that counts as verified.
      *  @throws email_taken */
-    async create(email: string, role: Role, password: string, by: By): Promise<UserRow> {
+    async create({ role, password, ...given }: NewAccount, by: By): Promise<UserRow> {
+      const email = given.email.toLowerCase()
       const passwordHash = await passwords.hash(password)
       return write(() => {
         const user = parts.insert({
@@ -151,7 +154,8 @@ export function createUserAdmin(core: Core, parts: AccountParts = createAccountP
     byEmail: (email: string) => () => store.findByEmail(email),
     /** @throws not_found */
     get: (idText: string): UserRow => existing(byId(idText)()),
-    list: store.list,
+    /** @throws not_found */
+    getByEmail: (email: string): UserRow => existing(store.findByEmail(email)),
     /** People, the oldest account first. */
     search(filter: UserFilter, range: ListRange): Listing<UserRow> {
       const isOfAll = Object.values(filter).every((wanted) => wanted === undefined)

@@ -36,7 +36,7 @@ const erasedAtOnce = 50
 
 /** Notifications in the app, by push and by mail. */
 export function createNotifications(core: Core, neighbours: Neighbours) {
-  const { orm, write } = core
+  const { orm } = core
   const { webPushKey, isAllowedEndpoint } = neighbours
   const store = createNotificationStore(orm)
   const pushTokenStore = createPushTokenStore(orm)
@@ -68,11 +68,6 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       ...createPushJobs(core, parts),
       notification_mail: createMailJob(core, parts),
       announcement: announcements.job,
-      // A command asked for it; the id of the job tells a second run from a second request.
-      async notification({ user_id: userId, ...event }, { id: dedupeKey }) {
-        await write(() => notifier.notify(userId, { ...event, dedupeKey }))
-        return undefined
-      },
     },
     eventData: {
       'notification.created'({ user_id = '', notification_id = '' }) {

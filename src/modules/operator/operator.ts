@@ -10,6 +10,8 @@ export function createOperator(core: Core, parts: SystemParts): Module {
       audit: core.audit,
       jobs: createJobAdmin(core),
       system: createSystem(core, parts),
+      noteBackup: (file, by) =>
+        core.write(() => core.audit.record({ action: 'backup_made', ...by, details: { file } })),
     }),
   }
 }

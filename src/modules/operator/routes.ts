@@ -1,6 +1,7 @@
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { AuditFilter, AuditTrail } from '../../db/audit-trail.ts'
-import { operations } from '../../http/operation.ts'
+import type { AuditFilter, AuditTrail, By } from '../../db/audit-trail.ts'
+import { forCommands, operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { JobState as State } from '../../jobs/outbox.ts'
@@ -25,10 +26,15 @@ const auditPageSize = 50
 const jobPageSize = 20
 const admin = operations('Administration', { access: 'admin' })
 
-type Parts = { audit: AuditTrail; jobs: JobAdmin; system: System }
+type Parts = {
+  audit: AuditTrail
+  jobs: JobAdmin
+  system: System
+  noteBackup: (file: string, by: By) => Promise<void>
+}
 
 /** What an operator looks at: the state of the service, the audit log, the jobs. */
-export function operatorRoutes({ audit, jobs, system }: Parts) {
+export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
   return new Elysia({ name: 'operator' })
     .use(routeBase)
     .get(
@@ -105,6 +111,10 @@ export function operatorRoutes({ audit, jobs, system }: Parts) {
       ({ params, context }) => jobs.discard(params.id, context.by),
       admin('adminDiscardJob', 'Discards a job; it will not run.', { 204: null }),
     )
+    .post('/v1/operator/backups', ({ body, context }) => noteBackup(body.file, context.by), {
+      body: Type.Object({ file: Type.String() }),
+      ...forCommands(204),
+    })
 }
 
 function auditFilter(query: Record<string, string>): AuditFilter {

@@ -40,9 +40,7 @@ export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neig
       while (store.hasFollowers(userId)) yield () => store.deleteSomeFollowers(userId)
       yield () => store.deleteAudience(userId)
     },
-    onForeignCommit: serviceKeys.reload,
     findServiceKey: serviceKeys.find,
-    loadServiceKey: serviceKeys.load,
     areInCall: calls.areInCall,
     followers: {
       count: (hostId: string) => store.countFollowers(hostId, blocks.listApart(hostId)),

@@ -30,7 +30,6 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
   let live = new Map<string, LiveKey>()
   reload()
 
-  /** Reads the keys again, after a command beside this process. */
   function reload() {
     const entries = store.listLive().map((row) => {
       const { hash, id, scopes, lastUsedAt, expiresAt } = row
@@ -61,13 +60,6 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
 
   return {
     find,
-
-    /** The same, also for a key that a command made just now. */
-    load(text: string): ServicePrincipal | undefined {
-      const hash = sha256(text)
-      if (!live.has(hash) && store.hasLive(hash)) reload()
-      return find(text)
-    },
 
     /** @returns also the key itself, which is stored nowhere */
     async create({ name, scopes, expiresAt }: NewKey, by: By) {
@@ -110,7 +102,5 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
     /** Newest first, revoked ones too. */
     list: (range: ListRange): Listing<ServiceKeyRow> =>
       listById(range, { name: 'service_keys', list: store.list, count: store.count }),
-    listAll: (): ServiceKeyRow[] => store.list({ limit: -1, offset: 0 }),
-    reload,
   }
 }

@@ -76,7 +76,6 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     /** Newest first. */
     list: (range: ListRange): Listing<WebhookRow> =>
       listById(range, { name: 'webhooks', list: store.list, count: store.count }),
-    listAll: (): WebhookRow[] => store.list({ limit: -1, offset: 0 }),
 
     /** @throws not_found */
     get: required,

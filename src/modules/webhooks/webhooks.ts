@@ -29,7 +29,6 @@ export function createWebhooks(core: Core, neighbours: Neighbours) {
     routes: webhookRoutes(service),
     webhooks: webhookBodies,
     jobs: { webhook_delivery: deliveries.job },
-    onForeignCommit: reload,
     stats: service.stats,
   } satisfies Module & Record<string, unknown>
 }

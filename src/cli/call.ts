@@ -1,0 +1,105 @@
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { socketFile } from '../command-socket.ts'
+import { type Config, readConfig } from '../config.ts'
+import { DirectoryInUse, mustExist } from '../db/open.ts'
+import { reasonHeader } from '../http/error-answer.ts'
+import { asOperator, operatorHeader } from '../http/operator.ts'
+import type { ErrorBody } from '../lib/error-body.ts'
+import { createLog } from '../lib/log.ts'
+import { Refusal, type Terminal } from './terminal.ts'
+
+/** Sends one request to the service. `Answer` is the type of its success answer.
+ *  @throws Refusal */
+export type Call = <Answer = void>(method: string, path: string, body?: object) => Promise<Answer>
+
+type Send = (request: Request) => Promise<Response>
+type Reached = { send: Send; close: () => Promise<void> }
+
+const startDeadlineMilliseconds = 5_000
+
+/** Lets a command call the service of the data directory: the running server over its socket, else one that is opened
+ *  for this command and runs no jobs.
+ *  @throws StartError when there is no database, or another process holds the directory and does not answer */
+export async function withService(
+  terminal: Terminal,
+  work: (call: Call) => Promise<void>,
+): Promise<void> {
+  const config = readConfig(terminal.environment, terminal.isInteractive)
+  mustExist(config.dataDir)
+  const { send, close } = await reach(config, terminal)
+  try {
+    await work(callThrough(send, terminal))
+  } finally {
+    await close()
+  }
+}
+
+/** A server that is starting or stopping holds the directory and does not answer yet, or no more: both are tried again. */
+async function reach(config: Config, terminal: Terminal): Promise<Reached> {
+  const unix = join(config.dataDir, socketFile)
+  const overSocket: Reached = { send: (it) => fetch(it, { unix }), close: async () => {} }
+  const deadline = performance.now() + startDeadlineMilliseconds
+  for (;;) {
+    if (await isAnswering(overSocket)) return overSocket
+    try {
+      return await openHere(config, terminal)
+    } catch (error) {
+      if (!(error instanceof DirectoryInUse) || performance.now() > deadline) throw error
+    }
+  }
+}
+
+const isAnswering = ({ send }: Reached) =>
+  send(new Request('http://localhost/healthz')).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+async function openHere(config: Config, terminal: Terminal): Promise<Reached> {
+  const { openService } = await import('../serve.ts')
+  const log = terminalLog(terminal)
+  const onFatal = (error: unknown) => {
+    throw error
+  }
+  const { app, close } = await openService(config, log, onFatal, { isForCommand: true })
+  return { send: async (it) => app.handle(asOperator(it)), close }
+}
+
+function callThrough(send: Send, { environment }: Terminal): Call {
+  const operator = environment['SUDO_USER'] || userInfo().username
+  return async <Answer>(method: string, path: string, body?: object) => {
+    const headers = { 'content-type': 'application/json', [operatorHeader]: operator }
+    const content = body && { body: JSON.stringify(body) }
+    const answer = await send(
+      new Request(`http://localhost${path}`, { method, headers, ...content }),
+    )
+    const text = await answer.text()
+    if (!answer.ok) {
+      const { error }: ErrorBody = JSON.parse(text)
+      const reason = answer.headers.get(reasonHeader) ?? error.code
+      throw new Refusal(error.message, reason, error.details ?? {})
+    }
+    // Each route names the type of its answer in the module that it belongs to.
+    return (text === '' ? undefined : JSON.parse(text)) as Answer
+  }
+}
+
+/** Every entry of a list.
+ *  @throws Refusal */
+export async function* listAll<Item>(call: Call, path: string): AsyncGenerator<Item> {
+  type Page = { data: Item[]; pagination: { cursor: string | null } }
+  const separator = path.includes('?') ? '&' : '?'
+  for (let query: string | undefined = 'limit=100'; query; ) {
+    const page: Page = await call('GET', `${path}${separator}${query}`)
+    yield* page.data
+    const { cursor } = page.pagination
+    query = cursor === null ? undefined : `limit=100&cursor=${cursor}`
+  }
+}
+
+/** Shows problems beside the work of a command. */
+export function terminalLog({ err }: Terminal) {
+  const write = (line: string) => err(line.trimEnd())
+  return createLog({ level: 'error', format: 'pretty', now: Date.now, write })
+}

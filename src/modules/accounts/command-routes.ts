@@ -1,0 +1,66 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { forCommands } from '../../http/operation.ts'
+import { routeBase } from '../../http/request-context.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { OneOf, Refined } from '../../lib/fields.ts'
+import { roles } from '../../lib/vocabulary.ts'
+import type { Keyring } from './keys.ts'
+import {
+  Body,
+  managedUserView,
+  newcomerProblems,
+  type ProfileParts,
+  type Rotation,
+  registration,
+  type SigningKey,
+} from './model.ts'
+import type { UserRow } from './store.ts'
+import type { UserAdmin } from './user-admin.ts'
+
+const { email, password } = registration
+const NewAccount = Refined(
+  Body('NewAccount', { email, password, role: OneOf(roles) }),
+  newcomerProblems,
+)
+
+type Parts = { userAdmin: UserAdmin; keyring: Keyring; profileParts: ProfileParts }
+
+/** Accounts and keys for commands on this machine. */
+export function accountCommandRoutes({ userAdmin, keyring, profileParts }: Parts) {
+  const managedView = (row: UserRow) => managedUserView(row, profileParts)
+
+  return new Elysia({ name: 'account-commands' })
+    .use(routeBase)
+    .get(
+      '/v1/operator/users/:email',
+      ({ params }) => managedView(userAdmin.getByEmail(params.email)),
+      forCommands(),
+    )
+    .post(
+      '/v1/operator/users',
+      async ({ body, context }) => managedView(await userAdmin.create(body, context.by)),
+      { body: NewAccount, ...forCommands(201) },
+    )
+    .delete(
+      '/v1/operator/users/:id/totp',
+      ({ params, context }) => userAdmin.removeFactor(userAdmin.byId(params.id), context.by),
+      forCommands(204),
+    )
+    .get(
+      '/v1/operator/keys',
+      (): Static<typeof SigningKey>[] =>
+        keyring
+          .list()
+          .map(({ kid, state, createdAt }) => ({ kid, state, created_at: isoTime(createdAt) })),
+      forCommands(),
+    )
+    .post(
+      '/v1/operator/keys/rotate',
+      async ({ body, context }): Promise<Static<typeof Rotation>> => {
+        const readyAt = await keyring.rotate({ isUrgent: body.now, ...context.by })
+        return { ready_at: readyAt === undefined ? null : isoTime(readyAt) }
+      },
+      { body: Body('KeyRotation', { now: Type.Boolean() }), ...forCommands() },
+    )
+}

@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { hostline } from './support/command.ts'
+import { temporaryDirectory } from './support/directory.ts'
+import { startServer } from './support/process.ts'
+import { startService } from './support/service.ts'
+
+const run = (line: string, directory: string) => hostline(line.split(' '), directory)
+const actors = "SELECT actor_type, actor_id FROM audit_log WHERE action = 'role_changed'"
+
+test('only the owner of the data directory can open the socket, which goes with the server', async () => {
+  await using service = await startService()
+  const path = join(service.directory, 'hostline.sock')
+  const { mode } = statSync(path)
+  expect([statSync(path).isSocket(), mode & 0o777]).toEqual([true, 0o600])
+  await service.stop()
+  expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
+})
+
+test('the audit log names the command line and who ran it', async () => {
+  await using service = await startService()
+  const { email } = await service.register()
+  await run(`user role ${email} host`, service.directory)
+  const name = process.env['SUDO_USER'] || userInfo().username
+  expect(service.sqlite.query(actors).values()).toEqual([['command_line', name]])
+})
+
+test('a request from the network is no command, whatever it says', async () => {
+  await using service = await startService({ listen: true })
+  const headers = { 'x-operator': 'root' }
+  const users = await service.call('GET', '/v1/admin/users', { headers })
+  const keys = await service.call('GET', '/v1/operator/keys', { headers })
+  expect([users.status, keys.status]).toEqual([401, 404])
+})
+
+test('without a server a command opens the directory, and leaves its jobs to the server', async () => {
+  await using service = await startService()
+  const { email } = await service.register()
+  await service.stop()
+  const { out } = await run(`user reset ${email}`, service.directory)
+  expect(out).toContain('gets a link')
+  const jobs = await run('jobs list --json', service.directory)
+  expect(JSON.parse(jobs.out)).toContainEqual(
+    expect.objectContaining({ kind: 'password_reset_mail', state: 'waiting', attempts: 0 }),
+  )
+})
+
+test('a server that was killed leaves no socket in the way', async () => {
+  using directory = temporaryDirectory()
+  const dataDir = join(directory.path, 'data')
+  await using killed = await startServer({ dataDir })
+  expect((await run('keys list', dataDir)).exitCode).toBe(0)
+  await killed.kill('SIGKILL')
+  expect((await run('keys list', dataDir)).exitCode).toBe(0)
+  await using _ = await startServer({ dataDir })
+  expect((await run('keys list', dataDir)).exitCode).toBe(0)
+})
+
+test('the path of the data directory may be longer than that of a socket', async () => {
+  using directory = temporaryDirectory()
+  const dataDir = join(directory.path, 'a'.repeat(100))
+  await using _ = await startServer({ dataDir })
+  expect((await run('keys list', dataDir)).exitCode).toBe(0)
+})
