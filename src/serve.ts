@@ -180,12 +180,12 @@ export async function openService(
   }
   const stopWork = isForCommand ? async () => {} : startWork()
 
-  const logRequest = createRequestLog(log, config.logRequests)
+  const requestLog = createRequestLog(log, config.logRequests, clock)
   const app = createApp(core, {
     onAnswered(answered) {
       metrics.countRequest(answered)
       history.countRequest(answered.status, answered.milliseconds)
-      logRequest(answered)
+      requestLog.answered(answered)
     },
     modules,
     channel,
@@ -219,6 +219,7 @@ export async function openService(
       await stopWork()
       mailer.close()
       metrics.stop()
+      requestLog.stop()
       await replica?.drain()
       await storage.close()
       replica?.close()

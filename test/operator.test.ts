@@ -312,11 +312,11 @@ describe('admins over people', () => {
 
 describe('the request log', () => {
   type Line = Record<string, unknown>
-  const lines = (service: TestService): Line[] =>
+  const lines = (service: TestService, message = 'request'): Line[] =>
     service
       .log()
       .split('\n')
-      .filter((line) => line.includes('"message":"request"'))
+      .filter((line) => line.includes(`"message":"${message}"`))
       .map((line) => JSON.parse(line))
   const wrongPassword = { body: { email: 'ada@example.com', password: 'wrong' } }
 
@@ -348,6 +348,42 @@ describe('the request log', () => {
       }),
     ])
     expect(service.log()).not.toContain(token)
+  })
+
+  test('counts refusals of strangers and 429s, a line a minute', async () => {
+    const clock = createTestClock()
+    const environment = { RATE_LIMIT_USER: '3/1m', RATE_LIMIT_ANONYMOUS: '3/1m' }
+    await using service = await startService({ clock, environment })
+    const { token, id } = await service.register('ada')
+    for (let n = 0; n < 500; n++) await service.call('GET', '/v1/openapi.json')
+    for (let n = 0; n < 10; n++) await service.call('GET', '/v1/users/me', { token })
+    await service.call('GET', '/v1/users/me')
+    await service.call('POST', '/v1/auth/login', { body: {} })
+    expect(lines(service)).toEqual([])
+    clock.advance(60_000)
+    expect(lines(service, 'requests refused')).toEqual([
+      expect.objectContaining({
+        counts: {
+          '429 GET /v1/openapi.json': 497,
+          '429 GET /v1/users/me': 1,
+          '400 POST /v1/auth/login': 1,
+        },
+      }),
+      expect.objectContaining({ user: id, counts: { '429 GET /v1/users/me': 7 } }),
+    ])
+    clock.advance(60_000)
+    expect(lines(service, 'requests refused')).toHaveLength(2)
+  })
+
+  test('shows wrong passwords, up to 60 a minute', async () => {
+    await using service = await startService()
+    for (let n = 0; n < 70; n++) {
+      const body = { email: `nobody${n}@example.com`, password: 'wrong password' }
+      await service.call('POST', '/v1/auth/login', { body })
+    }
+    expect(lines(service).map(({ code }) => code)).toEqual(Array(60).fill('invalid_credentials'))
+    await service.stop()
+    expect(service.log()).toContain('"counts":{"401 POST /v1/auth/login":10}')
   })
 
   test('names the key of a service', async () => {

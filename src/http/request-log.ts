@@ -1,14 +1,48 @@
+import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Answered } from './observe-requests.ts'
 
 export const requestLogModes = ['errors', 'all', 'off'] as const
 type RequestLogMode = (typeof requestLogModes)[number]
 
-/** Logs requests, a line each: with `errors` those that were refused or failed. */
-export function createRequestLog(log: Log, mode: RequestLogMode) {
-  return (answered: Answered): void => {
-    if (mode === 'off' || (mode === 'errors' && !isWorthALine(answered))) return
-    const { request, status, milliseconds, context } = answered
+type Refused = { bearer: object | undefined; counts: Record<string, number> }
+
+const minute = 60_000
+/** Enough for a program that bans addresses; guesses come from many at once. */
+const wrongPasswordsAMinute = 60
+
+/** Logs requests, a line each: with `errors` those that were refused or failed. Refusals that cost their sender nothing are
+ *  counted there instead, as they would fill the disk: those of strangers, and 429s; a line a minute tells how many. */
+export function createRequestLog(log: Log, mode: RequestLogMode, clock: Clock) {
+  const refused = new Map<string, Refused>()
+  let wrongPasswords = 0
+
+  function isCounted({ status, context }: Answered): boolean {
+    if (status === 429) return true
+    if (status >= 500 || context?.bearer) return false
+    return (
+      context?.failure?.kind !== 'invalid_credentials' || ++wrongPasswords > wrongPasswordsAMinute
+    )
+  }
+
+  function count({ request, status, context }: Answered) {
+    const bearer = context?.bearer
+    const who = JSON.stringify(bearer) ?? ''
+    const known: Refused = refused.get(who) ?? { bearer, counts: {} }
+    const what = `${status} ${context?.route ? `${request.method} ${context.route.path}` : 'unknown'}`
+    known.counts[what] = (known.counts[what] ?? 0) + 1
+    refused.set(who, known)
+  }
+
+  function logCounts() {
+    for (const { bearer, counts } of refused.values()) {
+      log.info('requests refused', { ...bearer, counts })
+    }
+    refused.clear()
+    wrongPasswords = 0
+  }
+
+  function logRequest({ request, status, milliseconds, context }: Answered) {
     log.info('request', {
       request_id: context?.requestId,
       ...context?.bearer,
@@ -19,11 +53,19 @@ export function createRequestLog(log: Log, mode: RequestLogMode) {
       milliseconds: Math.round(milliseconds * 10) / 10,
     })
   }
-}
 
-// Strangers who look for doors would fill the disk.
-function isWorthALine({ status, context }: Answered): boolean {
-  if (status < 400) return false
-  const isStrangers = context?.bearer === undefined && (status === 401 || status === 404)
-  return !isStrangers || context?.failure?.kind === 'invalid_credentials'
+  const stopCounting = clock.every(minute, logCounts)
+
+  return {
+    answered(answered: Answered): void {
+      if (mode === 'all') logRequest(answered)
+      if (mode !== 'errors' || answered.status < 400) return
+      if (isCounted(answered)) count(answered)
+      else logRequest(answered)
+    },
+    stop(): void {
+      stopCounting()
+      logCounts()
+    },
+  }
 }
