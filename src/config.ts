@@ -1,5 +1,4 @@
 import { isAbsolute, resolve } from 'node:path'
-import leven from 'leven'
 import {
   baseUrl,
   bucket,
@@ -256,23 +255,30 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
   return configOf(values as Values, isTerminal) // each value came from the parser of its name
 }
 
-// Shorter names are one letter away from those of other programs.
-const shortestCompared = 6
-const farthest = 2
-
-/** Names in the environment that look like ours misspelt, each with the one that was meant. */
+/** Names in the environment that look like ours misspelt, each with the one that was meant: case and underscores aside they
+ *  are the same, or begin in the same way, past the first word (`FILES_MAX`). */
 export function misspeltNames(environment: Environment): { name: string; meant: string }[] {
   const known = Object.keys(entries)
   const strange = Object.keys(environment).filter((name) => !known.includes(name))
   return strange.flatMap((name) => {
-    const plain = (text: string) => text.toUpperCase().replace(/[^A-Z]/g, '')
-    const meant = known.find(
-      (entry) =>
-        plain(name) === plain(entry) ||
-        (entry.length > shortestCompared && leven(name, entry) <= farthest),
-    )
-    return meant === undefined ? [] : [{ name, meant }]
+    const shared = (entry: string) => sharedLength(lettersOf(name), lettersOf(entry))
+    const [meant = ''] = known.toSorted((a, b) => shared(b) - shared(a))
+    const [firstWord = ''] = meant.split('_')
+    const isMeant =
+      lettersOf(name) === lettersOf(meant) || shared(meant) >= firstWord.length + sharedBeyondWord
+    return isMeant ? [{ name, meant }] : []
   })
+}
+
+// The first words alone are those of other programs, too: LOG_, MAIL_.
+const sharedBeyondWord = 2
+
+const lettersOf = (name: string) => name.toUpperCase().replace(/[^A-Z]/g, '')
+
+function sharedLength(a: string, b: string): number {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length++
+  return length
 }
 
 function configOf(values: Values, isTerminal: boolean) {

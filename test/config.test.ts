@@ -152,11 +152,22 @@ test.each([
   ['SMTP_URI', 'SMTP_URL'],
   ['DATADIR', 'DATA_DIR'],
   ['RATE_LIMIT_LOGINS', 'RATE_LIMIT_LOGIN'],
+  ['RATE_LIMIT_ANON', 'RATE_LIMIT_ANONYMOUS'],
   ['public_url', 'PUBLIC_URL'],
+  ['port', 'PORT'],
+  ['FILES_MAX', 'FILES_MAX_MB'],
+  ['FILES_QUOTA', 'FILES_QUOTA_MB'],
+  ['SUPPORT_REOPEN', 'SUPPORT_REOPEN_DAYS'],
+  ['TLS_CERTIFICATE', 'TLS_CERT'],
 ])('%s is told as %s misspelt', (name, meant) => {
   expect(misspeltNames({ [name]: 'secret', HOME: '/', PATH: '/', LANG: 'C' })).toEqual([
     { name, meant },
   ])
+})
+
+test('names of other programs are none of ours misspelt', () => {
+  const others = ['LOGNAME', 'MAIL', 'MAIL_HOST', 'LOG_CHANNEL', 'HOSTNAME', 'DATABASE_URL']
+  expect(misspeltNames(Object.fromEntries(others.map((it) => [it, ''])))).toEqual([])
 })
 
 test('no entry is taken for another one misspelt', () => {
