@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.ts'
 import { createAppender } from './appender.ts'
 import type { Clocks } from './clocks.ts'
 import { stampOf } from './local-state.ts'
-import type { Place, ReplicaLog } from './log.ts'
+import { type Place, pagesOfPiece, type ReplicaLog } from './log.ts'
 import type { Replicated } from './node.ts'
 import type { ObjectStore } from './object-store.ts'
 import { createPageBuffer } from './page-buffer.ts'
@@ -43,8 +43,6 @@ const stallCheckMilliseconds = 200
 const baseRetryMilliseconds = 2_000
 const dayMilliseconds = 86_400_000
 const drainMilliseconds = 15_000
-/** A partial entry of a large commit has so many. */
-const pagesOfEntry = 1_024
 
 /** Ships what is committed: reads the wal after each commit, and appends what is new to the log. */
 export function createLeader(options: LeaderOptions) {
@@ -191,9 +189,9 @@ export function createLeader(options: LeaderOptions) {
     const [upTo, takenAt] = [captured, performance.now()]
     const batch = pages.take()
     const pinned = pinForSnapshot(wal)
-    for (let n = 0; n < batch.length; n += pagesOfEntry) {
-      const part = batch.slice(n, n + pagesOfEntry)
-      const partial = n + pagesOfEntry < batch.length
+    for (let n = 0; n < batch.length; n += pagesOfPiece) {
+      const part = batch.slice(n, n + pagesOfPiece)
+      const partial = n + pagesOfPiece < batch.length
       const own = {
         partial,
         databasePages: position.pages,

@@ -1,4 +1,6 @@
-import { zstdCompress, zstdDecompress } from 'bun'
+import { promisify } from 'node:util'
+import { zstdDecompress } from 'node:zlib'
+import { zstdCompress } from 'bun'
 import type { WalMark } from './wal-reader.ts'
 
 /** Where an entry stands. A leader's term is an epoch: it is opened by an entry `begin`, which is the last one of the epoch
@@ -44,6 +46,11 @@ export type ReplicaLog = {
 }
 
 export const origin: Place = { epoch: 0, position: 0 }
+/** So many pages are packed at once. */
+export const pagesOfPiece = 1_024
+// The largest that SQLite knows.
+const maxPageBytes = 65_536
+const decompress = promisify(zstdDecompress)
 const compressionLevel = 1
 
 export function comparePlaces(a: Place, b: Place): number {
@@ -81,7 +88,17 @@ export async function decodeEntry(bytes: Uint8Array): Promise<{ entry: Entry; pa
   const { hash, ...entry } = parseHead(head)
   if (entry.format !== 1) throw new Error('a later version wrote it: use a newer hostline')
   if (Bun.hash.xxHash64(body).toString(16) !== hash) throw new Error('it is damaged')
-  return { entry, pages: body.length > 0 ? await zstdDecompress(body) : body }
+  return { entry, pages: body.length > 0 ? await unpack(body) : body }
+}
+
+/** Unpacks pages. A few kilobytes in the bucket, which somebody else may have written, could become gigabytes.
+ *  @throws Error when they are no pages, or too many */
+export async function unpack(packed: Uint8Array): Promise<Uint8Array> {
+  try {
+    return await decompress(packed, { maxOutputLength: pagesOfPiece * maxPageBytes })
+  } catch (cause) {
+    throw new Error('it is damaged', { cause })
+  }
 }
 
 function split(bytes: Uint8Array) {

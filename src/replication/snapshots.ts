@@ -1,16 +1,18 @@
 import { Database } from 'bun:sqlite'
-import { fstatSync, read, readSync } from 'node:fs'
+import { fstatSync, read, readSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { zstdCompress, zstdDecompress } from 'bun'
+import { zstdCompress } from 'bun'
 import {
   comparePlaces,
   decodeEntry,
   origin,
   type Place,
+  pagesOfPiece,
   parsePlace,
   placeName,
   type ReplicaLog,
+  unpack,
 } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { WalPosition as Position, WalReader } from './wal-reader.ts'
@@ -31,7 +33,6 @@ type Manifest = {
 }
 type Snapshot = { name: string; place: Place; modifiedAt: number }
 
-const pagesOfPiece = 1_024
 const framesAtOnce = 512
 const walHeaderBytes = 32
 const frameHeaderBytes = 24
@@ -197,14 +198,11 @@ type FrameIndex = Map<number, number>
  *  @throws Error when a piece is missing or damaged */
 export async function loadSnapshot(store: ObjectStore, name: string, path: string) {
   const manifest = await readManifest(store, name)
-  const file = await open(path, 'w', 0o600)
+  rmSync(path, { force: true })
+  const file = await open(path, 'wx', 0o600)
   try {
     for (const [n, hash] of manifest.pieces.entries()) {
-      const packed = await store.get(pieceOf(name, n))
-      if (!packed || Bun.hash.xxHash64(packed).toString(16) !== hash) {
-        throw new Error(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'gone'}`)
-      }
-      await file.writeFile(await zstdDecompress(packed))
+      await file.writeFile(await readPiece(store, name, { n, hash }))
     }
     await file.datasync()
   } finally {
@@ -212,6 +210,16 @@ export async function loadSnapshot(store: ObjectStore, name: string, path: strin
   }
   return manifest
 }
+
+async function readPiece(store: ObjectStore, name: string, { n, hash }: Piece) {
+  const packed = await store.get(pieceOf(name, n))
+  const isWhole = packed && Bun.hash.xxHash64(packed).toString(16) === hash
+  const bytes = isWhole ? await unpack(packed).catch(() => undefined) : undefined
+  if (bytes) return bytes
+  throw new Error(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'gone'}`)
+}
+
+type Piece = { n: number; hash: string }
 
 /** Removes what nobody needs to restore any moment since `since`: older snapshots but the newest of them, and those that were
  *  never finished.
