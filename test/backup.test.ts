@@ -7,7 +7,9 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -202,6 +204,32 @@ describe('a restore', () => {
     await run(['restore', join(dataDir, 'hostline.db')], target)
     const owners = readdirSync(target).map((name) => statSync(join(target, name)).uid)
     expect(new Set(owners)).toEqual(new Set([isRoot ? 65_534 : self]))
+  })
+
+  test('follows no links, also when root does it', async () => {
+    const { dataDir } = await filled
+    const [target, victim] = [at('linked'), at('victim')]
+    mkdirSync(join(target, 'files'), { recursive: true })
+    writeFileSync(victim, '', { mode: 0o644 })
+    const before = statSync(victim)
+    if (before.uid === 0) chownSync(target, 65_534, 65_534)
+    symlinkSync(victim, join(target, 'files', 'x'))
+    expect(await run(['restore', join(dataDir, 'hostline.db')], target)).toMatchObject({
+      exitCode: 0,
+    })
+    for (const name of ['hostline.lock', 'hostline.db']) {
+      rmSync(join(target, name))
+      symlinkSync(victim, join(target, name))
+    }
+    for (const args of [
+      ['restore', join(dataDir, 'hostline.db'), '--force'],
+      ['user', 'list'],
+    ]) {
+      const { exitCode, err } = await run(args, target)
+      expect([exitCode, err]).toEqual([1, expect.stringContaining('it is a link')])
+    }
+    const { mode, uid } = statSync(victim)
+    expect({ mode, uid }).toEqual({ mode: before.mode, uid: before.uid })
   })
 
   test('over data needs --force, keeps it aside, and the wal of a killed server stays with it', async () => {

@@ -1,9 +1,17 @@
 import { afterAll, expect, test } from 'bun:test'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { zstdCompressSync } from 'bun'
 import { bucket } from '../src/config-values.ts'
 import { isoTime } from '../src/lib/clock.ts'
 import { openObjectStore } from '../src/replication/object-store.ts'
@@ -68,6 +76,15 @@ test.each([['--at yesterday'], ['--at'], ['--at 2026-13-01T00:00:00Z'], ['--sinc
   },
 )
 
+test('a restore follows no link that lies in the directory', async () => {
+  const victim = place.directory('victim')
+  writeFileSync(victim, 'as it was')
+  mkdirSync(place.directory('linked'))
+  symlinkSync(victim, join(place.directory('linked'), 'replica.json.new'))
+  expect(await place.restore('linked')).toMatchObject({ exitCode: 0 })
+  expect(readFileSync(victim, 'utf8')).toBe('as it was')
+})
+
 test('a restore asks again when a request fails', async () => {
   place.store.faults.errors = 0.05
   for (let n = 0; n < 5; n++) expect(await place.messages()).toEqual(['one', 'two', 'three'])
@@ -105,6 +122,13 @@ const laterEntry: Change = (bytes) => {
   const text = Buffer.from(bytes).toString('latin1')
   return Buffer.from(text.replace('"format":1', '"format":2'), 'latin1')
 }
+const hashOf = (bytes: Uint8Array) => Bun.hash.xxHash64(bytes).toString(16)
+/** An entry with these packed pages. */
+function entryOf(body: Uint8Array): Uint8Array {
+  const pages = { kind: 'pages', partial: false, databasePages: 1, numbers: [1] }
+  const head = { format: 1, node: 'x', at: 0, pair: false, ...pages, hash: hashOf(body) }
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body])
+}
 const isEntry = (key: string) => key.startsWith('log/')
 const isPiece = (key: string) => key.endsWith('/000000')
 const isManifest = (key: string) => key.endsWith('/manifest')
@@ -135,6 +159,29 @@ test.each<[string, (key: string) => boolean, Change | undefined, string]>([
   const line = new RegExp(`^hostline: .*${told.replace('KEY', key)}.*$`)
   expect([exitCode, err]).toEqual([1, expect.stringMatching(line)])
   expect(databaseIn(name).equals(one)).toBe(true)
+})
+
+test.each([
+  ['a piece', isPiece, (bytes: Uint8Array) => bytes],
+  ['an entry', isEntry, entryOf],
+])('%s that would unpack to more than it may is damaged', async (name, isOne, change) => {
+  const bomb = zstdCompressSync(Buffer.alloc(100 * 1_048_576), { level: 1 })
+  const { store } = place
+  const key =
+    store
+      .keys()
+      .filter(isOne)
+      .at(isOne === isEntry ? -3 : 0) ?? ''
+  const manifestKey = store.keys().find(isManifest) ?? ''
+  const [bytes, manifest] = [key, manifestKey].map((one) => store.get(one) ?? Buffer.of())
+  const { pieces: _, ...rest } = JSON.parse(Buffer.from(manifest ?? '').toString())
+  store.put(key, change(bomb))
+  const pieces = [hashOf(bomb)]
+  if (isOne === isPiece) store.put(manifestKey, Buffer.from(JSON.stringify({ ...rest, pieces })))
+  const { exitCode, err } = await place.restore(`bomb of ${name}`)
+  if (bytes) store.put(key, bytes)
+  if (manifest) store.put(manifestKey, manifest)
+  expect([exitCode, err]).toEqual([1, expect.stringMatching(/^hostline: .* damaged$/)])
 })
 
 test('a server goes on from a restored past, and the log still has what came after it', async () => {

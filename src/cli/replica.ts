@@ -100,7 +100,8 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
   if (head?.entry.node !== node.state.node) throw new StartError('this node does not lead')
   if (!head.entry.pair) throw new StartError('no standby may take over: REPLICA_PAIR is false')
   const request = join(node.dataDir, handOverFile)
-  writeFileSync(request, '')
+  rmSync(request, { force: true })
+  writeFileSync(request, '', { flag: 'wx' })
   if (!(await until(seenMilliseconds, async () => !existsSync(request)))) {
     rmSync(request, { force: true })
     throw new StartError(`no server on ${node.dataDir} has seen the request`)

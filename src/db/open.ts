@@ -1,10 +1,10 @@
 import { Database } from 'bun:sqlite'
 import {
   accessSync,
-  chmodSync,
   closeSync,
   constants,
   existsSync,
+  fchmodSync,
   mkdirSync,
   openSync,
   statSync,
@@ -61,6 +61,7 @@ const advice: Record<string, string> = {
   SQLITE_CANTOPEN: otherOwner,
   EACCES: otherOwner,
   EPERM: otherOwner,
+  ELOOP: 'it is a link: put the file itself there',
   ENOSPC: 'the disk is full',
   SQLITE_FULL: 'the disk is full',
 }
@@ -172,13 +173,24 @@ function open(
   const path = join(directory, databaseFile)
   let sqlite: Database | undefined
   try {
-    closeSync(openSync(path, 'a', 0o600))
-    chmodSync(path, 0o600)
+    makeOwn(path)
     sqlite = new Database(path)
     return configure(sqlite, { path, synchronous, isExclusive })
   } catch (cause) {
     sqlite?.close()
     throw new StartError(`cannot use the database ${path}: ${explainFailure(cause)}`, { cause })
+  }
+}
+
+/** Makes a file if there is none, and lets its owner alone use it. A link may be anybody's who can write to the directory:
+ *  root would change a file of its own. */
+function makeOwn(path: string): void {
+  const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants
+  const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+  try {
+    fchmodSync(file, 0o600)
+  } finally {
+    closeSync(file)
   }
 }
 
@@ -229,8 +241,8 @@ export function lockDirectory(
   const path = join(directory, lockFile)
   let lock: Database | undefined
   try {
-    lock = new Database(path, { create: true })
-    chmodSync(path, 0o600)
+    makeOwn(path)
+    lock = new Database(path)
     lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
     lock.run('PRAGMA journal_mode = MEMORY') // so that a kill leaves no journal file behind
     lock.run('BEGIN EXCLUSIVE')

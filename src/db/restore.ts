@@ -1,8 +1,9 @@
 import { Database } from 'bun:sqlite'
 import {
-  chownSync,
   existsSync,
+  lchownSync,
   linkSync,
+  lstatSync,
   readdirSync,
   realpathSync,
   renameSync,
@@ -79,7 +80,7 @@ export async function restoreFrom(
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
     })
     source.whenInPlace?.(path)
-    giveToOwner(directory)
+    giveToOwner(directory, hasFiles)
     return [isReplacing ? aside : undefined, filesAside].filter((it) => it !== undefined)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
@@ -117,17 +118,19 @@ function putDatabase(staged: string, path: string, undo: () => void) {
 /** A first start on a full disk leaves an empty file. */
 const hasData = (path: string) => existsSync(path) && statSync(path).size > 0
 
-/** What root restores belongs to whom the directory belongs to. */
-function giveToOwner(directory: string) {
+/** What root restores belongs to the owner of the directory. Links of that owner are not followed. */
+function giveToOwner(directory: string, hasFiles: boolean) {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(directory)
-  const files = join(directory, filesDirectory)
-  const within = existsSync(files) ? readdirSync(files).map((name) => join(files, name)) : []
-  const own = [databaseFile, lockFile, 'replica.json']
-    .map((name) => join(directory, name))
-    .filter((path) => existsSync(path))
-  for (const path of [...own, ...within, ...(existsSync(files) ? [files] : [])]) {
-    chownSync(path, uid, gid)
+  const files = hasFiles ? readdirSync(join(directory, filesDirectory)) : []
+  const restored = [
+    ...[databaseFile, lockFile, 'replica.json'],
+    ...files.map((name) => join(filesDirectory, name)),
+    ...(hasFiles ? [filesDirectory] : []),
+  ]
+  for (const name of restored) {
+    const path = join(directory, name)
+    if (lstatSync(path, { throwIfNoEntry: false })) lchownSync(path, uid, gid)
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { moveInto } from '../db/backup.ts'
@@ -35,7 +35,9 @@ export function openLocalState(directory: string) {
     /** Remembers this and nothing else but who it is; safe against a power cut. */
     set(state: Omit<Remembered, 'node'>): void {
       remembered = { node, ...state }
-      writeFileSync(`${path}.new`, JSON.stringify(remembered), { mode: 0o600 })
+      // What lies there may be a link.
+      rmSync(`${path}.new`, { force: true })
+      writeFileSync(`${path}.new`, JSON.stringify(remembered), { mode: 0o600, flag: 'wx' })
       moveInto(`${path}.new`, path)
     },
   }
