@@ -1,17 +1,21 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, setSystemTime, test } from 'bun:test'
 import {
   chownSync,
+  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { backUp } from '../src/db/backup.ts'
@@ -133,9 +137,23 @@ describe('a backup', () => {
     expect(exitCode).toBe(0)
     expect(readdirSync(directory).sort()).toEqual([
       old[2] ?? '',
-      expect.stringMatching(/^hostline-20[2-9]\d-.*Z\.db$/),
+      expect.stringMatching(/^hostline-20[2-9]\d-.*Z-.*\.db$/),
       'mine.db',
     ])
+  })
+
+  test('at the same moment as another one takes no place of it, and so does what restores keep', async () => {
+    const { dataDir } = await filled
+    const [directory, target] = [at('at-once'), at('replaced-at-once')]
+    mkdirSync(directory)
+    using _ = frozenTime()
+    const backup = () => run(['backup', directory], dataDir)
+    const restore = () => run(['restore', join(dataDir, 'hostline.db'), '--force'], target)
+    const results = [...(await Promise.all([backup(), backup()]))]
+    for (let n = 0; n < 3; n++) results.push(await restore())
+    expect(results.map(({ err }) => err)).toEqual(['', '', '', '', ''])
+    expect(readdirSync(directory)).toHaveLength(2)
+    expect(readdirSync(target).filter((name) => name.includes('replaced'))).toHaveLength(2)
   })
 
   test('that is killed leaves the one before', async () => {
@@ -248,7 +266,7 @@ describe('a restore', () => {
 
     expect(await run(['restore', file, '--force'], target)).toMatchObject({ exitCode: 0 })
     const aside = readdirSync(target).filter((name) => name.startsWith('hostline-replaced-'))
-    expect(aside).toEqual([expect.stringMatching(/^hostline-replaced-.*Z\.db$/)])
+    expect(aside).toEqual([expect.stringMatching(/^hostline-replaced-.*Z-.*\.db$/)])
     expect(existsSync(join(target, 'hostline.db-wal'))).toBe(false)
     expect(await messagesIn(target, people)).toEqual(['kept'])
 
@@ -276,6 +294,21 @@ describe('a restore', () => {
       (file: string) => truncateSync(file, statSync(file).size / 2),
       'it is damaged',
     ],
+    [
+      'a database without its last byte',
+      (file: string) => truncateSync(file, statSync(file).size - 1),
+      'it is damaged: it is cut off',
+    ],
+    [
+      'a database with zeros in the place of a page',
+      (file: string) => overwrite(file, 4_096, Buffer.alloc(4_096)),
+      'it is damaged: Tree',
+    ],
+    [
+      'a database with a page in the place of another one',
+      (file: string) => overwrite(file, 8_192, readFileSync(file).subarray(0, 4_096)),
+      'it is damaged: Tree',
+    ],
     ['an empty file', (file: string) => truncateSync(file, 0), 'it is empty'],
     [
       'a database of another program',
@@ -301,6 +334,18 @@ describe('a restore', () => {
     if (reason === 'program') expect(await messagesIn(target, people)).toEqual(['kept'])
   })
 })
+
+/** The clock stands still until the end of the scope. */
+function frozenTime() {
+  setSystemTime(new Date())
+  return { [Symbol.dispose]: () => void setSystemTime() }
+}
+
+function overwrite(path: string, at: number, bytes: Uint8Array) {
+  const file = openSync(path, 'r+')
+  writeSync(file, bytes, 0, bytes.length, at)
+  closeSync(file)
+}
 
 function change(file: string, pragma: string) {
   const database = new Database(file)

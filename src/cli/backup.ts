@@ -12,7 +12,7 @@ import {
 import { setPriority } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
-import { backUp, mustBeWhole } from '../db/backup.ts'
+import { backUp, datedName, mustBeWhole } from '../db/backup.ts'
 import { databaseFile, mustExist } from '../db/open.ts'
 import { type RestoreSource, restore as restoreFile, restoreFrom } from '../db/restore.ts'
 import { createDiskStorage } from '../files/disk.ts'
@@ -106,18 +106,18 @@ async function note(file: string, terminal: Terminal) {
   }
 }
 
-const datedName = (prefix: string) =>
-  `${prefix}-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z.db`
+const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db(\.(?<pid>\d+)\.partial(-\w+)?)?$/
 
 /** Removes dated backups beyond the newest, and what killed ones left. */
 function prune(directory: string, kept: number) {
-  const names = readdirSync(directory)
-  const dated = names.filter((name) => /^hostline-[\dT-]{19}Z\.db$/.test(name)).sort()
+  const names = readdirSync(directory).filter((name) => dated.test(name))
+  const pidOf = (name: string) => dated.exec(name)?.groups?.['pid']
+  const whole = names.filter((name) => pidOf(name) === undefined).sort()
   const left = names.filter((name) => {
-    const [, pid] = /^hostline-[\dT-]{19}Z\.db\.(\d+)\.partial(-\w+)?$/.exec(name) ?? []
+    const pid = pidOf(name)
     return pid !== undefined && !isRunning(Number(pid))
   })
-  for (const name of [...dated.slice(0, -kept), ...left]) rmSync(join(directory, name))
+  for (const name of [...whole.slice(0, -kept), ...left]) rmSync(join(directory, name))
 }
 
 function isRunning(pid: number): boolean {

@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite'
+import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -18,6 +19,12 @@ import { explainFailure, openToInspect } from './open.ts'
 
 const chunkBytes = 1_024 * 1_024
 const walHeaderBytes = 32
+
+/** A name that sorts by the time; two of the same moment differ. */
+export function datedName(prefix: string): string {
+  const time = new Date().toISOString().replaceAll(/[:.]/g, '-')
+  return `${prefix}-${time}-${randomBytes(4).toString('hex')}.db`
+}
 
 /** Copies a database, which a server may be writing to, into one file: its state at one moment, checked. With the directory
  *  of people's files they go into it as well, but for those that were removed meanwhile.
@@ -132,6 +139,7 @@ function check(path: string, name: string, prepare: (database: Database) => void
   try {
     if (knownVersion(database, name) === 0) throw new Error('it is empty')
     prepare(database)
+    mustHaveWholePages(database, path)
     const problem = integrityProblem(database)
     if (problem !== undefined) throw new Error(`it is damaged: ${problem}`)
   } catch (cause) {
@@ -146,10 +154,18 @@ function check(path: string, name: string, prepare: (database: Database) => void
   }
 }
 
-/** What is wrong inside of a database; undefined when it is whole. */
+/** SQLite reads a last page that is cut off as one that ends with zeros. */
+function mustHaveWholePages(database: Database, path: string) {
+  const { page_size: pageBytes } = database
+    .query<{ page_size: number }, []>('PRAGMA page_size')
+    .get() ?? { page_size: 1 }
+  if (statSync(path).size % pageBytes !== 0) throw new Error('it is damaged: it is cut off')
+}
+
+/** What is wrong inside of a database, in one line; undefined when it is whole. */
 export function integrityProblem(database: Database): string | undefined {
   const found = database.query('PRAGMA integrity_check(1)').values()[0]?.[0]
-  if (found !== 'ok') return String(found)
+  if (found !== 'ok') return String(found).replace('*** in database main ***\n', '')
   const isTorn = database.query('PRAGMA foreign_key_check').get()
   return isTorn ? 'a row refers to a missing one' : undefined
 }
