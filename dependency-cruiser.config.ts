@@ -44,7 +44,7 @@ const rules: IForbiddenRuleType[] = [
     to: { path: [npm('drizzle-orm'), '^src/db/schema[.]ts$'] },
   },
   {
-    // Replication pins, copies and compares whole database files.
+    // Replication pins and copies whole database files.
     name: 'only-the-start-opens-databases',
     from: { pathNot: [start, '^src/(db|replication)/'] },
     to: { path: ['^src/db/open[.]ts$', '^bun:sqlite$'], dependencyTypesNot: ['type-only'] },

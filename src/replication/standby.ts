@@ -1,14 +1,13 @@
 import { existsSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { removeDatabase } from '../db/backup.ts'
+import { datedName, removeDatabase } from '../db/backup.ts'
 import { mustBeServable } from '../db/migrations.ts'
 import { keepAside } from '../db/restore.ts'
 import { StartError } from '../lib/errors.ts'
-import { countUnshipped } from './dropped.ts'
 import { type Follower, openFollower } from './follower.ts'
 import type { Lead } from './leader.ts'
 import { copyFile, stampOf } from './local-state.ts'
-import { type Entry, type Place, placeName } from './log.ts'
+import { type Place, placeName } from './log.ts'
 import { type Begun, leadFrom, type Node } from './node.ts'
 import { StoreError } from './object-store.ts'
 
@@ -32,9 +31,8 @@ export type StandbyProgress = {
 export async function followUntilLead(node: Node, progress: StandbyProgress): Promise<Lead> {
   const { dataDir, log } = node
   const copy = join(dataDir, copyFile)
-  const own = takeOwnDatabase(node, copy)
-  for (let at = own.at; ; at = undefined) {
-    const follower = await openFrom(node, copy, { ...own, at }, progress)
+  for (let at = takeOwnDatabase(node, copy); ; at = undefined) {
+    const follower = await openFrom(node, copy, at, progress)
     log.info('this standby follows the log', { place: placeName(follower.place()) })
     if (!follower.newest().pair) {
       log.warn('the leader does not reckon with a standby: set REPLICA_PAIR=true there as well')
@@ -45,41 +43,41 @@ export async function followUntilLead(node: Node, progress: StandbyProgress): Pr
   }
 }
 
-type Own = {
-  /** Where the copy is. */
-  at: Place | undefined
-  /** A database of which the log may lack something. */
-  dropped: string | undefined
-}
-
-/** Makes what is in the data directory the copy, if the log has all of it. */
-function takeOwnDatabase(node: Node, copy: string): Own {
-  const { state, databasePath, dataDir } = node
+/** Makes what is in the data directory the copy, if the log has all of it; else keeps it aside.
+ *  @returns where the copy is */
+function takeOwnDatabase(node: Node, copy: string): Place | undefined {
+  const { state, databasePath, dataDir, log } = node
   const { place, stamp } = state.get()
   if (!node.hasDatabase()) {
     const isCopy = existsSync(copy) && (stamp === undefined || stamp === stampOf(copy))
-    return { at: isCopy ? place : undefined, dropped: undefined }
+    return isCopy ? place : undefined
   }
   const hasWal = existsSync(`${databasePath}-wal`) && statSync(`${databasePath}-wal`).size > 0
   if (place && node.stampAt(place) !== undefined && !hasWal) {
     renameSync(databasePath, copy)
     removeDatabase(databasePath)
     state.set({ place })
-    return { at: place, dropped: undefined }
+    return place
   }
-  const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-')
-  const dropped = join(dataDir, `hostline-dropped-${time}Z.db`)
+  const dropped = join(dataDir, datedName('hostline-dropped'))
   keepAside(databasePath, dropped)
   removeDatabase(databasePath)
   state.set({})
-  return { at: undefined, dropped }
+  log.warn('the log may lack what this node committed last: its database is kept', {
+    kept_as: dropped,
+  })
+  return undefined
 }
 
 /** Opens the copy, or makes it anew where the log does not reach back so far. It tries until it works. */
-async function openFrom(node: Node, path: string, { at, dropped }: Own, progress: StandbyProgress) {
+async function openFrom(
+  node: Node,
+  path: string,
+  at: Place | undefined,
+  progress: StandbyProgress,
+) {
   const { store, shared, log, state } = node
-  const told = dropped === undefined ? undefined : tellDropped(node, path, dropped)
-  const options = { store, shared, path, onEntry: told?.onEntry }
+  const options = { store, shared, path }
   for (let from = at; ; await Bun.sleep(retryMilliseconds)) {
     if (!from) state.set({})
     try {
@@ -88,7 +86,6 @@ async function openFrom(node: Node, path: string, { at, dropped }: Own, progress
         await follower.close()
         throw error
       })
-      told?.finish()
       return follower
     } catch (error) {
       if (progress.failures++ === 0) log.warn('this standby cannot begin: trying again', { error })
@@ -96,47 +93,6 @@ async function openFrom(node: Node, path: string, { at, dropped }: Own, progress
       // A copy that the log does not reach is made anew; one that cannot be read now is not.
       if (!(error instanceof StoreError)) from = undefined
     }
-  }
-}
-
-/** Says what this node had never shipped when the next one began to lead. */
-function tellDropped({ state, log }: Node, copy: string, dropped: string) {
-  let before: Entry | undefined
-  let isTold = false
-
-  /** @returns undefined when the two cannot be compared, as after a migration */
-  function tryCount() {
-    try {
-      return countUnshipped(dropped, copy)
-    } catch {
-      return undefined
-    }
-  }
-
-  function compare() {
-    isTold = true
-    const rows = tryCount()
-    if (!rows || Object.keys(rows).length > 0) {
-      log.warn('what this node had never shipped is dropped', { rows, kept_as: dropped })
-      return
-    }
-    log.info('nothing is dropped: all that this node had committed was shipped')
-    removeDatabase(dropped)
-  }
-
-  return {
-    onEntry(entry: Entry): boolean {
-      const isNext = entry.kind === 'begin' && before?.node === state.node
-      if (isNext && entry.node !== state.node && !isTold) compare()
-      before = entry
-      return true
-    },
-    /** The log may not reach back to that moment any more. */
-    finish(): void {
-      if (isTold) return
-      isTold = true
-      log.warn('what this node had never shipped is dropped', { kept_as: dropped })
-    },
   }
 }
 
