@@ -263,10 +263,15 @@ async function createModules(core: Core, outside: Outside) {
   const { dataDir, minFreeBytes } = core.config
   const { ticketsPerDay, freeBytes = () => freeBytesAt(dataDir) } = substitutes
   const isDiskShort = createDiskWatch(core.clock, minFreeBytes, freeBytes)
-  const files = createFiles(core, { storage: fileStorage, isDiskShort })
+  const files = createFiles(core, {
+    storage: fileStorage,
+    isDiskShort,
+    dropPicture: (userId) => accounts.dropPicture(userId),
+  })
   const takeText = createTextQuota(core)
   const moderation = createModeration(core, {
     files: files.uses,
+    deskUrl: files.deskUrl,
     findExcerpt: (...message) => chat.findExcerpt(...message),
     removeMessage: (messageId) => chat.removeMessage(messageId),
     takeText,

@@ -4,6 +4,7 @@ import { describedRoutes } from '../src/http/route-table.ts'
 import { AppError, type FieldProblems } from '../src/lib/errors.ts'
 import { insertDeadJob } from './support/dead-job.ts'
 import { desk, openDesk } from './support/desk.ts'
+import { upload } from './support/files.ts'
 import { type Answer, startService } from './support/service.ts'
 import { insertDelivery } from './support/webhook-receiver.ts'
 
@@ -192,6 +193,7 @@ test('every action of an admin is in the audit log, with who acted and on what',
   })
   const conversation = await service.openConversation(eve, gone)
   const said = await service.say(eve, conversation, 'Hello')
+  const file = await upload(service, eve, 'x')
   const replies = '/v1/admin/support/canned-replies'
   const reply = { title: 'Thanks', body: 'Thank you.' }
   const made = await service.call('POST', replies, { token: root.token, body: reply })
@@ -213,6 +215,7 @@ test('every action of an admin is in the audit log, with who acted and on what',
     ],
     ['PATCH /v1/admin/reports/:id', `/v1/admin/reports/${report.body.id}`, { note: 'Known.' }],
     ['DELETE /v1/admin/messages/:id', `/v1/admin/messages/${said.body.id}`],
+    ['DELETE /v1/admin/files/:id', `/v1/admin/files/${file.body.id}`],
     ['DELETE /v1/admin/users/:id', `/v1/admin/users/${gone.id}`],
     ['PATCH /v1/admin/support/tickets/:id', `${desk}/${ticket}`, { priority: 'high' }],
     ['POST /v1/admin/support/tickets/:id/messages', `${desk}/${ticket}/messages`, { body: 'b' }],

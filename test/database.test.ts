@@ -80,6 +80,29 @@ describe('migrations', () => {
     expect(names).toEqual([['bob'], ['ada']])
   })
 
+  test('files that others had put into their messages and pictures are kept by their owners alone', () => {
+    using sqlite = new Database(':memory:')
+    const count = migrations.findIndex((step) => step.includes('removed_messages'))
+    migrate(sqlite, 'memory', migrations.slice(0, count))
+    sqlite.run('PRAGMA foreign_keys = OFF')
+    for (const [usedBy, file] of [
+      ['ada', 'kept'],
+      ['bob', 'forwarded'],
+      ['ticket', 'attached'],
+    ]) {
+      sqlite.run(`INSERT INTO files VALUES ('${file}', 'ada', '', 1, '', 0, 1, NULL, 1)`)
+      sqlite.run(`INSERT INTO file_uses VALUES ('message of ${usedBy}', '${file}')`)
+      sqlite.run(
+        `INSERT INTO messages (conversation_id, seq, id, sender_id, type, body, created_at)
+         VALUES ('${usedBy}', 1, 'message of ${usedBy}', '${usedBy}', 'text', '', 1)`,
+      )
+    }
+    sqlite.run("DELETE FROM messages WHERE sender_id = 'ticket'")
+    for (const step of migrations.slice(count, count + 1)) sqlite.run(step)
+    const unused = sqlite.query('SELECT id FROM files WHERE unused_since IS NOT NULL').values()
+    expect(unused).toEqual([['forwarded']])
+  })
+
   test('a step that fails leaves all as it was, for the older executable too', () => {
     using directory = temporaryDirectory()
     const path = join(directory.path, 'hostline.db')

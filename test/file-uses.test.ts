@@ -38,6 +38,16 @@ function send(person: Person, conversationId: string, body: object) {
   return service.call('POST', path, { token: person.token, body })
 }
 
+function remove(person: Person, conversationId: string, messageId: string) {
+  const path = `/v1/chat/conversations/${conversationId}/messages/${messageId}`
+  return service.call('DELETE', path, { token: person.token })
+}
+
+async function report(person: Person, messageId: string): Promise<string> {
+  const body = { message_id: messageId, reason: 'spam' }
+  return (await service.call('POST', '/v1/reports', { token: person.token, body })).body.id
+}
+
 /** Lets hours pass, and what is then due happen. People come back afterwards. */
 async function pass(hours: number, people: Person[]) {
   clock.advance(hours * hour)
@@ -45,7 +55,7 @@ async function pass(hours: number, people: Person[]) {
 }
 
 describe('a file', () => {
-  test('that nothing uses stays for a day, and that of a message for as long as the message', async () => {
+  test('that nothing uses stays for a day, that of a message for as long as the message and 30 days for reports', async () => {
     const { a, b, conversationId } = await service.pair()
     const [unused, used] = [await put(a), await put(a)]
     const sent = await send(a, conversationId, fileMessage(used))
@@ -57,6 +67,10 @@ describe('a file', () => {
     expect(await isThere(used.file_url)).toBe(true)
     const message = `/v1/chat/conversations/${conversationId}/messages/${sent.body.id}`
     expect((await service.call('DELETE', message, { token: a.token })).status).toBe(204)
+    expect(await isThere(used.file_url)).toBe(false)
+    await pass(30 * 24 - 1, [a])
+    expect(bytesOf(used.id)).toHaveLength(1)
+    await pass(2, [])
     await isGone(used)
   })
 
@@ -71,7 +85,7 @@ describe('a file', () => {
       const { status, body } = await send(a, conversationId, { ...fileMessage(file), file_url })
       expect([status, body.error.details]).toEqual([
         400,
-        { file_url: 'must be the address of a file that is there' },
+        { file_url: 'must be the address of a file that you have uploaded' },
       ])
     }
     const elsewhere = 'https://elsewhere.example/v1/files/x'
@@ -79,37 +93,97 @@ describe('a file', () => {
     expect(other.status).toBe(201)
   })
 
-  test('stays while another message uses it, however its address is spelt', async () => {
+  test('is kept alive by no reader: what its sender removes is gone for everybody', async () => {
     const { a, b, conversationId } = await service.pair()
     const file = await put(a)
-    const first = await send(a, conversationId, fileMessage(file))
-    const spelt = file.file_url.replace(
-      file.id,
-      `%${file.id.charCodeAt(0).toString(16)}${file.id.slice(1)}`,
-    )
-    const second = await send(b, conversationId, { ...fileMessage(file), file_url: `${spelt}?x=1` })
-    expect(second.status).toBe(201)
-    const messages = `/v1/chat/conversations/${conversationId}/messages`
-    await service.call('DELETE', `${messages}/${first.body.id}`, { token: a.token })
-    await pass(48, [a, b])
-    expect(await isThere(file.file_url)).toBe(true)
-    await service.call('DELETE', `${messages}/${second.body.id}`, { token: b.token })
-    await isGone(file)
+    const sent = await send(a, conversationId, fileMessage(file))
+    const encoded = `%${file.id.charCodeAt(0).toString(16)}${file.id.slice(1)}`
+    const spelt = `${file.file_url.replace(file.id, encoded)}?x=1`
+    for (const url of [file.file_url, spelt]) {
+      const forwarded = await send(b, conversationId, { ...fileMessage(file), file_url: url })
+      const body = { avatar_url: url }
+      const shown = await service.call('PATCH', '/v1/users/me', { token: b.token, body })
+      const problem = 'must be the address of a file that you have uploaded'
+      expect([forwarded.status, forwarded.body.error.details]).toEqual([400, { file_url: problem }])
+      expect([shown.status, shown.body.error.details]).toEqual([400, { avatar_url: problem }])
+    }
+    const own = await send(a, conversationId, { ...fileMessage(file), file_url: spelt })
+    expect(own.status).toBe(201)
+    await service.call('PUT', `/v1/users/blocks/${a.id}`, { token: b.token })
+    expect((await remove(a, conversationId, sent.body.id)).status).toBe(204)
+    expect(await isThere(file.file_url)).toBe(false)
   })
 
-  test('of a reported message stays until the report is resolved', async () => {
+  test('goes with the message that an admin removes, whatever else shows it', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const root = await service.registerAs('admin')
+    const file = await put(a)
+    const body = { avatar_url: file.file_url, subject: 's', body: 'b', attachments: [file] }
+    await service.call('PATCH', '/v1/users/me', { token: a.token, body })
+    await service.call('POST', own, { token: a.token, body })
+    const sent = await send(a, conversationId, fileMessage(file))
+    const path = `/v1/admin/messages/${sent.body.id}`
+    expect((await service.call('DELETE', path, { token: root.token })).status).toBe(204)
+    expect(await isThere(file.file_url)).toBe(false)
+    const list = await service.call('GET', '/v1/chat/conversations', { token: b.token })
+    expect(list.body.data[0].participant.avatar_url).toContain('/v1/avatars/')
+  })
+
+  test('is removed by its owner alone, and once; one that no message showed with its bytes', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const [unused, sent] = [await put(a), await put(a)]
+    const body = { avatar_url: unused.file_url }
+    await service.call('PATCH', '/v1/users/me', { token: a.token, body })
+    await send(a, conversationId, fileMessage(sent))
+    const ask = async ({ token }: Person, id: string) =>
+      (await service.call('DELETE', `/v1/files/${id}`, { token })).status
+    expect([await ask(b, sent.id), await ask(a, 'x')]).toEqual([404, 404])
+    expect([await ask(a, sent.id), await ask(a, sent.id)]).toEqual([204, 404])
+    expect([await isThere(sent.file_url), bytesOf(sent.id).length]).toEqual([false, 1])
+    expect(await ask(a, unused.id)).toBe(204)
+    await isGone(unused)
+    const { body: profile } = await service.call('GET', '/v1/users/me', { token: a.token })
+    expect(profile.avatar_url).toContain('/v1/avatars/')
+  })
+
+  test('is removed by an admin with its bytes, also from a report, and that is noted', async () => {
     const { a, b, conversationId } = await service.pair()
     const root = await service.registerAs('admin')
     const file = await put(a)
     const sent = await send(a, conversationId, fileMessage(file))
-    const form = { message_id: sent.body.id, reason: 'spam' }
-    const report = await service.call('POST', '/v1/reports', { token: b.token, body: form })
-    const message = `/v1/chat/conversations/${conversationId}/messages/${sent.body.id}`
-    await service.call('DELETE', message, { token: a.token })
-    await pass(48, [root])
-    expect(await isThere(file.file_url)).toBe(true)
-    const path = `/v1/admin/reports/${report.body.id}`
+    await report(b, sent.body.id)
+    await remove(a, conversationId, sent.body.id)
+    const ask = async ({ token }: Person) =>
+      (await service.call('DELETE', `/v1/admin/files/${file.id}`, { token })).status
+    expect([await ask(a), await ask(root), await ask(root)]).toEqual([403, 204, 404])
+    await isGone(file)
+    const query = `action=file_removed&target_id=${file.id}`
+    const noted = await service.call('GET', `/v1/admin/audit-log?${query}`, { token: root.token })
+    expect(noted.body.data).toMatchObject([{ actor: { id: root.id }, details: { owner_id: a.id } }])
+  })
+
+  test('of a removed message is shown to the desk alone, for as long as a report of it is open', async () => {
+    const { a, b, conversationId } = await service.pair()
+    const root = await service.registerAs('admin')
+    const file = await put(a)
+    const sent = await send(a, conversationId, fileMessage(file))
+    await remove(a, conversationId, sent.body.id)
+    const path = `/v1/admin/reports/${await report(b, sent.body.id)}`
+    const shown = async () =>
+      (await service.call('GET', path, { token: root.token })).body.messages[0].file_url as string
+    const url = new URL(await shown())
+    const seen = await service.request(url.pathname + url.search)
+    expect([seen.status, seen.headers.get('cache-control')]).toEqual([200, 'private, no-store'])
+    const forged = url.search.replace(/desk=\d+/, (text) => `${text}9`)
+    for (const search of ['', forged, '?desk=', '?desk=9'])
+      expect((await service.request(url.pathname + search)).status).toBe(404)
+    await pass(31 * 24, [root])
+    expect((await service.request(url.pathname + url.search)).status).toBe(404)
+    const later = new URL(await shown())
+    expect((await service.request(later.pathname + later.search)).status).toBe(200)
     await service.call('PATCH', path, { token: root.token, body: { status: 'resolved' } })
+    await pass(1, [])
+    await pass(1, [])
     await isGone(file)
   })
 
@@ -126,9 +200,9 @@ describe('a file', () => {
     await isGone(second)
     await isGone(ofBob)
     const refused = await show(second.file_url)
-    const details = { avatar_url: 'must be the address of a file that is there' }
+    const details = { avatar_url: 'must be the address of a file that you have uploaded' }
     expect([refused.status, refused.body.error.details]).toEqual([400, details])
-    const third = await put(bob)
+    const third = await put(ada)
     await show(third.file_url)
     await pass(23, [bob])
     expect(await isThere(first.file_url)).toBe(true)
@@ -143,8 +217,8 @@ describe('a file', () => {
   test('goes with its owner, whatever uses it, and is in their export until then', async () => {
     const { a, b, conversationId } = await service.pair()
     const [used, unused] = [await put(a), await put(a, 'b.png')]
-    await send(a, conversationId, fileMessage(used))
-    await send(b, conversationId, fileMessage(used))
+    const sent = await send(a, conversationId, fileMessage(used))
+    await report(b, sent.body.id)
     const exported = await service.call('GET', '/v1/users/me/export', { token: a.token })
     const shown = exported.body.files.map(({ created_at, ...file }: { created_at: string }) => file)
     expect(shown).toEqual(expect.arrayContaining([used, unused]))

@@ -511,6 +511,39 @@ describe('a report', () => {
     ])
   })
 
+  test('shows what its sender removed before it, for 30 days and to nobody but the desk', async () => {
+    await using it = await open()
+    const { asAda, asRoot, conversation } = it
+    const { body: said } = await asAda('POST', `${conversation}/messages`, { body: 'Pay me' })
+    const { body: plain } = await asAda('POST', `${conversation}/messages`, { body: 'Now' })
+    await asAda('DELETE', `${conversation}/messages/${said.id}`)
+    await asRoot('DELETE', `/v1/admin/messages/${plain.id}`)
+    const pass = async (milliseconds: number) => {
+      it.clock.advance(milliseconds)
+      for (const person of [it.ada, it.bob, it.root]) {
+        Object.assign(person, await it.service.login(person.email))
+      }
+    }
+    await pass(30 * day - 1)
+    const report = async (message_id: string) => {
+      const { body } = await it.as(it.bob)('POST', '/v1/reports', { message_id, reason: 'fraud' })
+      const { messages } = (await it.as(it.root)('GET', `/v1/admin/reports/${body.id}`)).body
+      return messages.map((message: { body: string }) => message.body)
+    }
+    expect(await report(said.id)).toEqual(['Pay me', 'Now'])
+    const listed = await it.as(it.bob)('GET', `${conversation}/messages`)
+    const [exported, own] = [
+      await it.as(it.bob)('GET', '/v1/users/me/export'),
+      await it.as(it.ada)('GET', '/v1/users/me/export'),
+    ]
+    expect(JSON.stringify([listed.body, exported.body])).not.toContain('Pay me')
+    expect(JSON.stringify(own.body.messages)).toContain('Pay me')
+    const kept = it.service.sqlite.query('SELECT 1 FROM removed_messages')
+    await pass(3_600_000)
+    await waitFor(() => kept.get() === null)
+    expect(await report(plain.id)).toEqual(['', ''])
+  })
+
   test('is listed by status, and admins who asked for support hear of it at once', async () => {
     await using it = await open({ listen: true })
     const socket = await it.service.connect(it.root, '&events=support')

@@ -137,6 +137,8 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
         const stored = await send({ route: 'POST /v1/files', headers, file, signal })
         return stored as Answer<'POST /v1/files'>
       },
+      /** Removes an upload of one's own: what shows it leads nowhere then. */
+      remove: (id: string) => request('DELETE /v1/files/{id}', { params: { id } }),
     },
 
     blocks: {

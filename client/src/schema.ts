@@ -2253,6 +2253,24 @@ export interface Operations {
     answer: null
   }
   /**
+   * Removes a file of your own.
+   */
+  'DELETE /v1/files/{id}': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
+   * Removes a file with its bytes, whoever uploaded it and whatever shows it, reports included.
+   */
+  'DELETE /v1/admin/files/{id}': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
    * Lists whom you block, the newest block first.
    */
   'GET /v1/users/blocks': {

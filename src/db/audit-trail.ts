@@ -52,6 +52,7 @@ export type AuditAction =
   | 'report_viewed'
   | 'report_changed'
   | 'message_removed'
+  | 'file_removed'
   | 'job_retried'
   | 'job_discarded'
   | 'backup_made'
@@ -73,6 +74,7 @@ type TargetType =
   | 'announcement'
   | 'report'
   | 'message'
+  | 'file'
   | 'job'
   | 'webhook'
 

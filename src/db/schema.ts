@@ -478,6 +478,24 @@ export const messages = sqliteTable(
   ],
 )
 
+/** What removed messages said, kept for a while for reports alone. */
+export const removedMessages = sqliteTable(
+  'removed_messages',
+  {
+    messageId: text('message_id')
+      .primaryKey()
+      .references(() => messages.id, { onDelete: 'cascade' }),
+    said: text('said', { mode: 'json' }).$type<Said>().notNull(),
+    removedAt: time('removed_at').notNull(),
+  },
+  (table) => [index('removed_messages_removed_at').on(table.removedAt)],
+)
+
+type Said = Pick<
+  typeof messages.$inferSelect,
+  'type' | 'body' | 'fileUrl' | 'fileName' | 'fileSize' | 'fileType'
+>
+
 // Moderation
 
 /** Who does not hear of whom. A block makes two rows, one for each side, so that one look-up answers for both; `id` and
@@ -565,6 +583,8 @@ export const files = sqliteTable(
     storedAt: time('stored_at'),
     /** Since when nothing uses it, at first since it began; null while something does. */
     unusedSince: time('unused_since'),
+    /** When it was taken from everybody; the desk still sees it where it was said with a message, for a while. */
+    removedAt: time('removed_at'),
     createdAt: time('created_at').notNull(),
   },
   (table) => [

@@ -9,6 +9,7 @@ import {
   oneTimeTokens,
   outbox,
   refreshTokens,
+  removedMessages,
   reports,
   sentMails,
   sessions,
@@ -56,6 +57,7 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   // Longer than any report about a call can be late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },
   { key: [reports.id], time: reports.resolvedAt, days: 365 },
+  { key: [removedMessages.messageId], time: removedMessages.removedAt, days: 30 },
   {
     key: [webhookDeliveries.webhookId, webhookDeliveries.id],
     time: webhookDeliveries.attemptedAt,

@@ -7,6 +7,8 @@ export type DomainEvent = {
   ids: Readonly<Record<string, string>>
   /** The address of a file that the thing shows now. */
   fileUrl?: string | null
+  /** Whose upload that file must be, unless it is the person of the event. */
+  fileOwnerId?: string
 }
 
 export type Events = ReturnType<typeof createEvents>

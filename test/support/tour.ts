@@ -211,12 +211,19 @@ async function visitNotifications({ clock, ask, list }: Guide, people: People) {
   return push
 }
 
-/** One file of a ticket, and one that nobody uses. */
-async function visitFiles({ service, ask }: Guide, { ada }: People) {
-  const [used] = [await upload(service, ada, 'x'), await upload(service, ada, 'y')]
+/** One file of a ticket, one that nobody uses, one that a message showed, and one that an admin removes. */
+async function visitFiles({ service, ask }: Guide, { ada, bob, root }: People) {
+  const put = () => upload(service, ada, 'x')
+  const [used, , said, wrong] = [await put(), await put(), await put(), await put()]
   await fetchFile(service, used.body.file_url)
   const ticket = { subject: 's', body: 'b', attachments: [used.body] }
   await ask(ada, `POST ${own}`, ticket)
+  const conversation = await service.openConversation(ada, bob)
+  const message = { type: 'file', body: '', file_url: said.body.file_url }
+  await ask(ada, `POST /v1/chat/conversations/${conversation}/messages`, message)
+  await ask(ada, 'PATCH /v1/users/me', { avatar_url: said.body.file_url })
+  await ask(ada, `DELETE /v1/files/${said.body.id}`)
+  await ask(root, `DELETE /v1/admin/files/${wrong.body.id}`)
 }
 
 async function visitChat({ service, ask, list }: Guide, { ada, bob, root }: People) {

@@ -114,6 +114,13 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
         base.publishChange(user)
         return true
       }),
+    /** Inside a `write`: the picture of somebody is gone. */
+    dropPicture(userId: string): void {
+      const user = base.store.find(userId)
+      if (!user) return
+      base.store.update(userId, { avatarUrl: null })
+      base.publishChange(user)
+    },
     authenticate: sessions.authenticate,
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,

@@ -95,7 +95,10 @@ export function createChat(core: Core, neighbours: Neighbours) {
     jobs: { broadcast: broadcasts.job },
     exportOf: (userId: string) => ({
       conversations: inbox.each(userId).map(itemView),
-      messages: store.eachOf(userId).map((row) => row && messageView(row)),
+      // Of removed messages what is kept of the sender's own.
+      messages: store
+        .eachOf(userId)
+        .map((row) => row && messageView(row.senderId === userId ? store.asSaid(row) : row)),
       broadcasts: broadcastStore.eachSentBy(userId).map(broadcastView),
     }),
   } satisfies Module & Record<string, unknown>

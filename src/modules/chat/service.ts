@@ -72,8 +72,8 @@ export function createChatService(core: Core, parts: Parts) {
     })
     // Copies of a broadcast are told of with the broadcast.
     if (content.broadcastId === null) {
-      const { fileUrl } = message
-      events.publish({ type: 'message.created', ids: { message_id: id }, fileUrl })
+      const { fileUrl, senderId: fileOwnerId } = message
+      events.publish({ type: 'message.created', ids: { message_id: id }, fileUrl, fileOwnerId })
     }
     return message
   }
@@ -146,14 +146,15 @@ export function createChatService(core: Core, parts: Parts) {
       return { id, participant, createdAt, unreadCount }
     },
 
-    /** A message of one of the user's conversations with up to 20 before and after it, oldest first. */
+    /** A message of one of the user's conversations with up to 20 before and after it, oldest first; also what was said in
+     *  those that were removed lately. */
     findExcerpt(userId: string, messageId: string) {
       const message = store.findMessage(messageId)
       const conversation = message && store.find(message.conversationId)
       if (!conversation || !isOf(conversation, userId)) return undefined
       const { conversationId, senderId, seq } = message
       const around = store.listMessages(conversationId, seq - neighbours - 1, seq + neighbours)
-      return { senderId, messages: around.reverse().map(messageView) }
+      return { senderId, messages: around.reverse().map((row) => messageView(store.asSaid(row))) }
     },
 
     /** A user's conversations, most recent activity first. */

@@ -1,6 +1,14 @@
 import { and, asc, desc, eq, gt, isNull, lt, ne, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
+import {
+  blocks,
+  conversations,
+  inboxes,
+  messages,
+  participants,
+  removedMessages,
+  users,
+} from '../../db/schema.ts'
 import { isApartFrom, shownPerson } from '../../db/shown-person.ts'
 import { prepareInsert, selectList } from '../../db/statements.ts'
 
@@ -126,8 +134,12 @@ export function createChatStore(orm: Orm) {
       countUnread.run(row.senderId === userA ? userB : userA)
       return row
     },
-    /** Empties a message, which keeps its place; while the receiver has not read it, it no longer counts. */
-    updateDeleted({ conversationId, seq }: MessageRow, receiverId: string, now: number) {
+    /** Empties a message, which keeps its place; while the receiver has not read it, it no longer counts. What it said is
+     *  kept beside it for reports. */
+    updateDeleted(message: MessageRow, receiverId: string, now: number) {
+      const { id, conversationId, seq, type, body, fileUrl, fileName, fileSize, fileType } = message
+      const said = { type, body, fileUrl, fileName, fileSize, fileType }
+      orm.insert(removedMessages).values({ messageId: id, said, removedAt: now }).run()
       const empty = { type: 'text', body: '', fileUrl: null, fileName: null } as const
       const ofMessage = and(eq(messages.conversationId, conversationId), eq(messages.seq, seq))
       orm
@@ -143,6 +155,13 @@ export function createChatStore(orm: Orm) {
         .returning()
         .all()
       countRead.run(unread.length, receiverId)
+    },
+    /** A message as it was before it was removed, where that is still kept. */
+    asSaid(row: MessageRow): MessageRow {
+      if (row.deletedAt === null) return row
+      const { messageId } = removedMessages
+      const kept = orm.select().from(removedMessages).where(eq(messageId, row.id)).get()
+      return { ...row, ...kept?.said }
     },
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>

@@ -1,27 +1,38 @@
 import type { Core, Module } from '../../core.ts'
 import type { FileStorage } from '../../files/storage.ts'
+import { createDeskPass } from './desk-pass.ts'
 import { createFileUrls, exportedFileView } from './model.ts'
 import { fileRoutes } from './routes.ts'
 import { createFileService } from './service.ts'
 import { createFileStore } from './store.ts'
 import { createFileUses } from './uses.ts'
 
-type Neighbours = { storage: FileStorage; isDiskShort: () => boolean }
+type Neighbours = {
+  storage: FileStorage
+  isDiskShort: () => boolean
+  dropPicture: (userId: string) => void
+}
 
 /** What people upload, and what uses it. */
-export function createFiles(core: Core, { storage, isDiskShort }: Neighbours) {
+export function createFiles(core: Core, neighbours: Neighbours) {
   const { publicUrl, files: limits } = core.config
   const store = createFileStore(core.orm)
   const urls = createFileUrls(publicUrl)
-  const files = createFileService(core, { store, storage, isDiskShort })
-  const uses = createFileUses(core, { store, urls, remove: files.remove })
+  const files = createFileService(core, { store, ...neighbours })
+  const uses = createFileUses(core, { store, urls, files })
+  const pass = createDeskPass(core.clock)
 
   return {
-    routes: fileRoutes({ files, urls, maxBytes: limits.maxBytes }),
+    routes: fileRoutes({ files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
+    /** The address at which the desk sees a file, which may be removed. */
+    deskUrl(url: string): string {
+      const id = urls.idIn(url) ?? ''
+      return store.findKept(id) && !store.find(id) ? pass.add(url, id) : url
+    },
     jobs: {
       async file_removal({ key }) {
-        await storage.delete(key)
+        await neighbours.storage.delete(key)
         return undefined
       },
     },

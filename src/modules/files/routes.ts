@@ -4,11 +4,13 @@ import { operations } from '../../http/operation.ts'
 import { type RequestContext, routeBase } from '../../http/request-context.ts'
 import { uploadOf } from '../../http/uploads.ts'
 import { Text } from '../../lib/fields.ts'
+import type { DeskPass } from './desk-pass.ts'
 import { type FileUrls, UploadedFile, uploadedFileView } from './model.ts'
 import type { FileService } from './service.ts'
 import type { FileRow } from './store.ts'
 
 const user = operations('Files', { access: 'user' })
+const admin = operations('Files', { access: 'admin' })
 // Pictures of a whole conversation are asked for at once.
 const anybody = operations('Files', { access: 'public', limit: 'none' })
 
@@ -18,15 +20,16 @@ type Asked = {
   context: RequestContext
   set: { status?: number | string; headers: Record<string, string | number> }
 }
-type Parts = { files: FileService; urls: FileUrls; maxBytes: number }
+type Parts = { files: FileService; urls: FileUrls; pass: DeskPass; maxBytes: number }
 
-export function fileRoutes({ files, urls, maxBytes }: Parts) {
+export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
   async function answer({ params, request, set, context }: Asked) {
-    const file = files.get(params.id)
+    const file = files.get(params.id, pass.isValid(params.id, request.url))
     const prepared = prepareFileAnswer(request, shown(file), set.headers)
     const { range, status, headers } = prepared
     const body = range ? await files.read(file.id, range) : null
     if (request.method === 'HEAD') context.headLength = prepared.length
+    if (file.removedAt !== null) headers['cache-control'] = 'private, no-store'
     set.status = status
     Object.assign(set.headers, headers)
     // The runtime takes what yields bytes as a body; its type does not say so.
@@ -59,6 +62,24 @@ export function fileRoutes({ files, urls, maxBytes }: Parts) {
       ),
     )
     .get('/v1/files/:id/:name', answer, readable)
+    .delete(
+      '/v1/files/:id',
+      ({ params, context }) => files.withdrawOwn(context.user.userId, params.id),
+      user(
+        'deleteFile',
+        'Removes a file of your own. Messages and tickets that show it lead nowhere then, and so does your picture. What a message showed is kept for reports for 30 days, and counts as your room until then. A repeated call answers 404.',
+        { 204: null },
+      ),
+    )
+    .delete(
+      '/v1/admin/files/:id',
+      ({ params, context }) => files.removeAny(params.id, context.byUser),
+      admin(
+        'adminDeleteFile',
+        'Removes a file with its bytes, whoever uploaded it and whatever shows it, reports included.',
+        { 204: null },
+      ),
+    )
 }
 
 const readable = anybody(

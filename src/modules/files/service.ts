@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Core } from '../../core.ts'
+import type { ByUser } from '../../db/audit-trail.ts'
 import type { FileBytes, FileStorage } from '../../files/storage.ts'
 import { AppError, fileTooLarge, invalidField, problem } from '../../lib/errors.ts'
 import { isShownInline, sniffedBytes } from './inline.ts'
@@ -27,6 +28,8 @@ type Parts = {
   storage: FileStorage
   /** Whether so little room is left on the disk that the database may need it. */
   isDiskShort: () => boolean
+  /** Somebody shows the generated picture from now on; inside a `write`. */
+  dropPicture: (userId: string) => void
 }
 
 export type FileService = ReturnType<typeof createFileService>
@@ -36,11 +39,16 @@ const leastBytes = 16_384
 const retryAfterSeconds = 5
 const retryWithRoomSeconds = 60
 const erasedAtOnce = 100
+/** As long as messages that were removed can be reported. */
+const keptForReports = 30 * 86_400_000
+/** As the rule of retention says. */
+const keptUnused = 86_400_000
 
 /** Uploads and their bytes. A row is there before the first byte and after the last one: what a crash leaves in between
  *  is known, counts for the quota, and goes after a day. */
-export function createFileService(core: Core, { store, storage, isDiskShort }: Parts) {
-  const { write, clock, log, outbox } = core
+export function createFileService(core: Core, parts: Parts) {
+  const { store, storage, isDiskShort, dropPicture } = parts
+  const { write, clock, log, outbox, audit } = core
   const { maxBytes, quotaBytes } = core.config.files
 
   /** @throws storage_full */
@@ -53,7 +61,7 @@ export function createFileService(core: Core, { store, storage, isDiskShort }: P
     const id = randomBytes(32).toString('base64url')
     const size = Math.min(announcedBytes, maxBytes, free)
     const now = clock.now()
-    const times = { storedAt: null, unusedSince: now, createdAt: now }
+    const times = { storedAt: null, unusedSince: now, removedAt: null, createdAt: now }
     store.insert({ id, ownerId, name: '', size, type: '', isInline: false, ...times })
     return { id, bytes: size }
   }
@@ -62,6 +70,30 @@ export function createFileService(core: Core, { store, storage, isDiskShort }: P
   function remove(id: string): void {
     store.delete(id)
     outbox.add('file_removal', { key: id })
+  }
+
+  /** Inside a `write`: nothing shows it any more, and everybody gets 404. Where a message showed it, the desk can still see it
+   *  for a while. */
+  function withdraw(file: FileRow): void {
+    const isSaid = store.isSaid(file.id)
+    if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)
+    const removed = { ...file, removedAt: clock.now() }
+    store.update(file.id, { removedAt: removed.removedAt })
+    if (store.isUsed(file.id)) return
+    if (isSaid) expire(removed)
+    else remove(file.id)
+  }
+
+  /** Inside a `write`: the clean-up takes what nothing uses, when the time for reports of it is over. */
+  function expire({ id, removedAt }: FileRow): void {
+    const unusedSince = removedAt === null ? clock.now() : removedAt + keptForReports - keptUnused
+    store.update(id, { unusedSince })
+  }
+
+  function mustFind(id: string): FileRow {
+    const file = store.find(id)
+    if (!file) throw new AppError('not_found')
+    return file
   }
 
   async function* measured(bytes: AsyncIterable<Uint8Array>, { most, tooMuch }: Bound, seen: Seen) {
@@ -138,12 +170,32 @@ export function createFileService(core: Core, { store, storage, isDiskShort }: P
       }
     },
 
-    /** @throws not_found */
-    get(id: string): FileRow {
-      const file = store.find(id)
-      if (!file) throw new AppError('not_found')
-      return file
+    /** @param isForDesk whether it may be one that only the desk still sees
+     *  @throws not_found */
+    get(id: string, isForDesk: boolean): FileRow {
+      return (isForDesk && store.findKept(id)) || mustFind(id)
     },
+
+    /** Removes an upload of one's own, whatever shows it.
+     *  @throws not_found (also somebody else's, and one that is removed) */
+    withdrawOwn: (ownerId: string, id: string): Promise<void> =>
+      write(() => {
+        const file = mustFind(id)
+        if (file.ownerId !== ownerId) throw new AppError('not_found')
+        withdraw(file)
+      }),
+
+    /** Removes a file with its bytes, also from reports.
+     *  @throws not_found */
+    removeAny: (id: string, by: ByUser): Promise<void> =>
+      write(() => {
+        const file = store.findKept(id)
+        if (!file) throw new AppError('not_found')
+        if (store.deleteUsesOf(id).includes(file.ownerId)) dropPicture(file.ownerId)
+        remove(id)
+        const details = { owner_id: file.ownerId }
+        audit.record({ action: 'file_removed', ...by, target: { type: 'file', id }, details })
+      }),
 
     /** Some bytes of a file, at the pace of whoever takes them.
      *  @throws not_found (it went meanwhile) · unavailable */
@@ -156,7 +208,8 @@ export function createFileService(core: Core, { store, storage, isDiskShort }: P
       return bytes
     },
 
-    remove,
+    withdraw,
+    expire,
 
     /** Everything of somebody who is gone, whatever uses it, in pieces. */
     *erase(ownerId: string): Generator<() => void> {

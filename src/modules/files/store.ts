@@ -1,7 +1,10 @@
-import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, notLike, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { files, fileUses } from '../../db/schema.ts'
+import { files, fileUses, messages } from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
+
+/** What begins the name of a use by a report. */
+export const reportPrefix = 'report:'
 
 export type FileRow = typeof files.$inferSelect
 export type FileStore = ReturnType<typeof createFileStore>
@@ -9,8 +12,17 @@ export type FileStore = ReturnType<typeof createFileStore>
 /** SQL over files and what uses them. */
 export function createFileStore(orm: Orm) {
   const stored = (id: string) => and(eq(files.id, id), isNotNull(files.storedAt))
+  const shown = (id: string) => and(stored(id), isNull(files.removedAt))
   const isUsed = (id: string): boolean =>
     orm.select().from(fileUses).where(eq(fileUses.fileId, id)).limit(1).get() !== undefined
+
+  const listUsed = (usedBy: string): FileRow[] =>
+    orm
+      .select(getTableColumns(files))
+      .from(fileUses)
+      .innerJoin(files, eq(files.id, fileUses.fileId))
+      .where(eq(fileUses.usedBy, usedBy))
+      .all()
 
   return {
     insert(row: FileRow): void {
@@ -19,8 +31,10 @@ export function createFileStore(orm: Orm) {
     /** @returns undefined when it is gone meanwhile */
     update: (id: string, changes: Partial<FileRow>): FileRow | undefined =>
       orm.update(files).set(changes).where(eq(files.id, id)).returning().get(),
-    /** One whose bytes are there. */
-    find: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
+    /** One whose bytes are there, for everybody. */
+    find: (id: string): FileRow | undefined => orm.select().from(files).where(shown(id)).get(),
+    /** One whose bytes are there, perhaps for the desk alone. */
+    findKept: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
     delete(id: string): void {
       orm.delete(files).where(eq(files.id, id)).run()
     },
@@ -45,17 +59,40 @@ export function createFileStore(orm: Orm) {
       })
       for (const row of rows) if (row.storedAt !== null) yield row
     },
-    /** @returns whether there is such a file */
-    addUse(usedBy: string, id: string): boolean {
-      const found = orm.update(files).set({ unusedSince: null }).where(stored(id)).returning().get()
+    /** @param ownerId whose file it must be; without one any will do, also what only the desk still sees
+     *  @returns whether there is such a file */
+    addUse(usedBy: string, id: string, ownerId?: string): boolean {
+      const which = ownerId === undefined ? stored(id) : and(shown(id), eq(files.ownerId, ownerId))
+      const found = orm.update(files).set({ unusedSince: null }).where(which).returning().get()
       if (!found) return false
       orm.insert(fileUses).values({ usedBy, fileId: id }).onConflictDoNothing().run()
       return true
     },
+    isUsed,
+    /** Whether a message shows it. */
+    isSaid: (id: string): boolean =>
+      orm
+        .select({ id: messages.id })
+        .from(fileUses)
+        .innerJoin(messages, eq(messages.id, fileUses.usedBy))
+        .where(eq(fileUses.fileId, id))
+        .limit(1)
+        .get() !== undefined,
+    listUsed,
     /** @returns the files that nothing else uses */
-    deleteUses(usedBy: string): string[] {
-      const uses = orm.delete(fileUses).where(eq(fileUses.usedBy, usedBy)).returning().all()
-      return uses.map(({ fileId }) => fileId).filter((id) => !isUsed(id))
+    deleteUses(usedBy: string): FileRow[] {
+      const used = listUsed(usedBy)
+      orm.delete(fileUses).where(eq(fileUses.usedBy, usedBy)).run()
+      return used.filter(({ id }) => !isUsed(id))
     },
+    /** Takes a file from what uses it, but for reports.
+     *  @returns what used it */
+    deleteUsesOf: (id: string): string[] =>
+      orm
+        .delete(fileUses)
+        .where(and(eq(fileUses.fileId, id), notLike(fileUses.usedBy, `${reportPrefix}%`)))
+        .returning()
+        .all()
+        .map(({ usedBy }) => usedBy),
   }
 }

@@ -167,7 +167,14 @@ export function reportView({ report, reporter, reported }: ReportItem): Static<t
   }
 }
 
-export function reportDetailView(detail: Detail): Static<typeof ReportDetail> {
-  const { excerpt } = detail
-  return { ...reportView(detail), messages: excerpt && [...excerpt] }
+/** @param deskUrl where the desk sees a file */
+export function reportDetailView(
+  detail: Detail,
+  deskUrl: (fileUrl: string) => string,
+): Static<typeof ReportDetail> {
+  const messages = detail.excerpt?.map((message) => {
+    const { file_url } = message
+    return typeof file_url === 'string' ? { ...message, file_url: deskUrl(file_url) } : message
+  })
+  return { ...reportView(detail), messages: messages ?? null }
 }

@@ -8,7 +8,10 @@ import { createReports, type ReportNeighbours } from './reports.ts'
 import { moderationRoutes } from './routes.ts'
 
 /** What keeps strangers safe from each other: blocks, and reports to the desk. */
-export function createModeration(core: Core, neighbours: ReportNeighbours) {
+export function createModeration(
+  core: Core,
+  { deskUrl, ...neighbours }: ReportNeighbours & { deskUrl: (fileUrl: string) => string },
+) {
   const blockStore = createBlockStore(core.orm)
   const reportStore = createReportStore(core.orm)
   const blocks = createBlocks(core, blockStore)
@@ -20,7 +23,7 @@ export function createModeration(core: Core, neighbours: ReportNeighbours) {
   const avatarUrl = createAvatarUrls(core.config.publicUrl)
 
   return {
-    routes: moderationRoutes({ blocks, reports, avatarUrl }),
+    routes: moderationRoutes({ blocks, reports, avatarUrl, deskUrl }),
     serverFrames,
     eventData: {
       'report.created'({ report_id = '' }) {

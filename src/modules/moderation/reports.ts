@@ -20,10 +20,10 @@ export type ReportNeighbours = {
   findExcerpt: (userId: string, messageId: string) => Excerpt | undefined
   /** @returns whether there is such a message */
   removeMessage: (messageId: string) => boolean
-  /** Keeps files for as long as something uses them. */
+  /** Keeps files for as long as a report is open. */
   files: {
-    use: (usedBy: string, fileUrls: readonly string[]) => void
-    release: (usedBy: string) => void
+    hold: (reportId: string, fileUrls: readonly string[]) => void
+    release: (reportId: string) => void
   }
   takeText: TakeText
 }
@@ -92,8 +92,8 @@ export function createReports(core: Core, parts: Parts) {
     takeText(reporterId, body)
     const common = { id: newId(), reporterId, reason, body, createdAt: clock.now() }
     const row = store.insert({ ...common, ...target, status: 'open' })
-    files.use(
-      useOf(row.id),
+    files.hold(
+      row.id,
       (row.excerpt ?? []).flatMap(({ file_url }) => urlsIn(file_url)),
     )
     events.publish({ type: 'report.created', ids: { report_id: row.id } })
@@ -155,7 +155,7 @@ export function createReports(core: Core, parts: Parts) {
         const item = get(idText)
         const { status, note = item.report.note } = changes
         store.update(item.report.id, { note, ...changesOf(item, status, by) })
-        if (status === 'resolved') files.release(useOf(item.report.id))
+        if (status === 'resolved') files.release(item.report.id)
         audit.record({ action: 'report_changed', ...by, target: targetIn(item) })
         return get(idText)
       })
@@ -172,8 +172,6 @@ export function createReports(core: Core, parts: Parts) {
   }
 }
 
-/** What keeps the files of a report until it is resolved. */
-const useOf = (reportId: string) => `report:${reportId}`
 const urlsIn = (value: unknown) => (typeof value === 'string' ? [value] : [])
 
 const targetIn = ({ report }: ReportItem) => ({ type: 'report', id: report.id }) as const

@@ -25,10 +25,15 @@ const pageSize = 20
 const user = operations('Moderation', { access: 'user' })
 const admin = operations('Moderation', { access: 'admin' })
 
-type Parts = { blocks: Blocks; reports: Reports; avatarUrl: AvatarUrl }
+type Parts = {
+  blocks: Blocks
+  reports: Reports
+  avatarUrl: AvatarUrl
+  deskUrl: (fileUrl: string) => string
+}
 
 /** Blocking and reporting, and what the desk does about it. */
-export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
+export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts) {
   return new Elysia({ name: 'moderation' })
     .use(routeBase)
     .get(
@@ -101,7 +106,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
     .get(
       '/v1/admin/reports/:id',
       async ({ params, context }) =>
-        reportDetailView(await reports.view(params.id, context.byUser)),
+        reportDetailView(await reports.view(params.id, context.byUser), deskUrl),
       admin(
         'adminGetReport',
         'Shows a report with what was said around it. Each call is recorded in the audit log.',
@@ -114,7 +119,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl }: Parts) {
       '/v1/admin/reports/:id',
       async ({ params, body, context }) => {
         const changes = { status: body.status ?? undefined, note: body.note?.trim() }
-        return reportDetailView(await reports.update(params.id, changes, context.byUser))
+        return reportDetailView(await reports.update(params.id, changes, context.byUser), deskUrl)
       },
       {
         body: ReportUpdate,

@@ -32,5 +32,6 @@ export function FileLink({ file }: { file: StoredFile }) {
 
 // The service may be reached by another name than its public one.
 function ownPath(url: string): string | undefined {
-  return /^\/v1\/files\/[^/]+\/[^/]+$/.exec(new URL(url).pathname)?.[0]
+  const { pathname, search } = new URL(url)
+  return /^\/v1\/files\/[^/]+\/[^/]+$/.test(pathname) ? pathname + search : undefined
 }

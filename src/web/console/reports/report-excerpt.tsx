@@ -63,9 +63,17 @@ function Line({ message, found }: { message: Message; found: Case }) {
 }
 
 function Said({ message }: { message: Message }) {
-  if (message.deleted_at !== undefined) return <p class="soft">This message was removed.</p>
+  const isRemoved = message.deleted_at !== undefined
+  const isEmpty = message.body === '' && message.file_url === null
   return (
     <>
+      {isRemoved && (
+        <p class="small soft">
+          {isEmpty
+            ? 'This message was removed.'
+            : 'Removed before the report: only the desk sees it.'}
+        </p>
+      )}
       {message.body !== '' && <p class="prose">{message.body}</p>}
       <FileLink file={message} />
     </>

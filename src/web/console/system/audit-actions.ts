@@ -11,6 +11,7 @@ export const auditActions = [
   'email_changed',
   'email_unverified',
   'email_verified',
+  'file_removed',
   'job_discarded',
   'job_retried',
   'keys_rotated',

@@ -1,0 +1,29 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../../lib/clock.ts'
+
+const hour = 3_600_000
+const parameter = 'desk'
+
+export type DeskPass = ReturnType<typeof createDeskPass>
+
+/** Lets who reads a report see a file that is removed: a signature in its address, for an hour. It ends with the process. */
+export function createDeskPass(clock: Clock) {
+  const key = randomBytes(32)
+  const sign = (id: string, until: number) =>
+    `${until}.${createHmac('sha256', key).update(`${id} ${until}`).digest('base64url')}`
+
+  return {
+    /** @returns the address with a pass for the file */
+    add(url: string, id: string): string {
+      const signed = new URL(url)
+      signed.searchParams.set(parameter, sign(id, clock.now() + hour))
+      return signed.href
+    },
+    isValid(id: string, address: string): boolean {
+      const shown = Buffer.from(new URL(address).searchParams.get(parameter) ?? '')
+      const until = Number.parseInt(shown.toString(), 10)
+      const right = Buffer.from(sign(id, until))
+      return clock.now() < until && shown.length === right.length && timingSafeEqual(shown, right)
+    },
+  }
+}
