@@ -14,7 +14,11 @@ import { join } from 'node:path'
 import { zstdCompressSync } from 'bun'
 import { bucket } from '../src/config-values.ts'
 import { isoTime } from '../src/lib/clock.ts'
+import { createBucketLog } from '../src/replication/bucket-log.ts'
+import { placeName } from '../src/replication/log.ts'
 import { openObjectStore } from '../src/replication/object-store.ts'
+import { trimSnapshots } from '../src/replication/snapshots.ts'
+import { startObjectStore } from './support/object-store.ts'
 import { messagesIn, replicas, say } from './support/replicas.ts'
 
 const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
@@ -89,6 +93,30 @@ test('a restore asks again when a request fails', async () => {
   place.store.faults.errors = 0.05
   for (let n = 0; n < 5; n++) expect(await place.messages()).toEqual(['one', 'two', 'three'])
   place.store.faults.errors = 0
+})
+
+test('of snapshots that are older than a day one an hour stays, and bases, and what is not ours', async () => {
+  await using other = await startObjectStore()
+  const store = openObjectStore(bucket(other.url), 1_000)
+  const foreign = ['snapshots/../elsewhere', 'snapshots/0/manifest', 'elsewhere']
+  for (const key of foreign) other.put(key, Buffer.from('x'))
+  const take = (position: number, hoursAgo: number, isBase = false) => {
+    const name = `snapshots/${placeName({ epoch: 1, position })}-00000000`
+    other.faults.clockOffset = -hoursAgo * 3_600_000
+    const place = { epoch: 1, position }
+    const manifest = { format: 1, place, isBase, at: 0, pageSize: 4_096, pages: 1, pieces: ['0'] }
+    other.put(`${name}/000000`, Buffer.of())
+    other.put(`${name}/manifest`, Buffer.from(JSON.stringify(manifest)))
+    return `${name}/000000`
+  }
+  const hour = 200 + (Date.now() % 3_600_000) / 3_600_000
+  const taken = [take(1, hour), take(2, hour - 0.2), take(3, 26), take(4, 26), take(5, 26, true)]
+  const recent = [take(6, 1), take(7, 1)]
+  other.faults.clockOffset = 0
+  await trimSnapshots(store, createBucketLog(store), Date.now() - 7 * 24 * 3_600_000)
+  const left = [taken[0], taken[2], taken[4], ...recent].map(String)
+  expect(other.keys().filter((key) => key.endsWith('/000000'))).toEqual(left)
+  expect(other.keys()).toEqual(expect.arrayContaining(foreign))
 })
 
 test('an object may take longer than a request does that gets no answer', async () => {

@@ -34,6 +34,8 @@ type Manifest = {
 type Snapshot = { name: string; place: Place; modifiedAt: number }
 
 const framesAtOnce = 512
+const hourMilliseconds = 3_600_000
+const dayMilliseconds = 24 * hourMilliseconds
 const walHeaderBytes = 32
 const frameHeaderBytes = 24
 const databaseHeaderBytes = 100
@@ -221,14 +223,15 @@ async function readPiece(store: ObjectStore, name: string, { n, hash }: Piece) {
 
 type Piece = { n: number; hash: string }
 
-/** Removes what nobody needs to restore any moment since `since`: older snapshots but the newest of them, and those that were
- *  never finished.
+/** Removes what nobody needs to restore any moment since `since`: older snapshots but the newest of them, most of those of an
+ *  hour, and those that were never finished.
  *  @returns the place from which the log is still needed */
 export async function trimSnapshots(
   store: ObjectStore,
   shared: ReplicaLog,
   since: number,
 ): Promise<Place | undefined> {
+  await thinOut(store, await listSnapshots(store))
   const whole = await listSnapshots(store)
   const first = await findUsable(
     store,
@@ -245,6 +248,21 @@ export async function trimSnapshots(
     if (rest.length < page.length) break
   }
   return first.place
+}
+
+/** Removes all but the first of each hour among those that are older than a day. Bases stay: the log goes through them. */
+async function thinOut(store: ObjectStore, whole: Snapshot[]) {
+  const kept = new Set<number>()
+  for (const { name, modifiedAt } of whole) {
+    const hour = Math.floor(modifiedAt / hourMilliseconds)
+    const isFirst = !kept.has(hour)
+    kept.add(hour)
+    if (isFirst || modifiedAt > store.now() - dayMilliseconds) continue
+    const { isBase, pieces } = await readManifest(store, name)
+    if (isBase) continue
+    await store.delete(manifestOf(name))
+    for (const n of pieces.keys()) await store.delete(pieceOf(name, n))
+  }
 }
 
 /** The newest one from which the log goes on. */
