@@ -176,7 +176,7 @@ export const entries = {
   REPLICA_LEASE: entry(
     '10',
     wholeNumber(1, 300),
-    'Seconds of silence of the leader after which a standby takes over; the same on both.',
+    'Seconds of silence of the leader after which a standby takes over; that of the leader counts.',
   ),
   REPLICA_KEEP: entry(
     '7',

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import { closeSync, openSync, readdirSync, readSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmdirSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -108,6 +118,28 @@ test.concurrent('an idle leader takes its daily snapshot as well', async () => {
   // It goes by the clock of the store, which it is told with the next beat.
   place.store.faults.clockOffset = 2 * 86_400_000
   await waitFor(() => count() === 2, 'the second snapshot')
+})
+
+test.concurrent('a snapshot that is due and fails is told, and the log goes on without it', async () => {
+  await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
+  const { store, service } = place
+  const manifests = () => store.keys('snapshots/').filter((key) => key.endsWith('/manifest')).length
+  const database = join(service.directory, 'hostline.db')
+  renameSync(database, `${database}.away`)
+  mkdirSync(database)
+  store.faults.clockOffset = 2 * 86_400_000
+  await waitFor(() => service.log().includes('no snapshot was taken'), 'the failure')
+  rmdirSync(database)
+  renameSync(`${database}.away`, database)
+  const entries = store.keys('log/').length
+  await waitFor(() => store.keys('log/').length > entries, 'a heartbeat')
+  expect(manifests()).toBe(1)
+  store.faults.clockOffset += 61_000
+  await waitFor(() => manifests() === 2, 'the second snapshot')
+  const kinds = store
+    .keys('log/')
+    .map((key) => /"kind":"(\w+)"/.exec(Buffer.from(store.get(key) ?? '').toString())?.[1])
+  expect(kinds.filter((kind) => kind === 'base')).toHaveLength(1)
 })
 
 test.concurrent.each([

@@ -4,6 +4,7 @@ import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../package.json' with { type: 'json' }
 import { texts as translations } from '../src/lib/i18n.ts'
+import { decodeEntry } from '../src/replication/log.ts'
 import { gatherCrowd } from './support/crowd.ts'
 import { executable } from './support/executable.ts'
 import { size } from './support/faults.ts'
@@ -601,6 +602,21 @@ testInFull('a standby whose entry is stored leads at once, though it had no answ
   }
   await b.ready()
   expect(performance.now() - since).toBeLessThan(9_000)
+})
+
+test('a standby waits for the lease of the leader, not for its own', async () => {
+  await using pair = await startPair({ REPLICA_LEASE: '1' })
+  const a = await pair.leader('a', { environment: { REPLICA_LEASE: '3' } })
+  const b = await pair.standby('b')
+  await a.end('SIGKILL')
+  await b.ready()
+  const entries = pair.store
+    .keys('log/')
+    .map((key) => decodeEntry(pair.store.get(key) ?? Buffer.of()))
+  const written = (await Promise.all(entries)).map(({ entry }) => entry)
+  const next = written.findIndex(({ kind }, n) => n > 0 && kind === 'begin')
+  const silence = (written[next]?.at ?? 0) - (written[next - 1]?.at ?? 0)
+  expect(silence).toBeGreaterThanOrEqual(3_000)
 })
 
 test('a node that does not know the version of the database leaves the log alone', async () => {

@@ -27,7 +27,7 @@ type AppenderOptions = {
 }
 type Own<Kind extends Entry['kind']> = Omit<
   EntryOf<Kind>,
-  'format' | 'node' | 'at' | 'pair' | 'kind'
+  'format' | 'node' | 'at' | 'pair' | 'lease' | 'kind'
 >
 
 const firstRetryMilliseconds = 100
@@ -144,7 +144,15 @@ export function createAppender(options: AppenderOptions) {
       const place = next
       if (!place) throw new Error('nothing is appended before the start')
       mark = own.mark ?? mark
-      const common = { format: 1, node, at: now(), pair, kind, mark } as const
+      const common = {
+        format: 1,
+        node,
+        at: now(),
+        pair,
+        lease: leaseMilliseconds,
+        kind,
+        mark,
+      } as const
       // The compiler does not see that `kind` and `own` belong together.
       const entry = { ...own, ...common } as unknown as Entry
       const bytes = await encodeEntry(entry, pages)

@@ -208,11 +208,21 @@ export function createLeader(options: LeaderOptions) {
 
   /** The wal would grow with the state held: that does not wait for a bucket that is away. */
   function pinForSnapshot(from: WalReader) {
-    const pinned = snapshots.isDue() && !ending ? pinState(databasePath, from) : undefined
+    const pinned = snapshots.isDue() && !ending ? tryPin(from) : undefined
     if (!pinned) return undefined
     const release = () => snapshots.isRunning() || pinned.release()
     setTimeout(release, patienceMilliseconds).unref()
     return pinned
+  }
+
+  /** The log goes on without a snapshot that is due. */
+  function tryPin(from: WalReader) {
+    try {
+      return pinState(databasePath, from)
+    } catch (error) {
+      snapshots.postpone(error)
+      return undefined
+    }
   }
 
   /** Uploads a snapshot from which the log goes on. */

@@ -15,6 +15,8 @@ type Common = {
   at: number
   /** Whether another node may lead once this one is silent. */
   pair: boolean
+  /** How long its writer may be silent before another node leads, in ms; absent in entries of 0.1. */
+  lease?: number | undefined
   /** Up to where the log has the wal of that node. */
   mark?: WalMark | undefined
 }

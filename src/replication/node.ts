@@ -41,7 +41,8 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
   async function begin(head: Head | undefined): Promise<Begun | undefined> {
     const place = head ? placeAfter(head.place, head.entry) : origin
     const mark = head?.entry.node === state.node ? head.entry.mark : undefined
-    const common = { format: 1, node: state.node, at: store.now(), pair: settings.pair } as const
+    const { pair, leaseMilliseconds: lease } = settings
+    const common = { format: 1, node: state.node, at: store.now(), pair, lease } as const
     const bytes = await encodeEntry({ ...common, kind: 'begin', mark })
     const sentAt = readClocks()
     return (await shared.append(place, bytes)) ? { place, sentAt } : undefined

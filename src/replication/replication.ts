@@ -158,7 +158,7 @@ async function claimOrFollow(node: Node, options: JoinOptions, standby: Standby)
   if (isWaiting || isFollower) standby.serve()
   if (isFollower) return await followUntilLead(node, standby.progress)
   // Its database has what the log lacks. It lets others lead, but drops that only when one of them does.
-  if (isWaiting) await Bun.sleep(node.settings.leaseMilliseconds)
+  if (isWaiting) await Bun.sleep(head?.entry.lease ?? node.settings.leaseMilliseconds)
   const lead = await node.claim(head)
   if (lead) return lead
   if (isPast) throw new StartError('another node leads: stop it, and restore the past again')

@@ -45,6 +45,11 @@ export function createSnapshotTaker(
     bytesAtLast = appender.stats().bytes
   }
 
+  function postpone(error: unknown) {
+    log.warn('no snapshot was taken, or what is too old is still there', { error })
+    notBefore = store.now() + retryMilliseconds
+  }
+
   /** It works half of the time at most. */
   async function rest(milliseconds: number) {
     await Bun.sleep(Math.min(milliseconds, longestRestMilliseconds))
@@ -85,6 +90,9 @@ export function createSnapshotTaker(
       )
     },
 
+    /** One that is due failed: it is taken later. */
+    postpone,
+
     /** Takes a snapshot of the state after the last entry, beside everything else; then removes what is too old. */
     async take(wal: WalReader, pinned: PinnedState): Promise<void> {
       const place = appender.last()
@@ -98,9 +106,7 @@ export function createSnapshotTaker(
         pinned.release()
         await trim()
       } catch (error) {
-        if (isStopped) return
-        log.warn('no snapshot was taken, or what is too old is still there', { error })
-        notBefore = store.now() + retryMilliseconds
+        if (!isStopped) postpone(error)
       } finally {
         pinned.release()
         isRunning = false

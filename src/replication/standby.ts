@@ -104,7 +104,8 @@ async function follow(
 ): Promise<Begun | undefined> {
   const { leaseMilliseconds } = node.settings
   const pollMilliseconds = Math.min(longestPollMilliseconds, leaseMilliseconds / 10)
-  const silence = createSilence(leaseMilliseconds)
+  // That of the leader: it acknowledges for as long.
+  const silence = createSilence(() => follower.newest().lease ?? leaseMilliseconds)
   const hear = (outcome: Outcome) => {
     progress.failure = undefined
     progress.place = follower.place()
@@ -136,8 +137,8 @@ async function advance(node: Node, follower: Follower, silence: Silence): Promis
 type Silence = ReturnType<typeof createSilence>
 
 /** How long the leader has been silent, while it could be heard. */
-function createSilence(leaseMilliseconds: number) {
-  const patience = leaseMilliseconds * (1 + Math.random() * spread)
+function createSilence(lease: () => number) {
+  const patience = 1 + Math.random() * spread
   let heardAt = performance.now()
   let failingSince: number | undefined
   let isDeaf = false
@@ -152,10 +153,10 @@ function createSilence(leaseMilliseconds: number) {
       const now = performance.now()
       failingSince ??= now
       const wasDeaf = isDeaf
-      isDeaf = now - failingSince > leaseMilliseconds / 2
+      isDeaf = now - failingSince > lease() / 2
       return isDeaf && !wasDeaf
     },
-    isTooLong: () => performance.now() - heardAt > patience,
+    isTooLong: () => performance.now() - heardAt > lease() * patience,
   }
 }
 
