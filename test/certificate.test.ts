@@ -5,9 +5,10 @@ import { connect } from 'node:tls'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
-const openssl = Bun.which('openssl')
+const { openssl } = tools
 const workshop = temporaryDirectory()
 const file = (name: string) => join(workshop.path, name)
 afterAll(() => workshop[Symbol.dispose]())

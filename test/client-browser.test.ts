@@ -2,10 +2,11 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { borrowPage, hasBrowser, returnPage } from './support/browser.ts'
+import { borrowPage, returnPage } from './support/browser.ts'
 import { createConsumer } from './support/consumers.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
 import { startService, type TestService } from './support/service.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 // An app of somebody else, built by Vite.
@@ -60,7 +61,7 @@ async function startApp({ host }: { host: string }) {
   }
 }
 
-describe.skipIf(!hasBrowser)('an app that Vite built, in a browser', () => {
+describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
   test('is built without a warning', () => {
     expect(built).toEqual({ exitCode: 0, output: '' })
   })

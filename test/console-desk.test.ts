@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 const tickets = '/v1/admin/support/tickets'
 
-describe.skipIf(!hasBrowser)('the desk', () => {
+describe.skipIf(!tools.chromium)('the desk', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let admin: ReturnType<typeof pages.as>
   let page: Page

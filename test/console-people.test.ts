@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
-import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
+import { tools } from './support/tools.ts'
 
 type Pages = Awaited<ReturnType<typeof startPages>>
 type Person = Awaited<ReturnType<Pages['register']>>
@@ -12,7 +12,7 @@ async function loseAnswer(route: Route) {
   await route.abort()
 }
 
-describe.skipIf(!hasBrowser)('people in the console', () => {
+describe.skipIf(!tools.chromium)('people in the console', () => {
   let pages: Pages
   let page: Page
   let nina: Person

@@ -4,17 +4,17 @@ import type { Page } from 'playwright-core'
 import type { AuditAction } from '../src/db/audit-trail.ts'
 import { auditActions } from '../src/web/console/system/audit-actions.ts'
 import { codeOf } from './support/authenticator.ts'
-import { hasBrowser } from './support/browser.ts'
 import { insertDeadJob } from './support/dead-job.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { call } from './support/process.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 import { startReceiver, verify } from './support/webhook-receiver.ts'
 
 const wide = { width: 1280, height: 800 }
 
-describe.skipIf(!hasBrowser)('the console shows how the service is', () => {
+describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let store: ObjectStore
   let page: Page

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { hasBrowser } from './support/browser.ts'
 import { hostline } from './support/command.ts'
 import { expectAccessible, password, startPages } from './support/pages.ts'
+import { tools } from './support/tools.ts'
 import { measured } from './support/wait.ts'
 
-describe.skipIf(!hasBrowser)('the console', () => {
+describe.skipIf(!tools.chromium)('the console', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let page: Page
   beforeAll(async () => {

@@ -4,8 +4,9 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { compiler, shim, size } from './support/faults.ts'
+import { shim, size } from './support/faults.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
+import { tools } from './support/tools.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
 type Crash = {
@@ -95,7 +96,7 @@ test('a refresh whose answer a crash has swallowed is answered after the restart
 })
 
 // The shim is built when it is first needed: without a C compiler these are skipped.
-describe.skipIf(!compiler)('with a disk that can be watched', () => {
+describe.skipIf(!tools.gcc)('with a disk that can be watched', () => {
   test('a power cut loses nothing that was acknowledged, also after the wal was started anew', async () => {
     const moment = async (dataDir: string) => {
       await walIsReused(dataDir)

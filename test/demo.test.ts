@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
-import { hasBrowser } from './support/browser.ts'
 import { png } from './support/files.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { call, startServer } from './support/process.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 /** Somebody in one of the two panels of the page. */
@@ -32,7 +32,7 @@ function personIn(panel: Locator) {
   }
 }
 
-describe.skipIf(!hasBrowser)('the demo', () => {
+describe.skipIf(!tools.chromium)('the demo', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let page: Page
   let left: ReturnType<typeof personIn>

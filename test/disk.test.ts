@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { percentile } from '../bench/measure.ts'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { compiler, shim, size } from './support/faults.ts'
+import { shim, size } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
+import { tools } from './support/tools.ts'
 import { aWhile, measured, waitFor } from './support/wait.ts'
 
 const errors = { full: '28', 'read-only': '30' } // ENOSPC, EROFS
@@ -38,7 +39,7 @@ async function startOnDisk(environment: Record<string, string> = {}) {
 }
 
 // The shim is built when it is first needed: without a C compiler these are skipped.
-describe.skipIf(!compiler)('a disk', () => {
+describe.skipIf(!tools.gcc)('a disk', () => {
   test.each(['full', 'read-only'] as const)(
     'that is %s at any moment: reads go on, writes are refused, nothing is lost',
     async (why) => {

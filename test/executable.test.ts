@@ -10,6 +10,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
+import { tools } from './support/tools.ts'
 import { measured } from './support/wait.ts'
 
 const workshop = temporaryDirectory()
@@ -134,7 +135,7 @@ test('the sources start on an empty folder as it does', async () => {
   expect(readdirSync(dataDir).sort()).toEqual(['hostline.db', 'hostline.lock'])
 })
 
-const openssl = Bun.which('openssl')
+const { openssl } = tools
 
 test.skipIf(!openssl)('serves https and wss with a certificate of its own', async () => {
   const cwd = emptyFolder('tls')

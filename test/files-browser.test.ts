@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { hasBrowser, openProfile } from './support/browser.ts'
+import { openProfile } from './support/browser.ts'
 import { png, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 // What a browser makes of other people's files on our origin: it shows what can only be shown, and runs nothing.
@@ -28,7 +29,7 @@ const silence = (() => {
   return Buffer.concat([head, Buffer.alloc(samples, 128)])
 })()
 
-test.skipIf(!hasBrowser)(
+test.skipIf(!tools.chromium)(
   'a browser shows pictures and sound, and runs no file of anybody',
   async () => {
     await using service = await startService({ listen: true })

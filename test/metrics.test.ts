@@ -6,9 +6,10 @@ import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { replicaThatSays, replicatedTo } from './support/replica.ts'
 import { startService, type TestService } from './support/service.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
-const promtool = Bun.which('promtool')
+const { promtool } = tools
 const alerts = join(import.meta.dir, '../docs/alerts.yml')
 const listening = { listen: true }
 
@@ -319,7 +320,7 @@ describe('who may read them', () => {
   })
 })
 
-describe.skipIf(!promtool)('promtool (of the package prometheus)', () => {
+describe.skipIf(!promtool)('promtool', () => {
   async function check(what: string[], input = '') {
     const checking = Bun.spawn([promtool ?? '', 'check', ...what], {
       stdin: new Blob([input]),

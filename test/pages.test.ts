@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { borrowPage, hasBrowser, returnPage } from './support/browser.ts'
+import { borrowPage, returnPage } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startMailServer } from './support/mail.ts'
 import { expectAccessible } from './support/pages.ts'
 import { freePort, type ServerProcess, startServer } from './support/process.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 const pagePolicy = [
@@ -50,7 +51,7 @@ async function post(path: string, body: object, language = 'en') {
 
 const personOf = (name: string) => ({ email: `${name}@example.com`, password: 'correct horse' })
 
-describe.skipIf(!hasBrowser)('the pages behind links, in a browser', () => {
+describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
   let page: Page
   let complaints: string[]
   let requests: string[]

@@ -5,6 +5,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { readAnswer, startService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 import { openUpgrade } from './support/socket.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 const anyService = shared(() => startService())
@@ -439,7 +440,7 @@ describe('browsers of other origins', () => {
   })
 })
 
-const openssl = Bun.which('openssl')
+const { openssl } = tools
 
 test.skipIf(!openssl)(
   'TLS of the server itself is 1.2 with forward secrecy, or newer',

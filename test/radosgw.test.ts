@@ -7,8 +7,9 @@ import { temporaryDirectory } from './support/directory.ts'
 import { executable } from './support/executable.ts'
 import { startNode } from './support/nodes.ts'
 import { allMessages, call as callServer, meet } from './support/process.ts'
-import { radosgw, startRadosgw } from './support/radosgw.ts'
+import { startRadosgw } from './support/radosgw.ts'
 import { shared } from './support/shared.ts'
+import { tools } from './support/tools.ts'
 
 // What replication asks of an object store, asked of a real one.
 
@@ -35,7 +36,7 @@ async function list(options: Record<string, string>) {
   return { keys: Array.from(found, ([, key]) => key), next }
 }
 
-describe.skipIf(!radosgw)('radosgw (of the packages radosgw, ceph-mon and ceph-osd)', () => {
+describe.skipIf(!tools.radosgw)('radosgw', () => {
   test('creates an object once and refuses it from then on', async () => {
     expect((await create('/once', 'first')).status).toBe(200)
     const refused = await create('/once', 'second')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { hasBrowser } from './support/browser.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
+import { tools } from './support/tools.ts'
 import { measured, waitFor } from './support/wait.ts'
 
 type Named = { operationId: string; summary: string }
@@ -11,7 +11,7 @@ type Described = {
   components: { messages: Record<string, { name: string }> }
 }
 
-describe.skipIf(!hasBrowser)('the API reference', () => {
+describe.skipIf(!tools.chromium)('the API reference', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let page: Page
   beforeAll(async () => {

@@ -11,10 +11,10 @@ import { size } from './support/faults.ts'
 import { command, type ReplicaNode } from './support/nodes.ts'
 import { type Pair, type People, say, sayAllTheTime, startPair, texts } from './support/pair.ts'
 import { call, meet } from './support/process.ts'
+import { tools } from './support/tools.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
-const promtool = Bun.which('promtool')
-const openssl = Bun.which('openssl')
+const { openssl, promtool } = tools
 const dayMilliseconds = 86_400_000
 
 /** A test that the ordinary run has no time for. */

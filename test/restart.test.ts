@@ -3,10 +3,11 @@ import { expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
-import { compiler, shim, size } from './support/faults.ts'
+import { shim, size } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
 import { type Person, startService } from './support/service.ts'
 import { TestSocket } from './support/socket.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 const requests = size(500, 100)
@@ -54,7 +55,7 @@ async function startTalks() {
 }
 
 // A slow disk holds answers back: a request is accepted once its message is in the database.
-test.skipIf(!compiler)(
+test.skipIf(!tools.gcc)(
   'SIGTERM with requests and sockets open: each request is answered, each socket closed with 1001',
   async () => {
     using all = await startTalks()

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { isPublicAddress } from '../src/lib/ip-network.ts'
 import { createPost } from '../src/modules/webhooks/post.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { tools } from './support/tools.ts'
 
 // The addresses that webhooks may lead to, and that a request goes to an address that was checked.
 
@@ -36,7 +37,7 @@ test.each<string[]>([
   expect(ips.filter(isPublicAddress)).toEqual([])
 })
 
-const openssl = Bun.which('openssl')
+const { openssl } = tools
 const directory = temporaryDirectory()
 afterAll(() => directory[Symbol.dispose]())
 

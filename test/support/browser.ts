@@ -1,8 +1,5 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-
-const executablePath = Bun.which('chromium') ?? Bun.which('google-chrome') ?? ''
-/** A test that needs a browser is skipped where there is none. */
-export const hasBrowser = executablePath !== ''
+import { tools } from './tools.ts'
 
 const args = [
   '--no-sandbox',
@@ -20,7 +17,7 @@ let browser: Promise<Browser> | undefined
 /** A profile of its own in the browser that the test files of a process share: a start of it takes two seconds. It ends with
  *  the process. */
 export async function openProfile(options: BrowserContextOptions = {}) {
-  browser ??= chromium.launch({ executablePath, args, headless: true })
+  browser ??= chromium.launch({ executablePath: tools.chromium ?? '', args, headless: true })
   return (await browser).newContext(options)
 }
 

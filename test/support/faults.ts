@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-
-export const compiler = Bun.which('gcc') ?? Bun.which('cc')
+import { tools } from './tools.ts'
 
 /** How much a test of faults does: all of it with FAULTS=full, a part in the ordinary run. */
 export const size = (full: number, quick: number) =>
@@ -16,7 +15,7 @@ export function shim(): string {
   if (existsSync(path)) return path
   mkdirSync(cache, { recursive: true })
   const draft = `${path}.${process.pid}`
-  const command = [compiler ?? '', '-shared', '-fPIC', '-O2', '-o', draft, source]
+  const command = [tools.gcc ?? '', '-shared', '-fPIC', '-O2', '-o', draft, source]
   const { exitCode, stderr } = Bun.spawnSync(command)
   if (exitCode !== 0) throw new Error(stderr.toString())
   renameSync(draft, path)

@@ -1,9 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from './process.ts'
+import { tools } from './tools.ts'
 import { waitFor } from './wait.ts'
 
-export const nginx = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
+/** Without openssl it has no certificate. */
+export const nginx = tools.openssl && tools.nginx
 
 /** A real nginx in front of nodes, as docs/operations.md says.
  *  @param bases of the nodes

@@ -3,13 +3,8 @@ import { join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import { memoryFolder, temporaryDirectory } from './directory.ts'
 import { freePort } from './process.ts'
+import { folders } from './tools.ts'
 import { waitFor } from './wait.ts'
-
-const folders = `/usr/bin:/usr/sbin:${process.env['PATH'] ?? ''}`
-const programs = ['ceph', 'ceph-mon', 'ceph-osd', 'radosgw-admin', 'radosgw']
-const found = programs.map((name) => Bun.which(name, { PATH: folders }))
-/** Ceph's S3 server; nothing where it or what it stands on is missing (packages radosgw, ceph-mon and ceph-osd). */
-export const radosgw = found.every((path) => path !== null) ? found.at(-1) : undefined
 
 const [key, secret, bucket] = ['hostline', 'secret', 'backups']
 

@@ -1,0 +1,6 @@
+// Says after the tests which programs would have had more of them run.
+import { tools } from '../test/support/tools.ts'
+
+const missing = Object.entries(tools).filter(([, path]) => !path)
+const names = missing.map(([name]) => name).join(', ')
+if (names !== '') console.log(`Tests were skipped because this machine lacks ${names}.`)

@@ -1,0 +1,23 @@
+// A service's package puts its program where only root looks.
+export const folders = `${process.env['PATH'] ?? ''}:/usr/sbin`
+
+/** Programs that some tests need: where one is missing they are skipped, and `bun run test` ends with a line about it. */
+export const tools = {
+  chromium: find('chromium', 'google-chrome'),
+  gcc: find('gcc', 'cc'),
+  nginx: find('nginx'),
+  openssl: find('openssl'),
+  promtool: find('promtool'),
+  radosgw: findAll('ceph', 'ceph-mon', 'ceph-osd', 'radosgw-admin', 'radosgw'),
+}
+
+/** @returns the path of the first that there is */
+function find(...names: string[]) {
+  return names.map((name) => Bun.which(name, { PATH: folders }) ?? undefined).find(Boolean)
+}
+
+/** @returns the path of the last, if all are there */
+function findAll(...names: string[]) {
+  const found = names.map((name) => find(name))
+  return found.includes(undefined) ? undefined : found.at(-1)
+}
