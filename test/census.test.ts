@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import type { TSchema } from '@sinclair/typebox'
 import { describedRoutes } from '../src/http/route-table.ts'
 import { AppError, type FieldProblems } from '../src/lib/errors.ts'
@@ -342,4 +343,13 @@ test('no answer and no frame for its owner holds a note', async () => {
       'GET /v1/users/me/export 200',
     ]),
   )
+})
+
+test('no test waits for a fixed time, bounds one or tries twice: bounds live in bench', async () => {
+  const timed = /Bun\.sleep\(|setTimeout\(|\bretry: \d|expect\(performance/
+  const files = [...new Bun.Glob('*.test.ts').scanSync(import.meta.dir)]
+  const isTimed = async (file: string) =>
+    timed.test(await Bun.file(join(import.meta.dir, file)).text())
+  const found = await Promise.all(files.map(async (file) => ((await isTimed(file)) ? [file] : [])))
+  expect(found.flat()).toEqual([])
 })

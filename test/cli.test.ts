@@ -8,7 +8,7 @@ import { hostline as run } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startGoogle } from './support/push-services.ts'
 import { startService } from './support/service.ts'
-import { measured, waitFor } from './support/wait.ts'
+import { waitFor } from './support/wait.ts'
 
 const hostline = (line: string, dataDir: string, options: Parameters<typeof run>[2] = {}) =>
   run(line.split(' '), dataDir, options)
@@ -236,22 +236,16 @@ describe('accounts', () => {
   test.each([
     ['user disable ada@example.com', 401],
     ['user role ada@example.com host', 200],
-  ])(
-    'a running server acts on "%s" within 2 s, sockets included',
-    async (line, status) => {
-      await using service = await startService({ listen: true })
-      const [ada, bob] = [await service.register('ada'), await service.register('bob')]
-      const [socket, other] = [await service.connect(ada), await service.connect(bob)]
-      const startedAt = performance.now()
-      await hostline(line, service.directory)
-      const request = await service.call('GET', '/v1/chat/conversations', { token: ada.token })
-      expect(request.status).toBe(status)
-      expect(await socket.closed).toBe(4403)
-      expect(performance.now() - startedAt).toBeLessThan(2_000)
-      await other.settled()
-    },
-    measured,
-  )
+  ])('a running server acts on "%s", sockets included', async (line, status) => {
+    await using service = await startService({ listen: true })
+    const [ada, bob] = [await service.register('ada'), await service.register('bob')]
+    const [socket, other] = [await service.connect(ada), await service.connect(bob)]
+    await hostline(line, service.directory)
+    const request = await service.call('GET', '/v1/chat/conversations', { token: ada.token })
+    expect(request.status).toBe(status)
+    expect(await socket.closed).toBe(4403)
+    await other.settled()
+  })
 
   test('a socket that was opened with the new role is not closed because of that change', async () => {
     const clock = createTestClock()
@@ -313,32 +307,26 @@ test('keys list shows the keys without their secret', async () => {
 })
 
 describe('service keys', () => {
-  test(
-    'are made beside a running server, work at once, and end within two seconds',
-    async () => {
-      await using service = await startService()
-      const { id } = await service.register()
-      const line = 'service-key create --name payments --scope users,calls --scope follows'
-      const made = await hostline(line, service.directory)
-      const [, keyId = '', key = ''] =
-        /^(\w{26})\tpayments\tfollows,calls,users\nkey: (sk_[\w-]{43})$/.exec(made.out) ?? []
-      const status = async () =>
-        (await service.call('GET', `/v1/service/users/${id}`, { token: key })).status
-      expect(await status()).toBe(200) // the first use, at once
-      expect((await hostline(`service-key revoke ${keyId}`, service.directory)).exitCode).toBe(0)
-      const revokedAt = performance.now()
-      await waitFor(async () => (await status()) === 401, 'the end of the key')
-      expect(performance.now() - revokedAt).toBeLessThan(2_000)
-      const { out } = await hostline('service-key list', service.directory)
-      const [names = '', row = ''] = out.split('\n')
-      expect(names.split('\t')).toContain('revoked_at')
-      expect(row).toMatch(
-        new RegExp(`^${keyId}\tpayments\tfollows,calls,users\t\\S+Z\t–\t\\S+Z\t\\S+Z$`),
-      )
-      expect(out).not.toContain(key)
-    },
-    measured,
-  )
+  test('are made beside a running server, work at once, and end', async () => {
+    await using service = await startService()
+    const { id } = await service.register()
+    const line = 'service-key create --name payments --scope users,calls --scope follows'
+    const made = await hostline(line, service.directory)
+    const [, keyId = '', key = ''] =
+      /^(\w{26})\tpayments\tfollows,calls,users\nkey: (sk_[\w-]{43})$/.exec(made.out) ?? []
+    const status = async () =>
+      (await service.call('GET', `/v1/service/users/${id}`, { token: key })).status
+    expect(await status()).toBe(200) // the first use, at once
+    expect((await hostline(`service-key revoke ${keyId}`, service.directory)).exitCode).toBe(0)
+    await waitFor(async () => (await status()) === 401, 'the end of the key')
+    const { out } = await hostline('service-key list', service.directory)
+    const [names = '', row = ''] = out.split('\n')
+    expect(names.split('\t')).toContain('revoked_at')
+    expect(row).toMatch(
+      new RegExp(`^${keyId}\tpayments\tfollows,calls,users\t\\S+Z\t–\t\\S+Z\t\\S+Z$`),
+    )
+    expect(out).not.toContain(key)
+  })
 
   test('with the scope all may do everything, and an unknown one cannot be revoked', async () => {
     await using service = await startService()

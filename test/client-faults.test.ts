@@ -2,12 +2,15 @@ import { expect, test } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
+import { size } from './support/faults.ts'
 import { startServer } from './support/process.ts'
 import { createRandom } from './support/random.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
-const messages = 1_000
-const cuts = 50
+const cuts = size(50, 50, 8)
+const messages = 20 * cuts
+/** By the number of the cut before them. */
+const restarts: { [cut: number]: 'SIGKILL' | 'SIGTERM' } = { 2: 'SIGKILL', 5: 'SIGTERM' }
 /** Cuts of which one in five also takes the access token. */
 const codes = [1006, 1006, 1001, 1009, 4401]
 
@@ -43,31 +46,29 @@ async function enter(baseUrl: string, name: string) {
 
 const seed = Date.now() % 1_000_000
 
-test(`1,000 messages each way arrive once and in order over 50 cuts and two restarts (seed ${seed})`, async () => {
+test(`${messages} messages each way arrive once and in order over ${cuts} cuts and two restarts (seed ${seed})`, async () => {
   using directory = temporaryDirectory()
   const start = () => startServer({ dataDir: directory.path })
   let server = await start()
   const proxy = startFaultProxy(() => server.base)
   const [ada, bob] = [await enter(proxy.base, 'ada'), await enter(proxy.base, 'bob')]
   const { id } = await ada.client.conversations.open(bob.user.id)
-  let cutsWithinTalk = 0
 
   proxy.disturb(createRandom(seed))
   for (let cut = 0; cut < cuts; cut++) {
     for (const person of [ada, bob]) person.sayPart(id)
     await waitFor(() => proxy.openSockets() === 2)
     await aWhile(20)
-    cutsWithinTalk += Math.sign(ada.client.pending().length * bob.client.pending().length)
     proxy.cut(codes[cut % codes.length] ?? 1006)
-    if (cut !== 15 && cut !== 35) continue
-    await server.kill(cut === 15 ? 'SIGKILL' : 'SIGTERM')
+    const restart = restarts[cut]
+    if (!restart) continue
+    await server.kill(restart)
     server = await start()
   }
   await Promise.all([...ada.sent, ...bob.sent])
   await waitFor(() => ada.heard.length >= messages && bob.heard.length >= messages)
 
   expect([bob.heard, ada.heard]).toEqual([ada.bodies, bob.bodies])
-  expect(cutsWithinTalk).toBeGreaterThan(cuts / 2)
   expect([...ada.troubles, ...bob.troubles]).toEqual([])
   proxy.disturb(undefined)
   const all = await Array.fromAsync(ada.client.messages.each(id, { limit: 100 }))

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { percentile } from '../bench/measure.ts'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { shim, size } from './support/faults.ts'
+import { shim, size, testInFaults } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
-import { aWhile, measured, waitFor } from './support/wait.ts'
+import { aWhile, waitFor } from './support/wait.ts'
 
 const errors = { full: '28', 'read-only': '30' } // ENOSPC, EROFS
+const refusals = ['full', 'read-only'] as const
 
 /** A server with a crowd, on a disk that can be made to refuse every write. */
 async function startOnDisk(environment: Record<string, string> = {}) {
@@ -40,12 +40,12 @@ async function startOnDisk(environment: Record<string, string> = {}) {
 
 // The shim is built when it is first needed: without a C compiler these are skipped.
 describe.skipIf(!tools.gcc)('a disk', () => {
-  test.each(['full', 'read-only'] as const)(
+  test.each(refusals.slice(0, size(2, 2, 1)))(
     'that is %s at any moment: reads go on, writes are refused, nothing is lost',
     async (why) => {
       await using disk = await startOnDisk()
       const { crowd } = disk
-      for (let round = 0; round < size(20, 1); round++) {
+      for (let round = 0; round < size(20, 2, 1); round++) {
         const load = crowd.useEverything(disk.base())
         await aWhile(200)
         disk.refuse(why)
@@ -65,60 +65,22 @@ describe.skipIf(!tools.gcc)('a disk', () => {
     },
   )
 
-  test('that is full when the server starts: it starts and reads, and writes as soon as there is room', async () => {
-    await using disk = await startOnDisk()
-    const full = { write: 503, retry: '1', read: 200, ready: 503 }
-    disk.refuse('full')
-    await disk.restart()
-    expect(await answersOf(disk)).toEqual(full)
-    await disk.restart()
-    expect(await answersOf(disk)).toEqual(full)
-    disk.relent()
-    expect(await answersOf(disk)).toEqual({ write: 201, retry: null, read: 200, ready: 200 })
-    expect(await disk.complaints()).toEqual([])
-  })
-
-  test(
-    'that is slow holds up writes, and no reads',
+  testInFaults(
+    'that is full when the server starts: it starts and reads, and writes as soon as there is room',
     async () => {
-      const slow = await timesOn({ POWER_CUT_SLOW: '100' })
-      const fast = await timesOn({})
-      console.log(
-        `ms on a slow disk: ${JSON.stringify(slow)}, on a fast one: ${JSON.stringify(fast)}`,
-      )
-      expect(slow.write).toBeGreaterThan(50)
-      expect(slow.read).toBeLessThan(2 * fast.read + 25)
+      await using disk = await startOnDisk()
+      const full = { write: 503, retry: '1', read: 200, ready: 503 }
+      disk.refuse('full')
+      await disk.restart()
+      expect(await answersOf(disk)).toEqual(full)
+      await disk.restart()
+      expect(await answersOf(disk)).toEqual(full)
+      disk.relent()
+      expect(await answersOf(disk)).toEqual({ write: 201, retry: null, read: 200, ready: 200 })
+      expect(await disk.complaints()).toEqual([])
     },
-    measured,
   )
 })
-
-const share = size(0.99, 0.9)
-
-/** How long people wait while others use everything: the slowest hundredth (few are timed: tenth) in ms. */
-async function timesOn(environment: Record<string, string>) {
-  await using disk = await startOnDisk(environment)
-  const { crowd, base } = disk
-  const [{ token } = { token: '' }] = crowd.people
-  const path = `/v1/chat/conversations/${crowd.talks[0]?.id}/messages`
-  const load = crowd.useEverything(base())
-  const slowest = async (method: string, count: number) => {
-    const times: number[] = []
-    for (let n = 0; n < count; n++) {
-      const body = method === 'GET' ? undefined : { body: `timed ${n}` }
-      const askedAt = performance.now()
-      await call(base(), method, path, { token, body })
-      times.push(performance.now() - askedAt)
-    }
-    return Math.round(percentile(times, share))
-  }
-  const times = {
-    read: await slowest('GET', size(1_000, 60)),
-    write: await slowest('POST', size(50, 5)),
-  }
-  await load.end()
-  return times
-}
 
 type Disk = Awaited<ReturnType<typeof startOnDisk>>
 

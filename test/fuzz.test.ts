@@ -17,8 +17,8 @@ type Json = any
 type Server = Awaited<ReturnType<typeof startInhabited>>
 
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
-const requests = size(9_000, 500)
-const frames = size(1_000, 100)
+const requests = size(9_000, 1_000, 300)
+const frames = size(1_000, 200, 60)
 const lanes = 8
 
 /** A server with somebody of each kind and something of everything. */
@@ -233,6 +233,6 @@ test('requests and frames that nobody expects are refused as the contract says',
   expect({ seed, faults }).toEqual({ seed, faults: [] })
   expect(server.output()).not.toMatch(/a request failed|a frame failed|"level":"error"/)
   expect(succeeded).toBeGreaterThan(requests / 10)
-  // Less than 10 KB of each request stays: the runtime alone takes and gives back some tens of MB.
-  expect(second.megabytes).toBeLessThan(1.2 * first.megabytes + 40)
+  // Less than 10 KB of each request stays: the runtime alone takes and gives back some tens of MB, so it takes many to see.
+  if (requests === 9_000) expect(second.megabytes).toBeLessThan(1.2 * first.megabytes + 40)
 })

@@ -12,6 +12,7 @@ import { createIds } from '../src/lib/ids.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { size } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
 import { call, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
@@ -378,7 +379,7 @@ describe('mail', () => {
     using directory = temporaryDirectory()
     await using mail = await startMailServer()
     const environment = { SMTP_URL: mail.url }
-    const names = Array.from({ length: 24 }, (_, n) => `person${n}`)
+    const names = Array.from({ length: size(60, 24, 6) }, (_, n) => `person${n}`)
     const acknowledged: string[] = []
     while (names.length > 0) {
       const server = await startServer({ dataDir: directory.path, environment })

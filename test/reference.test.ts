@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { tools } from './support/tools.ts'
-import { measured, waitFor } from './support/wait.ts'
+import { waitFor } from './support/wait.ts'
 
 type Named = { operationId: string; summary: string }
 type Described = {
@@ -74,19 +74,6 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
     expect(frames.filter((frame) => !parts.includes(frame))).toEqual([])
     expect(new Set(parts.map((part) => part.split(' ')[0])).size).toBe(parts.length)
   })
-
-  test(
-    'something is to be seen within 300 ms',
-    async () => {
-      await page.reload()
-      await page.locator('article').first().waitFor()
-      const painted = await page.evaluate(
-        "performance.getEntriesByName('first-contentful-paint')[0].startTime",
-      )
-      expect(painted).toBeLessThan(300)
-    },
-    measured,
-  )
 
   // Of the page as it was loaded: axe takes the longer, the more was read.
   test('the reference is accessible, with an answer, and on a narrow screen unfolded', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
-import { size } from './support/faults.ts'
+import { size, testInFaults } from './support/faults.ts'
 import { nginx, startNginx } from './support/nginx.ts'
 import type { ReplicaNode } from './support/nodes.ts'
 import { type Pair, startPair } from './support/pair.ts'
@@ -86,7 +86,9 @@ test.skipIf(!nginx)(
   },
 )
 
-test.skipIf(!nginx)(
+const testWithNginx = nginx ? testInFaults : test.skip
+
+testWithNginx(
   'clients lose and double nothing while the leader is killed, and go on by themselves',
   async () => {
     await using behind = await startBehindNginx()
@@ -102,7 +104,7 @@ test.skipIf(!nginx)(
       )
     }
     await heardMore(3)
-    for (let round = 0; round < size(10, 1); round++) {
+    for (let round = 0; round < size(10, 2); round++) {
       const roles: Roles = round % 2 === 0 ? ['a', 'b'] : ['b', 'a']
       await killAndReturn(behind, roles, round % 4 < 2 ? 'SIGKILL' : 'SIGSTOP')
       await heardMore(3)

@@ -20,6 +20,7 @@ import { openObjectStore } from '../src/replication/object-store.ts'
 import { trimSnapshots } from '../src/replication/snapshots.ts'
 import { startObjectStore } from './support/object-store.ts'
 import { messagesIn, replicas, say } from './support/replicas.ts'
+import { waitOut } from './support/wait.ts'
 
 const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
 
@@ -123,7 +124,7 @@ test('an object may take longer than a request does that gets no answer', async 
   const bytes = Buffer.alloc(100_000, 'x')
   await using server = createServer(async (_, answer) => {
     answer.setHeader('content-length', bytes.length).write(bytes.subarray(0, 50_000))
-    await Bun.sleep(300)
+    await waitOut(300)
     answer.end(bytes.subarray(50_000))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,6 +3,7 @@ import { texts } from '../src/lib/i18n.ts'
 import { desk, openDesk, own } from './support/desk.ts'
 import { startMailServer } from './support/mail.ts'
 import { startService } from './support/service.ts'
+import { waitFor } from './support/wait.ts'
 
 const mebibyte = 1_048_576
 const reasonOf = ({ status, headers }: { status: number; headers: Headers }) => [
@@ -179,10 +180,10 @@ describe('mails to the desk', () => {
         const due = d.service.sqlite.query<{ n: number }, [number]>(
           'SELECT count(*) AS n FROM outbox WHERE run_at <= ?',
         )
-        while ((due.get(d.clock.now())?.n ?? 0) > 0) {
+        await waitFor(() => {
           d.clock.advance(1)
-          await Bun.sleep(3)
-        }
+          return due.get(d.clock.now())?.n === 0
+        }, 'what is due')
       },
       async [Symbol.asyncDispose]() {
         await d[Symbol.asyncDispose]()

@@ -1,10 +1,11 @@
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { measured } from '../bench/measure.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { filesIn } from './support/files.ts'
 import { meet, startServer } from './support/process.ts'
-import { measured, waitFor } from './support/wait.ts'
+import { waitFor } from './support/wait.ts'
 
 // Large files and bad connections. The server is a process of its own, so that its memory is its memory.
 

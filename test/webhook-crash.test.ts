@@ -30,7 +30,7 @@ test('kill -9 between a message and its delivery: each acknowledged one is deliv
   const dataDir = join(directory.path, 'data')
   const { token, path } = await prepare(receiver.url, dataDir)
   const acknowledged = new Set<string>()
-  const rounds = size(30, 2)
+  const rounds = size(30, 3, 1)
   let leftBehind = 0
 
   async function talkUntilGone(base: string) {
@@ -44,16 +44,22 @@ test('kill -9 between a message and its delivery: each acknowledged one is deliv
 
   for (let round = 0; round < rounds; round++) {
     const server = await startServer({ dataDir, environment })
-    const before = acknowledged.size
+    const isMore = (count: number) => {
+      const before = acknowledged.size
+      return waitFor(() => acknowledged.size >= before + count, 'messages')
+    }
     const talking = Array.from({ length: senders }, () => talkUntilGone(server.base))
-    await waitFor(() => acknowledged.size > before)
+    await isMore(1)
     await aWhile(100)
+    // Some deliveries are under way at the kill, however fast the rest was.
+    receiver.tellAll('hang')
+    await isMore(1)
     await server.kill('SIGKILL')
+    receiver.tellAll({ status: 204 })
     await Promise.all(talking)
     using sqlite = new Database(join(dataDir, 'hostline.db'))
     leftBehind += sqlite.query("SELECT 1 FROM outbox WHERE kind = 'webhook_delivery'").all().length
   }
-  // Else the kills came too late to show anything.
   expect(leftBehind).toBeGreaterThan(0)
   await using _last = await startServer({ dataDir, environment })
   const delivered = new Set<string>()

@@ -1,10 +1,21 @@
+import { test } from 'bun:test'
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { tools } from './tools.ts'
 
-/** How much a test of faults does: all of it with FAULTS=full, a part in the ordinary run. */
-export const size = (full: number, quick: number) =>
-  process.env['FAULTS'] === 'full' ? full : quick
+const faults = process.env['FAULTS']
+
+/** How much a test of faults does: all of it with FAULTS=full (`bun run test:faults`), a part with FAULTS=short
+ *  (`test:faults:short`), and a quick round in `bun run test`. */
+export function size(full: number, short: number, quick = short): number {
+  if (faults === 'full') return full
+  return faults === 'short' ? short : quick
+}
+
+/** A test that `bun run test` has no time for. */
+export function testInFaults(name: string, run: () => Promise<void>, milliseconds = 60_000) {
+  if (faults) test(name, run, milliseconds)
+}
 
 const source = join(import.meta.dir, 'power-cut.c')
 const cache = join(import.meta.dir, '../../node_modules/.cache/hostline')

@@ -5,6 +5,7 @@ import { executable } from './executable.ts'
 import { type ReplicaNode, startNode } from './nodes.ts'
 import { startObjectStore } from './object-store.ts'
 import { allMessages, call, freePort, type meet } from './process.ts'
+import { aWhile } from './wait.ts'
 
 export type People = Awaited<ReturnType<typeof meet>>
 type Start = { args?: string[]; environment?: Record<string, string> }
@@ -98,7 +99,7 @@ export function sayAllTheTime(bases: readonly string[], people: People) {
       while ((await say(bases[current % bases.length] ?? '', people, text)) !== 201) {
         refused++
         current++
-        await Bun.sleep(20)
+        await aWhile(20)
       }
       acknowledged.push(text)
     }

@@ -1,7 +1,7 @@
 // LD_PRELOAD shim: a disk that loses, refuses and takes its time.
 //   POWER_CUT_DIR=DIR      what a machine would find after a power cut that loses all that was not synced: at each sync
 //                          of a file what was written to it until then is copied to the file of that name in DIR
-//   POWER_CUT_DEAF=1       fdatasync, the wal's own sync, copies nothing: as if the server did not call it
+//   POWER_CUT_DEAF=1       no sync copies anything: as if the server called none
 //   POWER_CUT_FAIL=FILE    once FILE exists every fdatasync fails with EIO
 //   POWER_CUT_REFUSE=FILE  while FILE exists nothing can be written: the error is the number in FILE
 //   POWER_CUT_SLOW=MS      each sync takes between half as many milliseconds and so many more
@@ -57,7 +57,7 @@ static struct change take_change(ino_t inode) {
 static void keep_copy(int fd) {
   const char *directory = getenv("POWER_CUT_DIR");
   struct stat info;
-  if (!directory || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
+  if (!directory || getenv("POWER_CUT_DEAF") || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
   char link[64], path[PATH_MAX], kept[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
@@ -113,7 +113,7 @@ int fdatasync(int fd) {
     return -1;
   }
   take_time();
-  if (!getenv("POWER_CUT_DEAF")) keep_copy(fd);
+  keep_copy(fd);
   return syscall(SYS_fdatasync, fd);
 }
 

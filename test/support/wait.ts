@@ -20,5 +20,5 @@ export async function waitFor<T>(
 export const aWhile = (meanMilliseconds: number) =>
   waitFor(() => Math.random() < pauseMilliseconds / meanMilliseconds)
 
-/** For tests of times and memory, on a machine that runs others meanwhile: what is really wrong is so every time. */
-export const measured = { retry: 4, timeout: 30_000 }
+/** Waits until a bound has passed that no clock of ours can be advanced over: longer does not hurt. */
+export const waitOut = (milliseconds: number) => Bun.sleep(milliseconds)

@@ -15,7 +15,8 @@ export type Received = {
 }
 
 /** Somebody's endpoint. It answers 204 unless told otherwise. */
-export function startReceiver(usual: NextAnswer = { status: 204 }) {
+export function startReceiver(first: NextAnswer = { status: 204 }) {
+  let usual = first
   const received: Received[] = []
   const answers: NextAnswer[] = []
   let flooded = 0
@@ -49,6 +50,10 @@ export function startReceiver(usual: NextAnswer = { status: 204 }) {
     received,
     flooded: () => flooded,
     tell: (...next: NextAnswer[]) => void answers.push(...next),
+    /** What it answers from now on. */
+    tellAll(next: NextAnswer) {
+      usual = next
+    },
     /** Requests about one type of event. */
     of: (type: string) => received.filter(({ body }) => body.type === type),
     [Symbol.asyncDispose]: () => server.stop(true),

@@ -2,17 +2,17 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryDirectory } from './support/directory.ts'
-import { size } from './support/faults.ts'
-import { call, meet, startServer, type Visitor } from './support/process.ts'
-import { headFrom, stuckReader, TestSocket } from './support/socket.ts'
-import { measured, waitFor } from './support/wait.ts'
+import { temporaryDirectory } from '../../test/support/directory.ts'
+import { call, meet, startServer, type Visitor } from '../../test/support/process.ts'
+import { headFrom, stuckReader, TestSocket } from '../../test/support/socket.ts'
+import { tools } from '../../test/support/tools.ts'
+import { waitFor } from '../../test/support/wait.ts'
+import { measured } from '../measure.ts'
 
 // Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
 
-const compiler = Bun.which('gcc') ?? Bun.which('cc') ?? ''
 const floodMilliseconds = 1_500
-const unseenMessages = size(5_000, 2_000)
+const unseenMessages = 5_000
 const megabyte = 1_048_576
 
 const wsBase = (base: string) => `${base.replace('http', 'ws')}/v1/chat/ws`
@@ -256,7 +256,7 @@ int main(int count, char **argv) {
   pause();
 }`
 
-test.skipIf(!compiler)(
+test.skipIf(!tools.gcc)(
   'answers that nobody reads take little memory, and other clients are answered',
   async () => {
     await using flooded = await startFlooded()
@@ -271,7 +271,7 @@ test.skipIf(!compiler)(
 
     const before = residentBytes(server.pid)
     const binary = join(flooded.dataDir, 'holder')
-    await Bun.$`${compiler} -x c -o ${binary} - < ${new Response(holder)}`.quiet()
+    await Bun.$`${tools.gcc} -x c -o ${binary} - < ${new Response(holder)}`.quiet()
     const { port } = new URL(server.base)
     const head = `GET ${path}?per_page=100 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${mallory.token}\r\n\r\n`
     await using child = Bun.spawn([binary, port, '300'], {
