@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestClock } from './support/clock.ts'
+import { hostline } from './support/command.ts'
 import { type Answer, type Person, startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
 
@@ -281,6 +282,27 @@ describe('login', () => {
     expect(stored?.h).toStartWith('$argon2id$v=19$m=64,t=1,p=1$')
     await service.login('ada@example.com')
   })
+})
+
+test('spaces around an address are nothing, as keyboards of phones leave them', async () => {
+  await using service = await startService()
+  const post = (path: string, email: string) =>
+    service.call('POST', path, { body: { email, password: credentials.password } })
+  const registered = await post('/v1/auth/register', ' Ada@example.com ')
+  expect([registered.status, registered.body.user?.email]).toEqual([201, 'ada@example.com'])
+  expect((await post('/v1/auth/login', 'ada@example.com ')).status).toBe(200)
+  expect((await post('/v1/auth/password/forgot', '\tada@example.com')).status).toBe(204)
+  const mails = service.sqlite.query("SELECT 1 FROM sent_mails WHERE kind = 'reset_password'")
+  expect(mails.all()).toHaveLength(1)
+  const { token } = await service.issueKey()
+  const found = await service.call('GET', '/v1/service/users?email=ada@example.com%20', { token })
+  expect(found.body.data).toHaveLength(1)
+  const change = { new_email: 'ada@example.com ', password: credentials.password }
+  const same = { token: registered.body.access_token, body: change }
+  const refused = await service.call('POST', '/v1/auth/email/change', same)
+  expect(Object.keys(refused.body.error.details)).toEqual(['new_email'])
+  const { exitCode } = await hostline(['user', 'verify', 'ada@example.com '], service.directory)
+  expect(exitCode).toBe(0)
 })
 
 describe('refresh', () => {

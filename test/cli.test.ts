@@ -228,6 +228,7 @@ describe('accounts', () => {
     const row = { actor_type: 'command_line', target_id: id, details: null }
     expect(rows).toEqual([
       { ...row, action: 'role_changed', details: '{"from":"user","to":"host"}' },
+      { ...row, action: 'account_adopted' },
       { ...row, action: 'email_verified' },
       { ...row, action: 'user_disabled' },
     ])

@@ -123,7 +123,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     await page.locator(':focus', { hasText: 'Oscar' }).waitFor()
   })
 
-  test('a person is found by a part of the name, verified, made a host, logged out and removed', async () => {
+  test('a person is found by a part of the name, made a host, logged out, verified and removed', async () => {
     const paula = await pages.register('Paula')
     await show('People')
     await page.getByRole('list', { name: 'People' }).getByText('Nina', { exact: true }).waitFor()
@@ -133,17 +133,13 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     await page.getByText('Nina', { exact: true }).waitFor({ state: 'detached' })
     await expectAccessible(page)
     await page.getByRole('link', { name: /Paula/ }).click()
-    await press('Verify the address…')
-    await agree('Verify')
-    await page.getByRole('definition').getByText('Verified', { exact: true }).waitFor()
-
     await press('Change the role…')
     await page.getByRole('radio', { name: /Host/ }).check()
     await expectAccessible(page, 'dialog')
     await agree('Change the role')
     await page.getByText('Paula is now: Host.').waitFor()
     const { body } = await pages.as(paula.token)('GET', '/v1/users/me')
-    expect(body).toMatchObject({ role: 'host', email_verified: true })
+    expect(body.role).toBe('host')
 
     await press('Show the sessions')
     await page.getByText('127.0.0.1').waitFor()
@@ -157,11 +153,15 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     await page.getByText('No sessions.').waitFor()
     expect((await pages.as(paula.token)('GET', '/v1/users/me')).status).toBe(401)
 
+    await press('Verify the address…')
+    await agree('Verify')
+    await page.getByRole('definition').getByText('Verified', { exact: true }).waitFor()
+
     await expectNarrowAccessible(page)
     await press('Remove…')
     const isLocked = page.getByRole('button', { name: 'Remove for good' }).isDisabled()
     expect(await isLocked).toBe(true)
-    await page.getByLabel('Type “Paula” to go on').fill('Paula')
+    await page.getByLabel('Type “paula” to go on').fill('paula')
     await agree('Remove for good')
     await page.getByText('Nobody found').waitFor()
     await expectNarrowAccessible(page)

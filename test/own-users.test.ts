@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { startService, type TestService } from './support/service.ts'
+import { codeOf } from './support/authenticator.ts'
+import { hostline } from './support/command.ts'
+import { type Person, startService, type TestService } from './support/service.ts'
+
+const password = 'correct horse'
 
 let service: TestService
 let key: { token: string }
@@ -131,6 +135,204 @@ describe('people whom the platform brings along', () => {
     await service.call('DELETE', `/v1/admin/users/${gone.id}`, { token: root.token })
     expect((await feed('GET', `/users/${ext('gone')}`)).status).toBe(404)
     expect((await bring('gone')).id).not.toBe(gone.id)
+  })
+})
+
+/** Somebody who has registered with an address of somebody else, set up a second factor and a device, and asked for links. */
+async function squat(name = `squatter${++names}`) {
+  const person = await service.register(name)
+  const as = (method: string, path: string, body?: object) =>
+    service.call(method, path, { token: person.token, body })
+  const { secret } = (await as('POST', '/v1/auth/totp', { password })).body
+  await as('POST', '/v1/auth/totp/confirm', { code: codeOf(secret, Date.now()) })
+  await as('POST', '/v1/notifications/push-tokens', { token: `t${name}`, platform: 'ios' })
+  await as('POST', '/v1/auth/email/change', { new_email: `${name}@thief.example`, password })
+  const picture = 'https://thief.example/a.png'
+  await as('PATCH', '/v1/users/me', { display_name: 'Thief', avatar_url: picture, locale: 'de' })
+  return person
+}
+
+/** What is left of what somebody who registered could come in by, or hear by. */
+async function holdOf({ id, email, token, refreshToken }: Person) {
+  const login = { email, password }
+  const isKept = (where: string) =>
+    service.sqlite.query(`SELECT 1 FROM ${where} = ?`).get(id) !== null
+  return {
+    access: (await service.call('GET', '/v1/users/me', { token })).status,
+    refresh: (
+      await service.call('POST', '/v1/auth/refresh', {
+        body: { refresh_token: refreshToken },
+        headers: { 'x-idempotency-key': 'again' },
+      })
+    ).status,
+    login: (await service.call('POST', '/v1/auth/login', { body: login })).headers.get(
+      'x-error-reason',
+    ),
+    kept: [
+      'totp_factors WHERE user_id',
+      'recovery_codes WHERE user_id',
+      'push_tokens WHERE user_id',
+      "one_time_tokens WHERE purpose = 'change_email' AND user_id",
+    ].filter(isKept).length,
+  }
+}
+const none = { access: 401, refresh: 401, login: null, kept: 0 }
+const held = { access: 200, refresh: 200, login: 'totp_required', kept: 4 }
+
+describe('an address that a stranger registered first', () => {
+  test('is the platform’s customer’s: the account of before is removed, and nothing of it comes over', async () => {
+    const thief = await squat('ada.owner')
+    const victim = await service.register()
+    const conversationId = await service.openConversation(thief, victim)
+    await service.say(thief, conversationId, 'I am Ada')
+    const person = { email: ' Ada.Owner@example.com ', external_id: 'ada-owner' }
+    const brought = await feed('POST', '/users', person)
+    expect([brought.status, brought.body.display_name]).toEqual([201, 'ada.owner'])
+    expect(brought.body.id).not.toBe(thief.id)
+    expect(await holdOf(thief)).toEqual(none)
+    expect((await feed('GET', `/users/${thief.id}`)).status).toBe(404)
+    const opened = await service.call(
+      'POST',
+      `/v1/service/users/${ext('ada-owner')}/sessions`,
+      logins,
+    )
+    const inbox = { token: opened.body.access_token }
+    expect((await service.call('GET', '/v1/chat/conversations', inbox)).body.data).toEqual([])
+    expect((await feed('POST', '/users', person)).body.id).toBe(brought.body.id)
+  })
+
+  test.each<[string, (person: Person) => unknown]>([
+    [
+      'verified',
+      ({ id }) => service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [id]),
+    ],
+    [
+      'verified once',
+      async ({ id }) => {
+        service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [id])
+        await feed('PATCH', `/users/${id}`, { email_verified: false })
+      },
+    ],
+    [
+      'of an admin',
+      ({ id }) => service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [id]),
+    ],
+    ['adopted', ({ id }) => feed('PATCH', `/users/${id}`, { external_id: `adopted-${id}` })],
+  ])('is taken when the account is %s', async (_, change) => {
+    const person = await service.register()
+    await change(person)
+    const answer = await feed('POST', '/users', { email: person.email })
+    expect(refusalOf(answer)).toEqual([409, 'email_taken'])
+  })
+
+  test('is taken over disabled, too, but nothing is removed for somebody who cannot be made', async () => {
+    const thief = await service.register()
+    await feed('PATCH', `/users/${thief.id}`, { disabled: true })
+    const wrong = await feed('POST', '/users', { email: thief.email, role: 'admin' })
+    expect(refusalOf(wrong)).toEqual([403, 'role_required'])
+    expect((await feed('GET', `/users/${thief.id}`)).status).toBe(200)
+    const { status, body } = await feed('POST', '/users', { email: thief.email })
+    expect([status, body.disabled]).toEqual([201, false])
+  })
+
+  test.each<
+    [string, (person: Person, root: Person) => Promise<{ status?: number; exitCode?: number }>]
+  >([
+    ['an external id', ({ id }) => feed('PATCH', `/users/${id}`, { external_id: `of ${id}` })],
+    ['a verified address', ({ id }) => feed('PATCH', `/users/${id}`, { email_verified: true })],
+    [
+      'a verified address from an admin',
+      ({ id }, { token }) =>
+        service.call('PATCH', `/v1/admin/users/${id}`, { token, body: { email_verified: true } }),
+    ],
+    [
+      'a verified address from the command line',
+      ({ email }) => hostline(['user', 'verify', email], service.directory),
+    ],
+  ])(
+    'is nobody’s hold once the account gets %s: all that the stranger set is gone',
+    async (_, adopt) => {
+      const thief = await squat()
+      const root = await service.registerAs('admin')
+      await feed('PATCH', `/users/${thief.id}`, { role: 'host', display_name: 'Still the thief' })
+      expect(await holdOf(thief)).toEqual(held)
+      const { status, exitCode } = await adopt(thief, root)
+      expect(status ?? exitCode).toBe(status === undefined ? 0 : 200)
+      expect(await holdOf(thief)).toEqual(none)
+      const { body } = await feed('GET', `/users/${thief.id}`)
+      expect(body).toMatchObject({
+        display_name: thief.email.split('@')[0],
+        locale: 'en',
+        role: 'host',
+      })
+      expect(body.avatar_url).toStartWith('http://localhost')
+      const log = service.sqlite.query(
+        "SELECT 1 FROM audit_log WHERE action = 'account_adopted' AND target_id = ?",
+      )
+      expect(log.all(thief.id)).toHaveLength(1)
+    },
+  )
+
+  test('ends their sockets as well', async () => {
+    await using own = await startService({ listen: true })
+    const { token } = await own.issueKey()
+    const thief = await own.register()
+    const socket = await own.connect(thief)
+    const body = { email_verified: true }
+    await own.call('PATCH', `/v1/service/users/${thief.id}`, { token, body })
+    expect(await socket.closed).toBe(4403)
+  })
+
+  test('is adopted once: what its owner sets then stays, and a name that comes along holds', async () => {
+    const thief = await service.register()
+    const names = { external_id: `once ${thief.id}`, display_name: 'Ada' }
+    expect((await feed('PATCH', `/users/${thief.id}`, names)).body.display_name).toBe('Ada')
+    const opened = await service.call('POST', `/v1/service/users/${thief.id}/sessions`, logins)
+    const verified = await feed('PATCH', `/users/${thief.id}`, { email_verified: true })
+    expect(verified.body).toMatchObject({ display_name: 'Ada', role: 'verified_user' })
+    const me = await service.call('GET', '/v1/users/me', { token: opened.body.access_token })
+    expect(me.status).toBe(200)
+  })
+
+  test('whom the platform brought without a proof keeps name and sessions when it brings the proof', async () => {
+    const { id } = await bring('proved-later', { display_name: 'Ada' })
+    const opened = await service.call('POST', `/v1/service/users/${id}/sessions`, logins)
+    const changed = await feed('PATCH', `/users/${id}`, {
+      email_verified: true,
+      external_id: 'proved',
+    })
+    expect(changed.body.display_name).toBe('Ada')
+    const me = await service.call('GET', '/v1/users/me', { token: opened.body.access_token })
+    expect(me.status).toBe(200)
+  })
+
+  test('the only admin is not shut out', async () => {
+    await using own = await startService()
+    const { token } = await own.issueKey()
+    const ada = await own.register('ada')
+    own.sqlite.run("UPDATE users SET role = 'user' WHERE role = 'admin'")
+    own.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [ada.id])
+    const body = { email_verified: true }
+    const answer = await own.call('PATCH', `/v1/service/users/${ada.id}`, { token, body })
+    expect(refusalOf(answer)).toEqual([409, 'last_admin'])
+    expect((await own.login(ada.email)).id).toBe(ada.id)
+  })
+
+  test('an address that a stranger has moved away from is not kept for them', async () => {
+    const thief = await service.register()
+    const address = `thief${++names}@thief.example`
+    const sha256 = new Bun.CryptoHasher('sha256').update(thief.id).digest('hex')
+    service.sqlite.run("INSERT INTO one_time_tokens VALUES (?, 'change_email', ?, ?, ?)", [
+      sha256,
+      thief.id,
+      address,
+      Date.now() + 60_000,
+    ])
+    const moved = await service.call('POST', '/v1/auth/email/confirm', {
+      body: { token: thief.id },
+    })
+    expect(moved.body.user.email).toBe(address)
+    expect((await feed('POST', '/users', { email: thief.email })).status).toBe(201)
   })
 })
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { startMailServer } from './support/mail.ts'
 import { type Person, startService } from './support/service.ts'
@@ -606,6 +607,25 @@ describe('mails', () => {
     expect(await written('ada@example.com')).toEqual([204, 1, 1])
     expect(await written('nobody@example.com')).toEqual([204, 1, 1])
   })
+})
+
+test('a reset leaves nothing of who registered with an address that they never verified', async () => {
+  await using started = await startWithMail()
+  const { service } = started
+  const thief = await join(started, 'ada')
+  const as = (method: string, path: string, body?: object) =>
+    service.call(method, path, { token: thief.token, body })
+  const { secret } = (await as('POST', '/v1/auth/totp', { password: 'correct horse' })).body
+  await as('POST', '/v1/auth/totp/confirm', { code: codeOf(secret, Date.now()) })
+  await as('POST', '/v1/notifications/push-tokens', { token: 't', platform: 'ios' })
+  await as('PATCH', '/v1/users/me', { display_name: 'Thief', locale: 'de' })
+  const body = { token: await forgot(started, thief), password: 'purple elephant' }
+  expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
+  const login = { email: thief.email, password: 'purple elephant' }
+  const owner = await service.call('POST', '/v1/auth/login', { body: login })
+  expect([owner.status, owner.body.user.display_name]).toEqual([200, 'ada'])
+  expect(service.sqlite.query('SELECT 1 FROM push_tokens').all()).toEqual([])
+  expect(await isIn(started, thief)).toBe(false)
 })
 
 test('a reset verifies the address, which the mail has reached', async () => {

@@ -158,7 +158,7 @@ describe('logging in', () => {
   })
 
   test('a new password keeps the factor', async () => {
-    const kim = await guard(await service.register('kim'))
+    const kim = await guard(await service.registerAs('verified_user', 'kim'))
     await service.call('POST', '/v1/auth/password/forgot', { body: { email: kim.email } })
     const token = await waitFor(() => {
       clock.advance(500)

@@ -165,7 +165,7 @@ describe('an event', () => {
     await using receiver = startReceiver()
     const types = eventTypes.filter((type) => /^(user|report)/.test(type))
     await own.create(receiver.url, types)
-    const ada = await own.service.register('ada')
+    const ada = await own.service.registerAs('user', 'ada')
     await own.ask('PATCH', `/v1/admin/users/${ada.id}`, { role: 'host', email_verified: true })
     const report = { user_id: own.root.id, reason: 'spam' }
     const { id } = (await own.ask('POST', '/v1/reports', report, ada)).body

@@ -40,6 +40,7 @@ async function fillPeople(dataset: Dataset, count: number) {
       locale: 'en',
       role: admins.some((admin) => admin === cast[n]) ? 'admin' : 'user',
       emailVerified: true,
+      isProvisional: false,
       passwordHash,
       createdAt: clock.now(),
       disabledAt: null,

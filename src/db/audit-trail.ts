@@ -13,6 +13,7 @@ export type AuditAction =
   | 'user_registered'
   | 'user_created'
   | 'user_deleted'
+  | 'account_adopted'
   | 'login_succeeded'
   | 'login_failed'
   | 'logged_out'

@@ -7,6 +7,7 @@ import refreshKeys from '../../drizzle/0003_refresh_keys.sql' with { type: 'text
 import textUsage from '../../drizzle/0004_text_usage.sql' with { type: 'text' }
 import oneWriter from '../../drizzle/0005_one_writer.sql' with { type: 'text' }
 import removedContent from '../../drizzle/0006_removed_content.sql' with { type: 'text' }
+import provisionalAccounts from '../../drizzle/0007_provisional_accounts.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
@@ -19,6 +20,7 @@ export const migrations: readonly string[] = [
   textUsage,
   oneWriter,
   removedContent,
+  provisionalAccounts,
 ]
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file

@@ -62,6 +62,9 @@ export const users = sqliteTable(
     locale: text('locale', { enum: locales }).notNull(),
     role: text('role', { enum: roles }).notNull(),
     emailVerified: integer('email_verified', { mode: 'boolean' }).notNull().default(false),
+    /** Somebody registered with the address, and nobody has proved it yet: the account gives them no hold on it. A trigger
+     *  ends it when the address is verified. */
+    isProvisional: integer('is_provisional', { mode: 'boolean' }).notNull().default(false),
     passwordHash: text('password_hash').notNull(),
     createdAt: time('created_at').notNull(),
     disabledAt: time('disabled_at'),

@@ -65,9 +65,13 @@ const maxLocalPartLength = 64
 
 /** The stored form of an ASCII e-mail address: lower case; undefined when it is none. */
 export function normalizeEmail(text: string): string | undefined {
-  if (text.length > maxEmailLength || text.indexOf('@') > maxLocalPartLength) return undefined
-  return emailPattern.test(text) ? text.toLowerCase() : undefined
+  const email = text.trim()
+  if (email.length > maxEmailLength || email.indexOf('@') > maxLocalPartLength) return undefined
+  return emailPattern.test(email) ? storedEmail(email) : undefined
 }
+
+/** The stored form of a text that is known to be an address. Keyboards of phones put a space behind it. */
+export const storedEmail = (email: string): string => email.trim().toLowerCase()
 
 /** A text for the log and for operators: mail servers quote the address that they refuse. */
 export function withoutAddresses(text: string): string {

@@ -6,6 +6,7 @@ import { AppError } from '../../lib/errors.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import { createFactorStore } from './factor-store.ts'
+import { localPart } from './model.ts'
 import { createOneTimeTokens } from './one-time-token-store.ts'
 import { type Argon2Cost, createPasswords } from './passwords.ts'
 import { createSentMails } from './sent-mail-store.ts'
@@ -14,6 +15,7 @@ import {
   createAccountStore,
   erased,
   type NewUser,
+  noPassword,
   type UserChanges,
   type UserRow,
 } from './store.ts'
@@ -104,6 +106,17 @@ export function createAccountParts(
       factors.deleteOfUser(user.id)
       const target = { type: 'user', id: user.id } as const
       factorChanged(user, { action: 'totp_disabled', ...by, target })
+    },
+    /** Takes an account from whoever registered with an address that nobody has proved, inside a `write`: what they could log
+     *  in with, their devices, their links and what they called themselves. */
+    adopt({ id, email, isProvisional }: UserRow, by: By): void {
+      if (!isProvisional) return
+      sessionStore.endDevices(id, core.clock.now())
+      oneTimeTokens.deleteOfUser(id)
+      factors.deleteOfUser(id)
+      const profile = { displayName: localPart(email), avatarUrl: null, locale: 'en' } as const
+      changeAccess(id, { ...profile, passwordHash: noPassword, isProvisional: false })
+      core.audit.record({ action: 'account_adopted', ...by, target: { type: 'user', id } })
     },
     /** Removes an account, inside a `write`. What is much is removed by a job.
      *  @throws last_admin */

@@ -74,7 +74,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: PasswordReset,
         ...visitor(
           'resetPassword',
-          'Sets a new password with the token of the mailed link. Ends every session and verifies the address.',
+          'Sets a new password with the token of the mailed link. Ends every session and verifies the address. Of an account that was never verified the second factor, devices, name and picture go, too.',
           {
             204: null,
           },
@@ -118,7 +118,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: OneTimeTokenBody,
         ...visitor(
           'confirmEmailChange',
-          'Confirms a new e-mail address with the token of the mailed link. The former address stays reserved for 7 days; a link mailed there undoes the change.',
+          'Confirms a new e-mail address with the token of the mailed link. A former address that was verified stays reserved for 7 days; a link mailed there undoes the change.',
           { 200: UserBody },
           { errors: ['email_taken'] },
         ),

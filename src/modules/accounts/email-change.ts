@@ -2,6 +2,7 @@ import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
 import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
+import { storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import type { EmailChangeBody } from './credential-model.ts'
 import type { Recovery } from './recovery.ts'
@@ -54,7 +55,7 @@ export function createEmailChange(core: Core, parts: Parts) {
      *  · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
     async request(principal: UserPrincipal, body: EmailChangeBody, ip: string): Promise<void> {
       const { userId } = principal
-      const email = body.new_email.toLowerCase()
+      const email = storedEmail(body.new_email)
       mustHaveRequestsLeft(userId)
       const user = await recovery.confirm(principal, body.password, ip)
       await write(() => {
@@ -73,7 +74,8 @@ export function createEmailChange(core: Core, parts: Parts) {
       })
     },
 
-    /** Gives the account the address that the link was mailed to, which is verified by that, and tells the former one.
+    /** Gives the account the address that the link was mailed to, which is verified by that, and tells the former one
+     *  if that was verified.
      *  @throws validation_error (`token`: wrong, used, expired or revoked) · email_taken (meanwhile) */
     confirm: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
@@ -81,10 +83,13 @@ export function createEmailChange(core: Core, parts: Parts) {
         const former = user.email
         if (parts.isTaken(email, user.id)) throw new AppError('email_taken')
         move(user, email, ip)
-        // As above. It also reserves the former address, from this commit on.
         oneTimeTokens.revokeUndo(user.id, { email })
-        oneTimeTokens.issue('undo_email', { id: user.id, email: former })
-        outbox.add('email_changed_mail', mailTo(user.id, former))
+        // Nobody has a hold on an address that was never proved.
+        if (!user.isProvisional) {
+          // As above. It also reserves the former address, from this commit on.
+          oneTimeTokens.issue('undo_email', { id: user.id, email: former })
+          outbox.add('email_changed_mail', mailTo(user.id, former))
+        }
         audit.record({ action: 'email_changed', ...onOneself(user.id, ip) })
         return store.find(user.id) ?? user
       }),

@@ -55,7 +55,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: NewPerson,
         ...service(
           'serviceCreateUser',
-          'Creates a person. The same `external_id` again returns the person created first. The account has no password until its owner sets one by a reset link. Only an admin can make somebody an admin.',
+          'Creates a person. The same `external_id` again returns the person created first. An account that somebody registered with the address and never verified is removed: an address belongs to whoever has proved it. The account has no password until its owner sets one by a reset link. Only an admin can make somebody an admin.',
           { 201: ManagedUser },
           {
             errors: ['email_taken', 'role_required'],
@@ -86,7 +86,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: PersonUpdate,
         ...service(
           'serviceUpdateUser',
-          'Changes a person’s role, status or profile. Fields that are left out keep their value. Only an admin can make somebody an admin.',
+          'Changes a person’s role, status or profile. Fields that are left out keep their value. `external_id` or `email_verified: true` for an account that somebody registered and never verified ends what they have set: password, sessions, second factor, devices, links, name and picture. Only an admin can make somebody an admin.',
           { 200: ManagedUser },
           {
             errors: ['last_admin', 'role_required', 'external_id_taken'],

@@ -3,6 +3,7 @@ import type { By } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import { storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import { type Authenticated, localPart, type NewPerson } from './model.ts'
 import type { Client, Sessions } from './sessions.ts'
@@ -31,7 +32,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
     const emailVerified = isVerified ?? false
     if (role === 'admin') throw new AppError('role_required')
     if (role === 'verified_user' && !emailVerified) throw invalidField('role', 'not_verified')
-    const email = person.email.toLowerCase()
+    const email = storedEmail(person.email)
     const user = parts.insert({
       id: newId(),
       email,
@@ -54,19 +55,24 @@ export function createFeedUsers(core: Core, parts: Parts) {
     resolve: (reference: string): string | undefined =>
       parseExternalId(reference) === undefined ? parseId(reference) : find(reference)()?.id,
 
-    /** Brings somebody along, or gives who was brought with the same external id.
+    /** Brings somebody along, or gives who was brought with the same external id. An account that somebody registered with
+     *  the address and never verified is removed first: it is not theirs.
      *  @throws role_required (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
     create: (person: NewPerson, by: By): Promise<UserRow> =>
       write(() => {
         const { external_id: externalId } = person
         const first = externalId ? store.findByExternalId(externalId) : undefined
-        return first ?? insert(person, by)
+        if (first) return first
+        const squatter = store.findByEmail(storedEmail(person.email))
+        // Choice: a service removes no admins, as it makes none.
+        if (squatter?.isProvisional && squatter.role !== 'admin') parts.remove(squatter, by)
+        return insert(person, by)
       }),
 
     /** @throws validation_error when neither is given */
     lookUp({ email, externalId }: Lookup, range: ListRange): Listing<UserRow> {
       if (email === undefined && externalId === undefined) throw invalidField('email', 'required')
-      const byEmail = email === undefined ? undefined : store.findByEmail(email.toLowerCase())
+      const byEmail = email === undefined ? undefined : store.findByEmail(storedEmail(email))
       const user = externalId === undefined ? byEmail : store.findByExternalId(externalId)
       const isBoth = email === undefined || user?.id === byEmail?.id
       const found = user && isBoth ? [user] : []

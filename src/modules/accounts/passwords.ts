@@ -5,6 +5,7 @@ import { AppError, quotaExceeded } from '../../lib/errors.ts'
 import { ipGroup } from '../../lib/ip-network.ts'
 import { type Limit, SlidingWindow } from '../../lib/limits.ts'
 import { createLru } from '../../lib/lru.ts'
+import { storedEmail } from '../../lib/text.ts'
 import commonPasswords from './common-passwords.txt' with { type: 'text' }
 
 export type Argon2Cost = {
@@ -64,7 +65,7 @@ export function isGuessable(
 ): boolean {
   common ??= new Set(commonPasswords.split('\n'))
   const guess = password.toLowerCase()
-  const address = email.toLowerCase()
+  const address = storedEmail(email)
   if (common.has(guess) || displayName?.toLowerCase() === guess) return true
   return address === guess || address.startsWith(`${guess}@`)
 }

@@ -127,7 +127,8 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Sets a new password, verifies the address, which the mail has reached, and ends every session.
+    /** Sets a new password, verifies the address, which the mail has reached, and ends every session. What somebody set who
+     *  registered with it before goes.
      *  @throws validation_error (`token`: wrong, used or expired; `password`: easily guessed, which uses no token up) */
     async resetPassword({ token, password }: PasswordReset, ip: string): Promise<void> {
       const owner = holder(oneTimeTokens.check('reset_password', token))
@@ -136,6 +137,7 @@ export function createRecovery(core: Core, parts: Parts) {
       await write(() => {
         const user = holder(oneTimeTokens.redeem('reset_password', token))
         if (user.disabledAt !== null) throw invalidField('token', 'token')
+        parts.adopt(user, onOneself(user.id, ip))
         markVerified(user, ip)
         setPassword(user, passwordHash)
         audit.record({ action: 'password_reset', ...onOneself(user.id, ip) })

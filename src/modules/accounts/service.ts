@@ -4,7 +4,7 @@ import { AppError, invalidField } from '../../lib/errors.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { ipGroup } from '../../lib/ip-network.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
-import { normalizeEmail } from '../../lib/text.ts'
+import { normalizeEmail, storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import {
   type Authenticated,
@@ -40,7 +40,7 @@ export function createAccountService(core: Core, parts: Parts) {
   const { throttle, sessions, recovery, sentMails, hashAddress } = parts
 
   function newUser({ email, display_name }: Registration, locale: Locale) {
-    const address = email.toLowerCase()
+    const address = storedEmail(email)
     const displayName = display_name?.trim() ?? localPart(address)
     return { id: newId(), email: address, displayName, locale, createdAt: clock.now() }
   }
@@ -102,7 +102,13 @@ export function createAccountService(core: Core, parts: Parts) {
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
-        const user = parts.insert({ ...newUser(form, locale), role: 'user', passwordHash })
+        const isProvisional = true
+        const user = parts.insert({
+          ...newUser(form, locale),
+          role: 'user',
+          passwordHash,
+          isProvisional,
+        })
         audit.record({ action: 'user_registered', ...onOneself(user.id, client.ip) })
         if (sentMails.take('verify_email', user.email) === 0) {
           const address_hash = hashAddress(user.email)

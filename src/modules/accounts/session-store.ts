@@ -1,6 +1,6 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
-import { refreshTokens, sessions } from '../../db/schema.ts'
+import { pushTokens, refreshTokens, sessions } from '../../db/schema.ts'
 import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
@@ -148,6 +148,11 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     revokeAll(userId: string, now: number, keptId?: string): string[] {
       const others = keptId === undefined ? undefined : ne(sessions.id, keptId)
       return revokeWhere(and(eq(sessions.userId, userId), others), now)
+    },
+    /** Ends every session of a user and forgets their devices. */
+    endDevices(userId: string, now: number): void {
+      revokeWhere(eq(sessions.userId, userId), now)
+      orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()
     },
     deleteOfUser(userId: string) {
       orm.delete(sessions).where(eq(sessions.userId, userId)).run()

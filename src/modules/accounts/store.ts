@@ -78,6 +78,7 @@ export const erased = (id: string, now: number): UserChanges => ({
   locale: 'en',
   role: 'guest',
   emailVerified: false,
+  isProvisional: false,
   externalId: null,
   emailBouncedAt: null,
   passwordHash: noPassword,

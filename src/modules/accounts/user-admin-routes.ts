@@ -96,7 +96,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         body: AccessUpdate,
         ...admin(
           'adminUpdateUser',
-          'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out keep their value. The last admin cannot be demoted or disabled.',
+          'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was never verified ends what whoever registered it has set: password, sessions, second factor, devices, links, name and picture.',
           { 200: ManagedUser },
           { errors: ['last_admin'], example: { role: 'host' } },
         ),

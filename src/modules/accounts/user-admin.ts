@@ -3,6 +3,7 @@ import type { By } from '../../db/audit-trail.ts'
 import { AppError, invalidField, throttled } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import { storedEmail } from '../../lib/text.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 import type { AccountParts } from './account-parts.ts'
 import { localPart } from './model.ts'
@@ -26,6 +27,13 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
   const byId = (idText: string) => (): UserRow | undefined => {
     const id = parseId(idText)
     return id === undefined ? undefined : store.find(id)
+  }
+
+  // It shuts out whoever holds the account: that must not be the last admin.
+  function adoptIfProved(user: UserRow, { emailVerified, externalId }: ManagedChanges, by: By) {
+    if (!user.isProvisional || !(emailVerified || externalId)) return
+    parts.mustNotBeLastAdmin(user)
+    parts.adopt(user, by)
   }
 
   function changeRole(user: UserRow, wanted: Role, by: By) {
@@ -78,7 +86,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     /** Makes an account that counts as verified.
      *  @throws email_taken */
     async create({ role, password, ...given }: NewAccount, by: By): Promise<UserRow> {
-      const email = given.email.toLowerCase()
+      const email = storedEmail(given.email)
       const passwordHash = await passwords.hash(password)
       return write(() => {
         const user = parts.insert({
@@ -98,13 +106,14 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     },
 
     /** Changes the role, disables or enables, marks the address as verified or not, changes the profile. Disabling ends
-     *  every session.
+     *  every session. An account that was never verified is adopted when its address or who it is becomes known.
      *  @throws not_found · last_admin · role_required (a service makes no admins) · external_id_taken · validation_error
      *  (`role`: verified_user without a verified address) */
     update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
       write(() => {
         const user = existing(find())
         const { role, disabled, emailVerified, ...profile } = changes
+        adoptIfProved(user, changes, by)
         if (emailVerified !== undefined) changeVerified(user, emailVerified, by)
         if (role !== undefined) changeRole(existing(store.find(user.id)), role, by)
         if (disabled !== undefined) changeDisabled(user, disabled, by)

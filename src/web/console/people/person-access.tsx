@@ -91,7 +91,7 @@ function OwnNotice({ person, isOnlyAdmin }: { person: ManagedUser; isOnlyAdmin: 
 const askToVerify = ({ email }: ManagedUser) =>
   confirmAction({
     title: 'Verify the address?',
-    text: `${email} counts as theirs from now on, without the link that was mailed.`,
+    text: `${email} counts as theirs from now on, without the link that was mailed. If nobody has verified it before, who registered with it may be a stranger: their password, sessions and profile go, and the owner sets a password by a link.`,
     action: 'Verify',
   })
 

@@ -1,5 +1,6 @@
 /** What the audit log tells of. */
 export const auditActions = [
+  'account_adopted',
   'announcement_sent',
   'backup_made',
   'canned_reply_changed',
