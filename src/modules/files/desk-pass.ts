@@ -20,10 +20,11 @@ export function createDeskPass(clock: Clock) {
       return signed.href
     },
     isValid(id: string, address: string): boolean {
-      const shown = Buffer.from(new URL(address).searchParams.get(parameter) ?? '')
-      const until = Number.parseInt(shown.toString(), 10)
-      const right = Buffer.from(sign(id, until))
-      return clock.now() < until && shown.length === right.length && timingSafeEqual(shown, right)
+      const text = new URL(address).searchParams.get(parameter)
+      const until = Number.parseInt(text ?? '', 10)
+      if (text === null || !(clock.now() < until)) return false
+      const [shown, right] = [Buffer.from(text), Buffer.from(sign(id, until))]
+      return shown.length === right.length && timingSafeEqual(shown, right)
     },
   }
 }

@@ -27,8 +27,8 @@ export function createFiles(core: Core, neighbours: Neighbours) {
     uses,
     /** The address at which the desk sees a file, which may be removed. */
     deskUrl(url: string): string {
-      const id = urls.idIn(url) ?? ''
-      return store.findKept(id) && !store.find(id) ? pass.add(url, id) : url
+      const file = store.findKept(urls.idIn(url) ?? '')
+      return file && file.removedAt !== null ? pass.add(url, file.id) : url
     },
     jobs: {
       async file_removal({ key }) {
