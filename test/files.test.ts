@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDiskStorage } from '../src/files/disk.ts'
+import type { FileStorage } from '../src/files/storage.ts'
 import { PermanentFailure } from '../src/lib/errors.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
@@ -485,6 +486,32 @@ test('a page of another origin may upload with a name, and show what it gets', a
   const answer = await fetchFile(own, sent.body.file_url, { headers })
   expect(answer.headers.get('access-control-allow-origin')).toBe('*')
   expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+})
+
+test('bytes go in the end, however long the storage was away', async () => {
+  const clock = createTestClock()
+  let [tries, isAway] = [0, true]
+  const fileStorage: FileStorage = {
+    write: async (_, bytes) => void (await Array.fromAsync(bytes)),
+    read: async () => undefined,
+    delete: async () => {
+      tries++
+      if (isAway) throw new Error('the storage is away')
+    },
+  }
+  await using own = await startService({ clock, fileStorage })
+  const bob = await own.register()
+  const { body } = await upload(own, bob, 'x')
+  await own.call('DELETE', `/v1/files/${body.id}`, { token: bob.token })
+  const isTriedAgain = async (before: number) => {
+    clock.advance(3_600_000)
+    return tries > before
+  }
+  for (let n = 0; n < 20; n++) await waitFor(() => isTriedAgain(n), `try ${n + 1}`)
+  isAway = false
+  const left = own.sqlite.query("SELECT count(*) FROM outbox WHERE kind = 'file_removal'")
+  const isDone = async () => (await isTriedAgain(0)) && left.values()[0]?.[0] === 0
+  await waitFor(isDone, 'the job to be done')
 })
 
 test.each(['../hostline.db', '..', 'x'.repeat(42), `${'x'.repeat(42)}/`])(

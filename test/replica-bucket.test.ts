@@ -354,19 +354,26 @@ describe.concurrent('a bucket', () => {
     await waitFor(() => place.store.get(`files/${second.body.id}`))
   })
 
+  test('that is away keeps no removed file on the disk', async () => {
+    await using place = await replicas()
+    const service = await place.start('a')
+    const ada = await service.register()
+    const { body } = await upload(service, ada, 'a picture')
+    await waitFor(() => place.store.get(`files/${body.id}`))
+    place.store.faults.away = true
+    await service.call('DELETE', `/v1/files/${body.id}`, { token: ada.token })
+    const bytes = join(place.directory('a'), 'files', body.id)
+    await waitFor(() => !existsSync(bytes), 'the file to go from the disk')
+    expect(place.store.get(`files/${body.id}.removed`)).toBeUndefined()
+  })
+
   test('keeps a file that was removed for a restore of the time before', async () => {
     await using place = await replicas()
     const service = await place.start('a', byBucket)
-    const { a, conversationId } = await service.pair()
-    const { body: file } = await upload(service, a, 'a picture', {
-      name: 'a.txt',
-      type: 'text/plain',
-    })
-    const path = `/v1/chat/conversations/${conversationId}/messages`
-    const message = { ...file, id: undefined, type: 'file', body: '' }
-    const { body } = await service.call('POST', path, { token: a.token, body: message })
+    const ada = await service.register()
+    const { body: file } = await upload(service, ada, 'a picture')
     const before = isoTime(Date.now())
-    await service.call('DELETE', `${path}/${body.id}`, { token: a.token })
+    await service.call('DELETE', `/v1/files/${file.id}`, { token: ada.token })
     await waitFor(() => place.store.get(`files/${file.id}.removed`))
     const now = await place.restored()
     expect(existsSync(join(now.path, 'files', file.id))).toBe(false)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../package.json' with { type: 'json' }
+import { migrations } from '../src/db/migrations.ts'
 import { texts as translations } from '../src/lib/i18n.ts'
 import { decodeEntry } from '../src/replication/log.ts'
 import { gatherCrowd } from './support/crowd.ts'
@@ -621,7 +622,7 @@ test('a node that does not know the version of the database leaves the log alone
   await a.end('SIGTERM')
   const log = pair.store.keys('log/')
   const line = (file: string) =>
-    `hostline: the database ${file} has version 99, this hostline knows up to 2: use a newer executable\n`
+    `hostline: the database ${file} has version 99, this hostline knows up to ${migrations.length}: use a newer executable\n`
   for (const [node, file] of [
     [b, 'replica.db'],
     [await pair.start('a'), 'hostline.db'],

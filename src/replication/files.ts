@@ -143,9 +143,9 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
       return disk.read(id, start, end)
     },
     async delete(id) {
-      // First: a crash in between leaves what the next comparison removes.
-      await store.put(markOf(id), new Uint8Array())
+      // First: they do not wait for the bucket. A crash in between does all of it again.
       await disk.delete(id)
+      await store.put(markOf(id), new Uint8Array())
     },
     stop() {
       isStopped = true

@@ -1,5 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import type { FileStorage } from '../../files/storage.ts'
+import { PermanentFailure } from '../../lib/errors.ts'
 import { createDeskPass } from './desk-pass.ts'
 import { createFileUrls, exportedFileView } from './model.ts'
 import { fileRoutes } from './routes.ts'
@@ -12,6 +13,9 @@ type Neighbours = {
   isDiskShort: () => boolean
   dropPicture: (userId: string) => void
 }
+
+const failuresTold = 8
+const againMilliseconds = 600_000
 
 /** What people upload, and what uses it. */
 export function createFiles(core: Core, neighbours: Neighbours) {
@@ -31,9 +35,15 @@ export function createFiles(core: Core, neighbours: Neighbours) {
       return file && file.removedAt !== null ? pass.add(url, file.id) : url
     },
     jobs: {
-      async file_removal({ key }) {
-        await neighbours.storage.delete(key)
-        return undefined
+      async file_removal({ key }, { attempts }) {
+        try {
+          await neighbours.storage.delete(key)
+          return undefined
+        } catch (error) {
+          // A storage may be away for days. What people removed goes all the same: it is never given up.
+          if (error instanceof PermanentFailure || attempts < failuresTold) throw error
+          return { againAfterMilliseconds: againMilliseconds }
+        }
       },
     },
     exportOf: (userId: string) => ({
