@@ -80,5 +80,7 @@ export function uploadedFileView(row: FileRow, { urlOf }: FileUrls): UploadedFil
 
 /** A file in the export of its owner. */
 export function exportedFileView(row: FileRow, urls: FileUrls) {
-  return { ...uploadedFileView(row, urls), created_at: isoTime(row.createdAt) }
+  const { createdAt, removedAt } = row
+  const removed = removedAt !== null && { removed_at: isoTime(removedAt) }
+  return { ...uploadedFileView(row, urls), created_at: isoTime(createdAt), ...removed }
 }
