@@ -147,7 +147,9 @@ export async function createMix(base: string, { people: ids }: Landmarks) {
 
   await inTurns(people, refresh)
   await inTurns(talkers, open)
-  const keyAnswer = await ask('POST', '/v1/admin/service-keys', oneOf(desks).token, {
+  const { token: deskToken } = oneOf(desks)
+  await ask('POST', '/v1/auth/confirm', deskToken, { password })
+  const keyAnswer = await ask('POST', '/v1/admin/service-keys', deskToken, {
     name: 'mix',
     scopes: ['all'],
   })

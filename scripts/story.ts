@@ -213,6 +213,7 @@ async function setUp(call: ReturnType<People['as']>) {
   ]) {
     await call('POST', '/v1/admin/support/canned-replies', { title, body })
   }
+  await call('POST', '/v1/auth/confirm', { password: 'correct horse' })
   await call('POST', '/v1/admin/service-keys', { name: 'Calls', scopes: ['calls'] })
   await call('POST', '/v1/admin/service-keys', {
     name: 'Payments',

@@ -202,6 +202,7 @@ export async function openService(
       isHttps: config.publicUrl.startsWith('https:'),
       verifyToken: accounts.verifyToken,
       findPrincipal: accounts.findPrincipal,
+      isConfirmed: accounts.isConfirmed,
       findServiceKey: platform.findServiceKey,
     },
   })

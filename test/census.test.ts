@@ -200,11 +200,13 @@ test('every action of an admin is in the audit log, with who acted and on what',
   const made = await service.call('POST', replies, { token: root.token, body: reply })
   const hooks = '/v1/admin/webhooks'
   const hook = await service.call('POST', hooks, { token: root.token, body: webhook })
+  service.sqlite.run("INSERT INTO totp_factors VALUES (?, 'AAAA', 1, 0, 1)", [eve.id])
   const delivery = insertDelivery(service.sqlite, hook.body.id)
   const actions: [route: string, path: string, body?: object][] = [
     ['PATCH /v1/admin/users/:id', `/v1/admin/users/${eve.id}`, { role: 'host' }],
     ['POST /v1/admin/users/:id/password-reset', `/v1/admin/users/${eve.id}/password-reset`],
     ['DELETE /v1/admin/users/:id/sessions', `/v1/admin/users/${eve.id}/sessions`],
+    ['DELETE /v1/admin/users/:id/totp', `/v1/admin/users/${eve.id}/totp`],
     ['POST /v1/admin/jobs/:id/retry', `/v1/admin/jobs/${job}/retry`],
     ['DELETE /v1/admin/jobs/:id', `/v1/admin/jobs/${job}`],
     ['POST /v1/admin/service-keys', '/v1/admin/service-keys', { name: 'k', scopes: ['all'] }],

@@ -233,7 +233,7 @@ describe('people who look after their account', () => {
 
   test('have a second factor, and are told when its code is missing', async () => {
     const { client, email } = await enter()
-    const { secret } = await client.totp.setUp()
+    const { secret } = await client.totp.setUp({ password })
     const { recovery_codes } = await client.totp.confirm(codeOf(secret, Date.now()))
     const login = (code?: string) =>
       createClient({ baseUrl: service.base }).login({ email, password, ...(code && { code }) })

@@ -275,7 +275,7 @@ describe('removing an account', () => {
   async function addCredentials({ service, clock, ada }: Awaited<ReturnType<typeof startFull>>) {
     const as = async (method: string, where: string, body?: object) =>
       (await service.call(method, where, { token: ada.token, body })).body
-    const { secret } = await as('POST', '/v1/auth/totp')
+    const { secret } = await as('POST', '/v1/auth/totp', { password: 'correct horse' })
     await as('POST', '/v1/auth/totp/confirm', { code: codeOf(secret, clock.now()) })
     const hashes = service.sqlite.query<{ hash: string }, []>('SELECT hash FROM recovery_codes')
     const [code] = hashes.all()

@@ -43,6 +43,8 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     erasure: nothing,
     password_reset_mail: nothing,
     password_changed_mail: nothing,
+    totp_enabled_mail: nothing,
+    totp_disabled_mail: nothing,
     email_change_mail: nothing,
     email_changed_mail: nothing,
     support_inbox_mail: nothing,

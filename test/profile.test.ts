@@ -17,8 +17,7 @@ const sessionsOf = async (service: TestService, { token }: Person, query = '') =
 
 async function startWithAdmin() {
   const service = await startService()
-  const admin = await service.register('admin')
-  service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [admin.id])
+  const admin = await service.registerAs('admin', 'admin')
   return { service, admin, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() }
 }
 
@@ -255,8 +254,7 @@ describe('administration', () => {
 
   test('who held a body back while their access ended is out', async () => {
     await using service = await startService({ listen: true })
-    const admin = await service.register('admin')
-    service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [admin.id])
+    const admin = await service.registerAs('admin', 'admin')
     const { hostname, port } = new URL(service.base)
     const socket = connect(Number(port), hostname)
     const text = JSON.stringify({ role: 'admin', disabled: false })

@@ -53,6 +53,8 @@ const jobs: Record<JobKind, 'done'> = {
   verification_mail: 'done',
   password_reset_mail: 'done',
   password_changed_mail: 'done',
+  totp_enabled_mail: 'done',
+  totp_disabled_mail: 'done',
   email_change_mail: 'done',
   email_changed_mail: 'done',
   broadcast: 'done',

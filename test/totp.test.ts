@@ -29,7 +29,8 @@ const refusalOf = ({ status, headers, body }: Answer) => [
 const required = [401, 'invalid_credentials', 'totp_required']
 const invalid = [401, 'invalid_credentials', 'totp_invalid']
 
-const begin = ({ token }: Person, of = service) => of.call('POST', '/v1/auth/totp', { token })
+const begin = ({ token }: Person, of = service) =>
+  of.call('POST', '/v1/auth/totp', { token, body: { password } })
 const confirm = ({ token }: Person, code: string, of = service) =>
   of.call('POST', '/v1/auth/totp/confirm', { token, body: { code } })
 const remove = ({ token }: Person, body: object, of = service) =>

@@ -87,7 +87,8 @@ function fillSessions({ sqlite, landmarks, newId, clock, pick, repeat }: Dataset
     const isRefreshed = pick(2) === 0
     const lastUsedAt = createdAt + (isRefreshed ? pick(usedDays * day) : 0)
     const client = { userAgent: 'growth', ip: '192.0.2.1' }
-    insertSession({ id: sessionId, userId, ...client, createdAt, lastUsedAt, revokedAt: null })
+    const state = { revokedAt: null, confirmedAt: null }
+    insertSession({ id: sessionId, userId, ...client, createdAt, lastUsedAt, ...state })
     const parentHash = isRefreshed ? hashOf(`the parent of ${refreshTokenOf(n)}`) : null
     const add = (hash: string, issuedAt: number, isLive: boolean) =>
       insertToken({

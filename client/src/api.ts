@@ -200,6 +200,8 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
     account: {
       get: () => request('GET /v1/users/me'),
       update: (body: Body<'PATCH /v1/users/me'>) => request('PATCH /v1/users/me', { body }),
+      /** Confirms whose session it is, for some minutes: what was refused with the reason `confirm_required` works then. */
+      confirm: (body: Body<'POST /v1/auth/confirm'>) => request('POST /v1/auth/confirm', { body }),
       /** Removes the account for good. */
       remove: (body: Body<'DELETE /v1/users/me'>) => request('DELETE /v1/users/me', { body }),
       export: () => request('GET /v1/users/me/export'),
@@ -225,7 +227,8 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
 
     /** The second factor: an app that shows codes. */
     totp: {
-      setUp: () => request('POST /v1/auth/totp'),
+      /** Needs the password, unless the session was confirmed within the last 5 minutes. */
+      setUp: (body: Body<'POST /v1/auth/totp'> = {}) => request('POST /v1/auth/totp', { body }),
       confirm: (code: string) => request('POST /v1/auth/totp/confirm', { body: { code } }),
       remove: (body: Body<'DELETE /v1/auth/totp'>) => request('DELETE /v1/auth/totp', { body }),
     },

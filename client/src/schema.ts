@@ -24,6 +24,7 @@ export type NotificationContent =
 export type NewNotification = NotificationRecipients & NotificationContent
 export type ErrorReason =
   | 'blocked'
+  | 'confirm_required'
   | 'email_not_verified'
   | 'email_taken'
   | 'external_id_taken'
@@ -390,7 +391,7 @@ export interface PasswordReset {
   password: string
 }
 export interface PasswordChange {
-  current_password: string
+  current_password?: string | null
   /**
    * None of the commonest, nor the account's own address or name.
    */
@@ -398,7 +399,10 @@ export interface PasswordChange {
 }
 export interface EmailChangeBody {
   new_email: string
-  password: string
+  password?: string | null
+}
+export interface FactorSetUp {
+  password?: string | null
 }
 export interface TotpSecret {
   /**
@@ -411,7 +415,7 @@ export interface TotpSecret {
   otpauth_url: string
 }
 export interface FactorRemoval {
-  password: string
+  password?: string | null
   /**
    * From the authenticator, or a recovery code.
    */
@@ -456,7 +460,7 @@ export interface ProfileUpdate {
   locale?: ('en' | 'de' | 'es' | 'fr' | 'pt') | null
 }
 export interface PasswordBody {
-  password: string
+  password?: string | null
 }
 export interface ManagedUser {
   id: string
@@ -1711,6 +1715,7 @@ export interface Operations {
    * Creates a secret for an authenticator.
    */
   'POST /v1/auth/totp': {
+    body?: FactorSetUp
     answer: TotpSecret
   }
   /**
@@ -1919,6 +1924,15 @@ export interface Operations {
    * Logs a person out on every device.
    */
   'DELETE /v1/admin/users/{id}/sessions': {
+    params: {
+      id: string
+    }
+    answer: null
+  }
+  /**
+   * Removes the second factor of a person, who is told by mail.
+   */
+  'DELETE /v1/admin/users/{id}/totp': {
     params: {
       id: string
     }

@@ -48,7 +48,7 @@ const acts = new Map([
     'totp-off',
     {
       method: 'DELETE',
-      path: (id: string) => `/v1/operator/users/${id}/totp`,
+      path: (id: string) => `/v1/admin/users/${id}/totp`,
       done: 'logs in with the password alone',
     },
   ],
@@ -68,7 +68,10 @@ export async function user([action = '', ...args]: string[], terminal: Terminal)
   if (changes) return change(text, changes, terminal)
   const act = acts.get(action)
   if (!act) throw wrongUsage(`user ${actions}`)
-  return withUser(text, terminal, async (call, { id, email }) => {
+  return withUser(text, terminal, async (call, { id, email, totp }) => {
+    if (action === 'totp-off' && !totp) {
+      throw new StartError(`there is no account ${email} with a second factor`)
+    }
     await call(act.method, act.path(id)).catch(explained(refusalsOf(email)))
     terminal.out(`${email} ${act.done}`)
   })
@@ -142,7 +145,7 @@ function withUser(
 }
 
 const refusalsOf = (email: string) => ({
-  not_found: `there is no account ${email} with a second factor`,
+  not_found: `there is no account ${email}`,
   last_admin: `${email} is the last admin`,
   mail_throttled: `${email} has got such a mail already: try again later`,
 })

@@ -8,6 +8,7 @@ import textUsage from '../../drizzle/0004_text_usage.sql' with { type: 'text' }
 import oneWriter from '../../drizzle/0005_one_writer.sql' with { type: 'text' }
 import removedContent from '../../drizzle/0006_removed_content.sql' with { type: 'text' }
 import provisionalAccounts from '../../drizzle/0007_provisional_accounts.sql' with { type: 'text' }
+import confirmations from '../../drizzle/0008_confirmations.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
@@ -21,6 +22,7 @@ export const migrations: readonly string[] = [
   oneWriter,
   removedContent,
   provisionalAccounts,
+  confirmations,
 ]
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file

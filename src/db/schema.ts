@@ -103,6 +103,8 @@ export const sessions = sqliteTable(
     createdAt: time('created_at').notNull(),
     lastUsedAt: time('last_used_at').notNull(),
     revokedAt: time('revoked_at'),
+    /** When its owner last proved in it who they are; the login is no such proof. */
+    confirmedAt: time('confirmed_at'),
   },
   (table) => [
     index('sessions_user').on(table.userId, table.id),

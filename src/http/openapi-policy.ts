@@ -1,5 +1,6 @@
 import type { ErrorKind } from '../lib/errors.ts'
 import { roles } from '../lib/vocabulary.ts'
+import { confirmationSentence } from './confirmation.ts'
 import type { RateLimit, RateLimits } from './rate-limit.ts'
 import type { Access } from './request-context.ts'
 import type { DescribedRoute } from './route-table.ts'
@@ -9,11 +10,13 @@ import type { DescribedRoute } from './route-table.ts'
 export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
   const allowed = allowedOf(route)
   const counted = countedBy(route, limits)
-  const sentences = [description, allowed.sentence, counted && sentenceOf(counted)]
+  const asked = route.confirm && confirmationSentence(route.confirm)
+  const sentences = [description, allowed.sentence, asked, counted && sentenceOf(counted)]
   const text = sentences.filter((one) => one !== undefined).join('\n\n')
   return {
     ...(text !== '' && { description: text }),
     ...allowed.fields,
+    ...(route.confirm && { 'x-confirmation': route.confirm }),
     ...(counted && { 'x-rate-limit': counted }),
     security: securityOf(route.access),
   }
@@ -105,7 +108,7 @@ const units = [
 /** The failures that an operation can answer: its own, and those that follow from who may call it, from its limit and
  *  from its body. */
 export function errorKindsOf(
-  { access, limit, method, path }: DescribedRoute,
+  { access, limit, method, confirm, path }: DescribedRoute,
   declared: ErrorKind[],
   hasBody: boolean,
 ) {
@@ -113,6 +116,7 @@ export function errorKindsOf(
   if (hasBody) kinds.add('body_too_large')
   if (access !== 'public') kinds.add('unauthorized')
   for (const kind of refusals[access] ?? []) kinds.add(kind)
+  if (confirm) kinds.add('confirm_required')
   if (path.includes(':')) kinds.add('not_found')
   if (limit !== 'none' || method === 'GET') kinds.add('rate_limited')
   return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { TSchema } from '@sinclair/typebox'
 import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
+import type { Confirmation } from './confirmation.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
 /** The tags of the API description, in their order. */
@@ -21,7 +22,12 @@ export const tags = {
 type Tag = keyof typeof tags
 
 /** What the routes of one audience share. */
-type Preset = { access: Access; limit?: RouteLimit; scope?: ServiceScope }
+type Preset = {
+  access: Access
+  limit?: RouteLimit
+  scope?: ServiceScope
+  confirm?: Confirmation
+}
 
 type More = {
   /** Failures beyond those that follow from the route itself (access, limit, body). */
@@ -41,11 +47,12 @@ type More = {
 /** Makes the options of routes that share an audience. Each route then names its id, which generated clients call it by,
  *  what it does (the first sentence is the summary), the schema of its success answer by status (null for none; the
  *  pipeline sets the status), and what is its own. Answers are described, not checked at run time: a test holds them against the description. */
-export function operations(tag: Tag, { access, limit = 'default', scope }: Preset) {
+export function operations(tag: Tag, { access, limit = 'default', scope, confirm }: Preset) {
   return (id: string, text: string, success: Record<number, TSchema | null>, more: More = {}) => ({
     access,
     limit,
     ...(scope !== undefined && { scope }),
+    ...(confirm && { confirm }),
     ...(more.maxFileBytes !== undefined && { maxFileBytes: more.maxFileBytes }),
     // The pipeline has read the body.
     parse: 'none' as const,

@@ -7,6 +7,7 @@ import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
+import { isAsked } from './confirmation.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import { noteContext } from './observe-requests.ts'
 import type { OpenAnswers } from './open-answers.ts'
@@ -30,6 +31,8 @@ export type PipelineOptions = {
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
   /** The person, unless they are gone or disabled or the session is revoked. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
+  /** Whether the owner of the session has confirmed that it is they, within the last milliseconds. */
+  isConfirmed: (principal: UserPrincipal, milliseconds: number) => boolean
   /** The live service key of a text; does not touch the database. */
   findServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
@@ -40,8 +43,8 @@ type Hook = PreContext & { context: RequestContext; path?: string; body?: unknow
 type Headers = Hook['set']['headers']
 
 /** Everything that is checked before a route runs, in one order: address, declared size of the body, signature of the
- *  token, limit, route, session and role; then the body is read: its size, content type and JSON; last the fields of
- *  query and body. The headers that it sets reach every answer, errors included. */
+ *  token, limit, route, session and role; then the body is read: its size, content type and JSON; then the fields of
+ *  query and body; last whether it is asked again who holds the session. The headers that it sets reach every answer, errors included. */
 export function createPipeline(options: PipelineOptions) {
   const { newId, openAnswers, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
@@ -75,6 +78,7 @@ export function createPipeline(options: PipelineOptions) {
     else if (mayHaveBody(request)) hook.body = await readJson(request, reauthorize)
     route.guardQuery(request.url)
     route.guardBody?.(hook.body)
+    mustBeConfirmed(route, context, hook.body)
     return undefined
   }
 
@@ -164,6 +168,12 @@ export function createPipeline(options: PipelineOptions) {
     } else {
       context.userPrincipal = authorizePerson(route.access, claims)
     }
+  }
+
+  function mustBeConfirmed({ confirm }: RoutePolicy, context: RequestContext, body: unknown) {
+    if (!confirm || context.operator !== undefined || !isAsked(confirm, body)) return
+    if (!options.isConfirmed(context.user, confirm.minutes * 60_000))
+      throw new AppError('confirm_required')
   }
 
   function authorizeService(text: string | undefined, scope: ServiceScope | undefined) {

@@ -3,6 +3,7 @@ import { AppError } from '../lib/errors.ts'
 import { type Locale, negotiateLocale } from '../lib/i18n.ts'
 import type { ServicePrincipal, UserPrincipal } from '../lib/principal.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
+import type { Confirmation } from './confirmation.ts'
 import type { RoutePolicy } from './route-table.ts'
 
 /** Who may call a route: anybody, a person with an access token, an admin, a host with a verified address (or an
@@ -74,7 +75,7 @@ export class RequestContext {
 
 /** What every module's routes start from: `context` in the handlers, and the options that each route names, for the
  *  pipeline and for the API description: who may call it, what counts it, for services the scope
- *  that it takes, and for uploads the largest file. */
+ *  that it takes, for uploads the largest file, and whether it asks again who holds the session. */
 export const routeBase = new Elysia({ name: 'route-base' })
   .decorate('context', new RequestContext(''))
   .macro({
@@ -82,4 +83,5 @@ export const routeBase = new Elysia({ name: 'route-base' })
     limit: (_limit: RouteLimit) => ({}),
     scope: (_scope: ServiceScope) => ({}),
     maxFileBytes: (_maxFileBytes: number) => ({}),
+    confirm: (_confirm: Confirmation) => ({}),
   })

@@ -2,6 +2,7 @@ import { OptionalKind, type TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import { createGuard } from '../lib/fields.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
+import type { Confirmation } from './confirmation.ts'
 import { createQueryGuard } from './query.ts'
 import type { Access, RouteLimit } from './request-context.ts'
 
@@ -11,6 +12,8 @@ export type RoutePolicy = {
   access: Access
   limit: RouteLimit
   scope: ServiceScope | undefined
+  /** What it asks again. */
+  confirm: Confirmation | undefined
   /** For a route that reads its body itself, as a stream: the largest file in it. */
   maxFileBytes: number | undefined
   /** The status of its success answer. */
@@ -28,6 +31,7 @@ type Hooks = {
   access?: Access
   limit?: RouteLimit
   scope?: ServiceScope
+  confirm?: Confirmation
   maxFileBytes?: number
   body?: TSchema
   detail?: {
@@ -40,7 +44,7 @@ type Hooks = {
  *  @throws Error for a route that does not say who may call it and which limit it counts against */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
-    const { access, limit, scope, maxFileBytes, body, detail } = hooks as Hooks
+    const { access, limit, scope, confirm, maxFileBytes, body, detail } = hooks as Hooks
     if (!access || !limit) throw new Error(`${method} ${path} names no access or no limit`)
     if (access === 'service' && !scope) throw new Error(`${method} ${path} names no scope`)
     const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
@@ -51,7 +55,7 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
     const needsBody = body !== undefined && !(OptionalKind in body)
     const guardBody = body && bodyGuard(body, needsBody)
     const guards = { guardQuery, guardBody, needsBody }
-    return { method, path, access, limit, scope, maxFileBytes, status, ...guards }
+    return { method, path, access, limit, scope, confirm, maxFileBytes, status, ...guards }
   })
 }
 

@@ -32,6 +32,8 @@ export type OutboxJobs = {
   /** Without `ip` somebody else has asked for it. */
   password_reset_mail: AccountMail & { ip?: string }
   password_changed_mail: AccountMail
+  totp_enabled_mail: AccountMail
+  totp_disabled_mail: AccountMail
   /** To an address that somebody wants to have: `address_hash` is its own. */
   email_change_mail: AccountMail
   /** To the address that somebody had before. */

@@ -30,6 +30,7 @@ export const errors = {
   recipient_gone: refusal('recipient_gone'),
   blocked: refusal('blocked'),
   admin_totp_required: refusal('totp_required'),
+  confirm_required: refusal('confirm_required'),
   storage_full: refusal('quota_exceeded'),
   text_quota_exceeded: refusal('quota_exceeded'),
   not_found: { code: 'not_found', status: 404 },

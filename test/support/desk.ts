@@ -13,13 +13,8 @@ export async function openDesk(options: Options = {}) {
   const clock = createTestClock()
   const service = await startService({ clock, ticketsPerDay: 1_000, ...options })
   const ada = await service.register('ada')
+  const hire = (name: string): Promise<Person> => service.registerAs('admin', name)
   const root = await hire('root')
-
-  async function hire(name: string): Promise<Person> {
-    const person = await service.register(name)
-    service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [person.id])
-    return person
-  }
 
   /** The body of a ticket that somebody opened, Ada unless told otherwise. */
   async function open(fields: object = {}, by = ada) {

@@ -76,6 +76,15 @@ export async function startPages(environment: Record<string, string> = {}) {
     },
     as: (token: string) => (method: string, path: string, body?: object) =>
       call(base, method, path, { token, body }),
+    /** A session of an admin, who has confirmed that it is they.
+     *  @returns calls in it */
+    async trusted(email: string) {
+      const answer = await call(base, 'POST', '/v1/auth/login', { body: { email, password } })
+      const { access_token: token } = answer.body
+      await call(base, 'POST', '/v1/auth/confirm', { token, body: { password } })
+      return (method: string, path: string, body?: object) =>
+        call(base, method, path, { token, body })
+    },
     stop: (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') => server.kill(signal),
     /** Starts what was stopped, at the same address. */
     async start(more?: Record<string, string>) {

@@ -39,6 +39,7 @@ export async function tour(service: TestService, clock: TestClock) {
   await visitWebhooks(guide, people)
   await guide.settle(11)
   for (const person of [root, ada]) Object.assign(person, await service.login(person.email))
+  service.trust(root)
   await visitAdministration(guide, people)
   await visitSocket(guide, people)
   push.tell({ status: 404 })
@@ -99,6 +100,7 @@ async function makeAdmin({ service, ask }: Guide): Promise<Person> {
   const token = await service.accounts.offerSetUp()
   const form = { token, email: 'root@example.com', password, display_name: 'Root' }
   const { user, access_token, refresh_token } = await ask(undefined, 'POST /v1/auth/set-up', form)
+  service.trust(user)
   return { ...user, token: access_token, refreshToken: refresh_token }
 }
 
@@ -145,7 +147,7 @@ async function visitCredentials({ service, clock, ask, linked }: Guide, ada: Per
   await ask(undefined, 'POST /v1/auth/email/confirm', { token: await linked('/change-email') })
   await ask(undefined, 'POST /v1/auth/email/undo', { token: await linked('/undo-email') })
   Object.assign(ada, await service.login(ada.email))
-  const { secret } = await ask(ada, 'POST /v1/auth/totp')
+  const { secret } = await ask(ada, 'POST /v1/auth/totp', { password })
   const code = codeOf(secret, clock.now())
   const { recovery_codes: codes } = await ask(ada, 'POST /v1/auth/totp/confirm', { code })
   const login = { email: ada.email, password, code: codes[0] }
@@ -343,6 +345,7 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
   await ask(root, `GET ${users}/${bob.id}/export`)
   await ask(root, `POST ${users}/${bob.id}/password-reset`)
   const carl = await service.register('carl')
+  await ask(root, `DELETE ${users}/${carl.id}/totp`)
   await ask(root, `DELETE ${users}/${carl.id}`)
   const times = '&from=2020-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'
   const audits = ['', '&action=x', `&actor_id=${root.id}`, `&target_id=${root.id}`, times]

@@ -76,6 +76,13 @@ export function createMailJobs(
     return user && hashAddress(user.email) === address_hash ? user : undefined
   }
 
+  const tell =
+    (kind: 'password_changed' | 'totp_enabled' | 'totp_disabled') =>
+    async (payload: AccountMail, { id }: { id: string }) => {
+      const user = recipient(payload)
+      return user && deliver(user, id, renderMail(kind, user.locale))
+    }
+
   return {
     async verification_mail(payload, { id }) {
       const user = recipient(payload)
@@ -92,10 +99,9 @@ export function createMailJobs(
     },
     email_change_mail: (payload, { id }) => deliverChange({ payload, id }, 'change_email'),
     email_changed_mail: (payload, { id }) => deliverChange({ payload, id }, 'undo_email'),
-    async password_changed_mail(payload, { id }) {
-      const user = recipient(payload)
-      return user && deliver(user, id, renderMail('password_changed', user.locale))
-    },
+    password_changed_mail: tell('password_changed'),
+    totp_enabled_mail: tell('totp_enabled'),
+    totp_disabled_mail: tell('totp_disabled'),
   }
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import { loadAddressHash } from '../../db/address-hash.ts'
-import type { AuditEntry, By } from '../../db/audit-trail.ts'
+import type { By } from '../../db/audit-trail.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
@@ -69,11 +69,14 @@ export function createAccountParts(
     publish('user.updated', after.id, isPictureNew ? after.avatarUrl : undefined)
   }
 
-  /** An admin may administer now, or no more. */
-  function factorChanged(user: UserRow, entry: AuditEntry): void {
-    changeAccess(user.id, {})
+  /** An admin may administer now, or no more. Mails a verified address. */
+  function factorChanged(user: UserRow, action: 'totp_enabled' | 'totp_disabled', by: By): void {
+    const { id, email } = user
+    changeAccess(id, {})
     publishChange(user)
-    core.audit.record(entry)
+    core.audit.record({ action, ...by, target: { type: 'user', id } })
+    if (!user.emailVerified) return
+    core.outbox.add(`${action}_mail`, { user_id: id, address_hash: hashAddress(email) })
   }
 
   return {
@@ -104,8 +107,7 @@ export function createAccountParts(
     /** Takes the second factor from somebody, inside a `write`. */
     removeFactor(user: UserRow, by: By): void {
       factors.deleteOfUser(user.id)
-      const target = { type: 'user', id: user.id } as const
-      factorChanged(user, { action: 'totp_disabled', ...by, target })
+      factorChanged(user, 'totp_disabled', by)
     },
     /** Takes an account from whoever registered with an address that nobody has proved, inside a `write`: what they could log
      *  in with, their devices, their links and what they called themselves. */

@@ -1,6 +1,7 @@
 import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { DomainEvent } from '../../lib/events.ts'
+import type { UserPrincipal } from '../../lib/principal.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { createMailJobs } from './account-mails.ts'
 import { createAccountParts } from './account-parts.ts'
@@ -124,6 +125,8 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     authenticate: sessions.authenticate,
     verifyToken: accessTokens.verify,
     findPrincipal: sessionStore.findPrincipal,
+    isConfirmed: ({ sessionId }: UserPrincipal, milliseconds: number) =>
+      sessionStore.isConfirmedSince(sessionId, core.clock.now() - milliseconds),
     resolveUser: feedUsers.resolve,
     countAdminsWithoutTotp: base.factors.countAdminsWithout,
   } satisfies Module & Record<string, unknown>

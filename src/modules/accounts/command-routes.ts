@@ -42,11 +42,6 @@ export function accountCommandRoutes({ userAdmin, keyring, profileParts }: Parts
       async ({ body, context }) => managedView(await userAdmin.create(body, context.by)),
       { body: NewAccount, ...forCommands(201) },
     )
-    .delete(
-      '/v1/operator/users/:id/totp',
-      ({ params, context }) => userAdmin.removeFactor(userAdmin.byId(params.id), context.by),
-      forCommands(204),
-    )
     .get(
       '/v1/operator/keys',
       (): Static<typeof SigningKey>[] =>

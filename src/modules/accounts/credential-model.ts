@@ -3,7 +3,7 @@ import { problem } from '../../lib/errors.ts'
 import { Email, Maybe, Refined, Sample } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
 import { exactlyOneOf, shownAs } from '../../lib/shown-as.ts'
-import { Body, Password } from './model.ts'
+import { Body, OwnPassword, Password } from './model.ts'
 
 export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Sample(samples.oneTimeToken) })
 export const EmailBody = Body('EmailBody', { email: Sample(samples.guest.email) })
@@ -15,14 +15,14 @@ export const PasswordReset = Body('PasswordReset', {
 export type PasswordReset = Static<typeof PasswordReset>
 
 export const PasswordChange = Body('PasswordChange', {
-  current_password: Sample('six red bicycles'),
+  current_password: Maybe(Sample('six red bicycles')),
   new_password: Password,
 })
 export type PasswordChange = Static<typeof PasswordChange>
 
 export const EmailChangeBody = Body('EmailChangeBody', {
   new_email: Email(),
-  password: Sample(samples.password),
+  password: OwnPassword,
 })
 export type EmailChangeBody = Static<typeof EmailChangeBody>
 
@@ -45,8 +45,9 @@ export const RecoveryCodes = Type.Object(
   },
   { title: 'RecoveryCodes' },
 )
+export const FactorSetUp = Type.Optional(Body('FactorSetUp', { password: OwnPassword }))
 export const FactorRemoval = Body('FactorRemoval', {
-  password: Sample(samples.password),
+  password: OwnPassword,
   code: Sample(samples.code, { description: 'From the authenticator, or a recovery code.' }),
 })
 export type FactorRemoval = Static<typeof FactorRemoval>

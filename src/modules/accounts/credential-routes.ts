@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { confirmedLately } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import {
@@ -6,6 +7,7 @@ import {
   EmailBody,
   EmailChangeBody,
   FactorRemoval,
+  FactorSetUp,
   OneTimeTokenBody,
   OwnerProof,
   PasswordChange,
@@ -20,6 +22,12 @@ import type { Totp } from './totp.ts'
 
 const visitor = operations('Accounts', { access: 'public' })
 const user = operations('Accounts', { access: 'user' })
+/** Asks for the password, in the body or confirmed before. */
+const owner = (unless: string, minutes = confirmedLately.minutes) =>
+  operations('Accounts', { access: 'user', confirm: { minutes, unless } })
+const changingPassword = owner('current_password')
+const changingAddress = owner('password')
+const changingFactor = owner('password', 5)
 
 type Parts = { recovery: Recovery; emailChange: EmailChange; totp: Totp }
 
@@ -86,7 +94,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ({ body, context }) => recovery.changePassword(context.user, body, context.ip),
       {
         body: PasswordChange,
-        ...user(
+        ...changingPassword(
           'changePassword',
           'Changes the password. Ends the other sessions. At most 5 times an hour.',
           { 204: null },
@@ -99,7 +107,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       ({ body, context }) => emailChange.request(context.user, body, context.ip),
       {
         body: EmailChangeBody,
-        ...user(
+        ...changingAddress(
           'requestEmailChange',
           'Starts a change of the e-mail address: mails a link to the new one. The address changes when the link is followed, within 24 hours. At most once a minute and 5 times an hour.',
           { 204: null },
@@ -134,13 +142,16 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
     })
     .post(
       '/v1/auth/totp',
-      ({ context }) => totp.begin(context.user.userId),
-      user(
-        'createTotpSecret',
-        'Creates a secret for an authenticator. Confirm it with a first code to switch the second factor on.',
-        { 200: TotpSecret },
-        { errors: ['totp_exists'] },
-      ),
+      ({ body, context }) => totp.begin(context.user, body?.password, context.ip),
+      {
+        body: FactorSetUp,
+        ...changingFactor(
+          'createTotpSecret',
+          'Creates a secret for an authenticator. Confirm it with a first code to switch the second factor on.',
+          { 200: TotpSecret },
+          { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'totp_exists'] },
+        ),
+      },
     )
     .post(
       '/v1/auth/totp/confirm',
@@ -151,7 +162,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: CodeBody,
         ...user(
           'confirmTotp',
-          'Switches the second factor on with a first code. The recovery codes are shown this once.',
+          'Switches the second factor on with a first code. The recovery codes are shown this once, and the owner is told by mail.',
           { 200: RecoveryCodes },
           {
             errors: [
@@ -167,9 +178,9 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
     )
     .delete('/v1/auth/totp', ({ body, context }) => totp.remove(context.user, body, context.ip), {
       body: FactorRemoval,
-      ...user(
+      ...changingFactor(
         'deleteTotp',
-        'Switches the second factor off.',
+        'Switches the second factor off. The owner is told by mail.',
         { 204: null },
         {
           errors: [
@@ -189,7 +200,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: OwnerProof,
         ...user(
           'confirmOwner',
-          'Confirms that the owner of the session is the one who asks. Takes either the password or a code of the authenticator, which works once; no recovery code. It changes nothing by itself: clients ask for it before a sensitive action.',
+          'Confirms that the owner of the session is the one who asks. Takes either the password or a code of the authenticator, which works once; no recovery code. For some minutes the session then may do what asks for a confirmation. At most 10 times a minute.',
           { 204: null },
           {
             errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'quota_exceeded'],

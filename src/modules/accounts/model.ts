@@ -97,7 +97,9 @@ export type Credentials = Static<typeof Credentials>
 export const RefreshTokenBody = Body('RefreshTokenBody', {
   refresh_token: Sample(samples.usedRefreshToken),
 })
-export const PasswordBody = Body('PasswordBody', { password: Sample(samples.password) })
+/** The password of whoever is logged in, unless they have confirmed in this session that it is they. */
+export const OwnPassword = Maybe(Sample(samples.password))
+export const PasswordBody = Body('PasswordBody', { password: OwnPassword })
 
 const profile = {
   display_name: Maybe(Name),

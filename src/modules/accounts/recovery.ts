@@ -11,6 +11,9 @@ import type { UserRow } from './store.ts'
 const hour = 3_600_000
 const changesPerHour = 5
 
+/** Absent where a confirmation of the session stands for it. */
+export type GivenPassword = string | null | undefined
+
 export type Recovery = ReturnType<typeof createRecovery>
 
 type Parts = AccountParts & { throttle: LoginThrottle }
@@ -55,12 +58,13 @@ export function createRecovery(core: Core, parts: Parts) {
     return sessionStore.revokeAll(id, clock.now(), keptSession)
   }
 
-  /** The user, when the password is theirs.
+  /** The user, when the password is theirs. Without one the pipeline has seen that they confirmed the session.
    *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
-  async function confirm(principal: UserPrincipal, password: string, ip: string) {
+  async function confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
     const { userId, sessionId } = principal
     const user = store.find(userId)
     if (!user) throw new AppError('unauthorized')
+    if (typeof password !== 'string') return user
     // Counted for this session alone: what strangers try at the address holds up nobody who is logged in.
     const name = `session:${sessionId}`
     throttle.admitConfirmation(name, ip, userId)

@@ -14,7 +14,7 @@ import {
   type SetUp,
 } from './model.ts'
 import type { LoginThrottle } from './passwords.ts'
-import type { Recovery } from './recovery.ts'
+import type { GivenPassword, Recovery } from './recovery.ts'
 import type { Client, Sessions } from './sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
 import { useCode } from './totp.ts'
@@ -172,7 +172,7 @@ export function createAccountService(core: Core, parts: Parts) {
 
     /** Removes the account: messages stay, shown as a deleted user's.
      *  @throws invalid_credentials (the password is wrong) · last_admin */
-    async remove(principal: UserPrincipal, password: string, ip: string): Promise<void> {
+    async remove(principal: UserPrincipal, password: GivenPassword, ip: string): Promise<void> {
       const { userId } = principal
       const confirmed = await recovery.confirm(principal, password, ip)
       await write(() => {

@@ -56,6 +56,9 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
   const use = sqlite.prepare<unknown, [number, string, string | null, string]>(
     'UPDATE sessions SET last_used_at = ?, ip = ?, user_agent = ? WHERE id = ?',
   )
+  const confirmed = sqlite.prepare<unknown, [string, number]>(
+    'SELECT 1 FROM sessions WHERE id = ? AND confirmed_at > ?',
+  )
   const token = sqlite.prepare<RefreshToken, [string]>(
     `SELECT t.session_id AS sessionId, s.user_id AS userId, t.consumed_at AS consumedAt, s.revoked_at AS revokedAt,
        (SELECT parent_hash FROM refresh_tokens WHERE session_id = s.id AND consumed_at IS NULL) AS liveParentHash
@@ -116,6 +119,11 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     ) {
       use.run(now, ip, userAgent, id)
     },
+    updateConfirmed(id: string, now: number): void {
+      orm.update(sessions).set({ confirmedAt: now }).where(eq(sessions.id, id)).run()
+    },
+    /** Whether the owner of a session has proved in it who they are after that moment. */
+    isConfirmedSince: (id: string, moment: number) => confirmed.get(id, moment) !== null,
     findToken: (hash: string) => token.get(hash) ?? undefined,
     /** A user's sessions that can still be used, the newest login first. */
     list(userId: string, now: number, { limit, offset, before }: RowRange): SessionRow[] {

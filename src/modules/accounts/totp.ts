@@ -8,7 +8,7 @@ import type { AccountParts } from './account-parts.ts'
 import type { FactorRemoval, OwnerProof } from './credential-model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
-import type { Recovery } from './recovery.ts'
+import type { GivenPassword, Recovery } from './recovery.ts'
 
 /** As RFC 4226 advises, and every authenticator takes. */
 const secretBytes = 20
@@ -57,7 +57,7 @@ type CodeUse<T> = { ip: string; act: () => T; use?: typeof useCode }
 /** The second factor: time-based one-time passwords (RFC 6238). */
 export function createTotp(core: Core, parts: Parts) {
   const { write, audit, clock, config } = core
-  const { store, factors, recovery, throttle } = parts
+  const { store, sessionStore, factors, recovery, throttle } = parts
 
   /** Uses a code up, in a session; those of all sessions are counted together.
    *  @param by.act what follows in the same write, when the code was right
@@ -85,23 +85,25 @@ export function createTotp(core: Core, parts: Parts) {
     )
     factors.updateConfirmed(userId, clock.now())
     factors.insertCodes(userId, codes.map(sha256))
-    parts.factorChanged(user, { action: 'totp_enabled', ...onOneself(userId, ip) })
+    parts.factorChanged(user, 'totp_enabled', onOneself(userId, ip))
     return codes.map((code) => code.replace(/(.{4})(?=.)/g, '$1-'))
   }
 
   return {
     /** Makes a secret for an authenticator. Until a code confirms it nothing asks for it, and another call replaces it.
-     *  @throws totp_exists */
-    begin: (userId: string): Promise<{ secret: string; otpauth_url: string }> =>
-      write(() => {
-        const user = store.find(userId)
-        if (!user) throw new AppError('unauthorized')
+     *  @throws totp_exists · invalid_credentials (the password is wrong) · login_throttled · quota_exceeded */
+    async begin(principal: UserPrincipal, password: GivenPassword, ip: string) {
+      const { userId } = principal
+      const user = await recovery.confirm(principal, password, ip)
+      return write(() => {
+        recovery.mustStillBeConfirmed(user, principal)
         if (factors.isOn(userId)) throw new AppError('totp_exists')
         const secret = new Secret({ size: secretBytes })
         factors.upsert(userId, secret.base32, clock.now())
         const totp = new TOTP({ issuer: config.issuer, label: user.email, secret })
         return { secret: secret.base32, otpauth_url: totp.toString() }
-      }),
+      })
+    },
 
     /** Switches the factor on.
      *  @throws not_found (no secret was made) · totp_exists · totp_invalid · login_throttled */
@@ -135,12 +137,20 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Returns when the person who asks is the owner of the session, by what they know or have.
+    /** Stamps the session when the person who asks is its owner, by what they know or have.
      *  @throws invalid_credentials (the password is wrong) · totp_invalid (also where there is no factor) · login_throttled */
     async proveOwner(principal: UserPrincipal, { password, code }: OwnerProof, ip: string) {
-      if (typeof password === 'string') await recovery.confirm(principal, password, ip)
-      if (typeof code !== 'string') return
-      await withCode(principal.userId, code, { ip, act: () => undefined, use: useShownCode })
+      const { userId, sessionId } = principal
+      const stamp = () => sessionStore.updateConfirmed(sessionId, clock.now())
+      if (typeof code === 'string') {
+        await withCode(userId, code, { ip, act: stamp, use: useShownCode })
+        return
+      }
+      const user = await recovery.confirm(principal, password, ip)
+      await write(() => {
+        recovery.mustStillBeConfirmed(user, principal)
+        stamp()
+      })
     },
   }
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { confirmedLately } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -23,6 +24,7 @@ import { maxFound, type UserFilter } from './user-search-store.ts'
 const pageSize = 20
 
 const admin = operations('Administration', { access: 'admin' })
+const sensitive = operations('Administration', { access: 'admin', confirm: confirmedLately })
 
 const userFilters = {
   q: Text(
@@ -94,7 +96,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       },
       {
         body: AccessUpdate,
-        ...admin(
+        ...sensitive(
           'adminUpdateUser',
           'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was never verified ends what whoever registered it has set: password, sessions, second factor, devices, links, name and picture.',
           { 200: ManagedUser },
@@ -105,7 +107,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     .delete(
       '/v1/admin/users/:id',
       ({ params, context }) => userAdmin.remove(userAdmin.byId(params.id), context.by),
-      admin(
+      sensitive(
         'adminDeleteUser',
         'Removes a person. Messages stay, shown as from a deleted user.',
         { 204: null },
@@ -150,6 +152,17 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
     .delete(
       '/v1/admin/users/:id/sessions',
       ({ params, context }) => sessions.endAll(userAdmin.get(params.id).id, context.by),
-      admin('adminDeleteUserSessions', 'Logs a person out on every device.', { 204: null }),
+      sensitive('adminDeleteUserSessions', 'Logs a person out on every device.', { 204: null }),
+    )
+    .delete(
+      '/v1/admin/users/:id/totp',
+      async ({ params, context }) => {
+        await userAdmin.removeFactor(userAdmin.byId(params.id), context.by)
+      },
+      sensitive(
+        'adminDeleteUserTotp',
+        'Removes the second factor of a person, who is told by mail. Where there is none nothing changes.',
+        { 204: null },
+      ),
     )
 }

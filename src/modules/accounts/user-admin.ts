@@ -150,12 +150,14 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
       }),
 
     /** Takes the second factor from somebody who has lost both authenticator and recovery codes.
-     *  @throws not_found, also when there is none */
-    removeFactor: (find: () => UserRow | undefined, by: By): Promise<void> =>
+     *  @returns false when there is none
+     *  @throws not_found */
+    removeFactor: (find: () => UserRow | undefined, by: By): Promise<boolean> =>
       write(() => {
         const user = existing(find())
-        if (!parts.factors.isOn(user.id)) throw new AppError('not_found')
-        parts.removeFactor(user, by)
+        const isOn = parts.factors.isOn(user.id)
+        if (isOn) parts.removeFactor(user, by)
+        return isOn
       }),
 
     existing,

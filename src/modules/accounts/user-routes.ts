@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { confirmedLately } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -19,6 +20,10 @@ import type { UserRow } from './store.ts'
 const pageSize = 20
 
 const user = operations('Accounts', { access: 'user' })
+const owner = operations('Accounts', {
+  access: 'user',
+  confirm: { ...confirmedLately, unless: 'password' },
+})
 
 type Parts = {
   accounts: AccountService
@@ -62,7 +67,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       ({ body, context }) => accounts.remove(context.user, body.password, context.ip),
       {
         body: PasswordBody,
-        ...user(
+        ...owner(
           'deleteAccount',
           'Removes your own account. Messages stay, shown as from a deleted user.',
           { 204: null },

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { confirmedLately } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
@@ -35,6 +36,10 @@ const user = operations('Notifications', { access: 'user' })
 const anybody = operations('Notifications', { access: 'public' })
 const platform = operations('Feed', { access: 'service', scope: 'notifications' })
 const admin = operations('Administration', { access: 'admin' })
+const announcing = operations('Administration', {
+  access: 'admin',
+  confirm: { ...confirmedLately, onlyFor: { field: 'audience', value: 'all' } },
+})
 
 type Parts = {
   notifications: NotificationService
@@ -205,7 +210,7 @@ export function notificationRoutes(parts: Parts) {
       },
       {
         body: NewAnnouncement,
-        ...admin(
+        ...announcing(
           'adminSendAnnouncement',
           'Notifies everybody, everybody with a role, or single people. The first two leave out who is disabled: `GET /v1/admin/users?disabled=false`, with `role` too, tells beforehand how many they are. With many recipients this takes a while: `GET /v1/admin/notifications/{id}` shows the progress.',
           { 201: Announcement },

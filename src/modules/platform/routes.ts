@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { confirmedLately } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -20,6 +21,7 @@ import type { ServiceKeys } from './service-keys.ts'
 
 const keyPageSize = 20
 const admin = operations('Administration', { access: 'admin' })
+const sensitive = operations('Administration', { access: 'admin', confirm: confirmedLately })
 const followFeed = operations('Feed', { access: 'service', scope: 'follows' })
 const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 
@@ -56,7 +58,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       },
       {
         body: NewServiceKey,
-        ...admin(
+        ...sensitive(
           'adminCreateServiceKey',
           'Creates a service key. The key itself is shown this once.',
           {
@@ -69,7 +71,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
     .delete(
       '/v1/admin/service-keys/:id',
       ({ params, context }) => serviceKeys.revoke(params.id, context.by),
-      admin('adminRevokeServiceKey', 'Revokes a service key. It stops working at once.', {
+      sensitive('adminRevokeServiceKey', 'Revokes a service key. It stops working at once.', {
         204: null,
       }),
     )

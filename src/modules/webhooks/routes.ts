@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { confirmedLately } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -19,6 +20,7 @@ import type { WebhookService } from './service.ts'
 const pageSize = 20
 const deliveryPageSize = 100
 const admin = operations('Administration', { access: 'admin' })
+const sensitive = operations('Administration', { access: 'admin', confirm: confirmedLately })
 
 /** The endpoints that are told what happens. */
 export function webhookRoutes(webhooks: WebhookService) {
@@ -39,7 +41,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       async ({ body, context }) => webhookWithSecretView(await webhooks.create(body, context.by)),
       {
         body: NewWebhook,
-        ...admin(
+        ...sensitive(
           'adminCreateWebhook',
           'Creates a webhook. Its secret is shown this once.',
           { 201: WebhookWithSecret },
@@ -58,7 +60,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         webhookView(await webhooks.update(params.id, body, context.by)),
       {
         body: WebhookUpdate,
-        ...admin(
+        ...sensitive(
           'adminUpdateWebhook',
           'Changes a webhook, or switches it off or on. Fields that are left out stay.',
           {
@@ -78,7 +80,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       '/v1/admin/webhooks/:id/secret',
       async ({ params, context }) =>
         webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
-      admin(
+      sensitive(
         'adminRenewWebhookSecret',
         'Renews the secret of a webhook. The new one is shown this once. For 24 hours deliveries are signed with both.',
         { 200: WebhookWithSecret },

@@ -2,24 +2,27 @@ import { useState } from 'preact/hooks'
 import { openDialog } from '../ui/dialog.tsx'
 import { errorText } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
-import { request, user } from './session.ts'
 
-const validMilliseconds = 5 * 60_000
-let confirmed: { userId: string | undefined; at: number } | undefined
+type Prove = (proof: { password: string } | { code: string }) => Promise<unknown>
 
-/** Asks for the password or a code before something that an unattended screen must not allow. Whoever has just
- *  answered is not asked again for five minutes.
+let asking: Promise<boolean> | undefined
+
+/** Asks for the password or a code, once for all requests that wait for it.
+ *  @param prove shows it to the service
  *  @returns false when the question was left */
-export async function confirmIdentity(): Promise<boolean> {
-  const userId = user.value?.id
-  const isRecent = confirmed && Date.now() - confirmed.at < validMilliseconds
-  if (isRecent && confirmed?.userId === userId) return true
-  const answer = await openDialog<true>((close) => <Question close={close} />)
-  if (answer) confirmed = { userId, at: Date.now() }
-  return answer === true
+export function confirmIdentity(prove: Prove): Promise<boolean> {
+  asking ??= openDialog<true>((close) => <Question prove={prove} close={close} />).then(
+    (answer) => {
+      asking = undefined
+      return answer === true
+    },
+  )
+  return asking
 }
 
-function Question({ close }: { close: (confirmed?: true) => void }) {
+type QuestionProps = { prove: Prove; close: (confirmed?: true) => void }
+
+function Question({ prove, close }: QuestionProps) {
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
 
@@ -27,10 +30,10 @@ function Question({ close }: { close: (confirmed?: true) => void }) {
     event.preventDefault()
     const secret = String(new FormData(event.currentTarget as HTMLFormElement).get('secret'))
     // No password is as short as a code.
-    const body = /^\d{6}$/.test(secret) ? { code: secret } : { password: secret }
+    const proof = /^\d{6}$/.test(secret) ? { code: secret } : { password: secret }
     setBusy(true)
     try {
-      await request('POST /v1/auth/confirm', { body })
+      await prove(proof)
       close(true)
     } catch (error) {
       setProblem(errorText(error).text)

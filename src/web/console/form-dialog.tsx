@@ -42,6 +42,11 @@ function useStayOpen(form: { current: HTMLFormElement | null }, isBusy: boolean)
   useLayoutEffect(() => {
     const dialog = form.current?.closest('dialog')
     if (!isBusy || !dialog) return
+    const refuseEscape = (event: KeyboardEvent) => {
+      // The service may ask above it who is there.
+      const used = document.activeElement?.closest('dialog') ?? dialog
+      if (event.key === 'Escape' && used === dialog) refuse(event)
+    }
     dialog.addEventListener('cancel', refuse, true)
     // The second Escape in a row closes a dialog whatever `cancel` says.
     addEventListener('keydown', refuseEscape, true)
@@ -55,8 +60,4 @@ function useStayOpen(form: { current: HTMLFormElement | null }, isBusy: boolean)
 function refuse(event: Event) {
   event.preventDefault()
   event.stopImmediatePropagation()
-}
-
-function refuseEscape(event: KeyboardEvent) {
-  if (event.key === 'Escape') refuse(event)
 }

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import {
   ApiError,
+  type Body,
   createClient,
   type Request,
   type User,
@@ -9,6 +10,7 @@ import {
 import { watchStatus } from '../ui/connection.tsx'
 import { closeDialogs } from '../ui/dialog.tsx'
 import { toast } from '../ui/toast.tsx'
+import { confirmIdentity } from './confirm-identity.tsx'
 
 /** The console's one client: its tabs share the session and who renews it. */
 export const client = createClient({
@@ -18,8 +20,18 @@ export const client = createClient({
 })
 /** The service wants a second factor of this admin before anything else. */
 export const needsFactor = signal(false)
-export const request: Request = (route, ...options) =>
-  client.request(route, ...options).catch(noteMissingRight)
+/** Sends a request. Where the service asks again who is there, the person is asked, and it is sent once more. */
+export const request: Request = (route, ...options) => {
+  const send = () => client.request(route, ...options)
+  return send()
+    .catch(async (error: unknown) => {
+      if (refusalOf(error) !== 'confirm_required' || !(await confirmIdentity(prove))) throw error
+      return send()
+    })
+    .catch(noteMissingRight)
+}
+const prove = (body: Body<'POST /v1/auth/confirm'>) =>
+  client.request('POST /v1/auth/confirm', { body })
 /** Who is logged in; undefined for nobody. */
 export const user = signal<User | undefined>(client.restore())
 /** Why somebody who was here must log in again. */
@@ -79,8 +91,11 @@ export function goLive() {
   client.connect().catch(() => {})
 }
 
+const refusalOf = (error: unknown) =>
+  error instanceof ApiError && error.status === 403 ? error.reason : undefined
+
 function noteMissingRight(error: unknown): never {
-  const reason = error instanceof ApiError && error.status === 403 ? error.reason : undefined
+  const reason = refusalOf(error)
   if (reason === 'totp_required') needsFactor.value = true
   if (reason === 'role_required' && user.value) void end('You are no longer an admin.')
   throw error

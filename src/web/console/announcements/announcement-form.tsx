@@ -9,7 +9,6 @@ import { count } from '../../ui/format.ts'
 import { type Resource, useResource } from '../../ui/resource.ts'
 import { navigate } from '../../ui/router.ts'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { request } from '../session.ts'
 import { audienceText } from './audience.ts'
 import { AudienceFields } from './audience-fields.tsx'
@@ -111,7 +110,7 @@ async function send() {
     text: `“${given.title.trim()}” goes to ${audienceText(given)} at once. It cannot be taken back.`,
     action: `Send to ${who}`,
   })
-  if (!isSure || !(await confirmIdentity())) return
+  if (!isSure) return
   const sent = await post(announcementOf(given))
   if (!sent) return
   clearDraft()

@@ -2,7 +2,6 @@ import type { AccessUpdate, ManagedUser } from '../../../../client/src/contract.
 import { useAction } from '../../ui/action.ts'
 import { confirmAction, openDialog } from '../../ui/dialog.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { request, user } from '../session.ts'
 import { RoleForm } from './role-form.tsx'
 import { type Role, roleTitles } from './roles.ts'
@@ -15,7 +14,7 @@ type PersonAccessProps = {
 
 /** What somebody may do: role, address, whether they get in at all. */
 export function PersonAccess({ person, isOnlyAdmin, onChange }: PersonAccessProps) {
-  const { id, role, disabled, email_verified, display_name: name } = person
+  const { id, role, disabled, email_verified, totp, display_name: name } = person
   const { run, isBusy } = useAction((work: () => Promise<void>) => work())
 
   async function change(body: AccessUpdate, done: string) {
@@ -25,23 +24,30 @@ export function PersonAccess({ person, isOnlyAdmin, onChange }: PersonAccessProp
 
   async function changeRole() {
     const wanted = await openDialog<Role>((close) => <RoleForm person={person} close={close} />)
-    if (wanted === undefined || wanted === role || !(await confirmIdentity())) return
+    if (wanted === undefined || wanted === role) return
     await change({ role: wanted }, `${name} is now: ${roleTitles[wanted]}.`)
   }
 
   async function verify() {
-    if (!(await askToVerify(person)) || !(await confirmIdentity())) return
+    if (!(await askToVerify(person))) return
     await change({ email_verified: true }, 'The address is verified.')
   }
 
   async function disable() {
-    if (!(await askToDisable(person)) || !(await confirmIdentity())) return
+    if (!(await askToDisable(person))) return
     await change({ disabled: true }, `${name} is disabled.`)
   }
 
   async function enable() {
-    if (!(await askToEnable(person)) || !(await confirmIdentity())) return
+    if (!(await askToEnable(person))) return
     await change({ disabled: false }, `${name} is enabled.`)
+  }
+
+  async function removeFactor() {
+    if (!(await askToRemoveFactor(person))) return
+    await request('DELETE /v1/admin/users/{id}/totp', { params: { id } })
+    onChange({ ...person, totp: false })
+    toast('The second factor is removed.')
   }
 
   return (
@@ -61,6 +67,16 @@ export function PersonAccess({ person, isOnlyAdmin, onChange }: PersonAccessProp
         {!email_verified && (
           <button type="button" class="button" aria-disabled={isBusy} onClick={() => run(verify)}>
             Verify the address…
+          </button>
+        )}
+        {totp && id !== user.value?.id && (
+          <button
+            type="button"
+            class="button danger"
+            aria-disabled={isBusy}
+            onClick={() => run(removeFactor)}
+          >
+            Remove the second factor…
           </button>
         )}
         <button
@@ -93,6 +109,14 @@ const askToVerify = ({ email }: ManagedUser) =>
     title: 'Verify the address?',
     text: `${email} counts as theirs from now on, without the link that was mailed. If nobody has verified it before, who registered with it may be a stranger: their password, sessions and profile go, and the owner sets a password by a link.`,
     action: 'Verify',
+  })
+
+const askToRemoveFactor = ({ display_name: name }: ManagedUser) =>
+  confirmAction({
+    title: `Remove the second factor of ${name}?`,
+    text: 'They log in with the password alone, and are told by mail. Make sure that it is they who ask.',
+    action: 'Remove the second factor',
+    isDangerous: true,
   })
 
 const askToDisable = ({ display_name: name }: ManagedUser) =>

@@ -2,7 +2,6 @@ import type { ManagedUser } from '../../../../client/src/contract.ts'
 import { useAction } from '../../ui/action.ts'
 import { confirmAction, openDialog } from '../../ui/dialog.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { request } from '../session.ts'
 import { RemovalForm } from './removal-form.tsx'
 
@@ -14,13 +13,12 @@ export function PersonData({ person, isOnlyAdmin, onRemove }: PersonDataProps) {
   const { run, isBusy } = useAction((work: () => Promise<void>) => work())
 
   async function mailReset() {
-    if (!(await askToMail(person)) || !(await confirmIdentity())) return
+    if (!(await askToMail(person))) return
     await request('POST /v1/admin/users/{id}/password-reset', { params: { id } })
     toast('The link is mailed.')
   }
 
   async function exportAll() {
-    if (!(await confirmIdentity())) return
     const everything = await request('GET /v1/admin/users/{id}/export', { params: { id } })
     download(`hostline-${id}.json`, everything)
     toast('The export is downloaded.')
@@ -28,7 +26,7 @@ export function PersonData({ person, isOnlyAdmin, onRemove }: PersonDataProps) {
 
   async function remove() {
     const isSure = await openDialog<true>((close) => <RemovalForm person={person} close={close} />)
-    if (!isSure || !(await confirmIdentity())) return
+    if (!isSure) return
     await request('DELETE /v1/admin/users/{id}', { params: { id } })
     onRemove()
     toast(`${name} is removed.`)

@@ -6,7 +6,6 @@ import { useResource } from '../../ui/resource.ts'
 import { Failure, Loading } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { request, user } from '../session.ts'
 
 /** Where somebody is logged in. It is asked for, because looking at it is noted. */
@@ -27,7 +26,7 @@ export function PersonSessions({ person }: { person: ManagedUser }) {
   }
 
   async function endAll() {
-    if (!(await askToEnd(person)) || !(await confirmIdentity())) return
+    if (!(await askToEnd(person))) return
     await request('DELETE /v1/admin/users/{id}/sessions', { params: { id } })
     sessions.update(() => [])
     toast('All sessions are ended.')

@@ -3,7 +3,6 @@ import { useAction } from '../../ui/action.ts'
 import { confirmAction, openDialog } from '../../ui/dialog.tsx'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { recountReports } from '../counts.ts'
 import { request, user } from '../session.ts'
 import type { Case } from './report-details.tsx'
@@ -20,14 +19,14 @@ export function ReportActions({ found, onChange }: ReportActionsProps) {
   const canRemove = isOpen && message_id !== null && removedAt === undefined
 
   async function removeMessage(messageId: string) {
-    if (!(await askToRemove(report)) || !(await confirmIdentity())) return
+    if (!(await askToRemove(report))) return
     await request('DELETE /v1/admin/messages/{id}', { params: { id: messageId } })
     onChange({ removedAt: new Date().toISOString() })
     toast('The message is removed.')
   }
 
   async function disable(person: ManagedUser) {
-    if (!(await askToDisable(person)) || !(await confirmIdentity())) return
+    if (!(await askToDisable(person))) return
     const changed = await request('PATCH /v1/admin/users/{id}', {
       params: { id: person.id },
       body: { disabled: true },

@@ -10,7 +10,6 @@ import { query, withQuery } from '../../ui/router.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { Entries } from '../entries.tsx'
 import { inWords } from '../names.ts'
 import { partQuery, partSize } from '../parts.ts'
@@ -83,7 +82,7 @@ function AllShown({ items, act }: { items: Job[]; act: Act }) {
     const title = `Discard ${jobs(ids.length)}?`
     const text = 'What they were to do is not done. This cannot be undone.'
     if (!(await confirmAction({ title, text, action: 'Discard', isDangerous: true }))) return
-    if (await confirmIdentity()) await act(discard, ids, 'discarded')
+    await act(discard, ids, 'discarded')
   }
   return (
     <div class="row">
@@ -104,7 +103,7 @@ function JobRow({ job, act }: { job: Job; act: Act }) {
     const title = `Discard “${name}”?`
     const text = 'What it was to do is not done. This cannot be undone.'
     const mayDiscard = await confirmAction({ title, text, action: 'Discard', isDangerous: true })
-    if (mayDiscard && (await confirmIdentity())) await act(discard, [id], 'discarded')
+    if (mayDiscard) await act(discard, [id], 'discarded')
   }
   return (
     <>

@@ -1,7 +1,6 @@
 import type { Body, ServiceKey } from '../../../../client/src/contract.ts'
 import { openDialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { FormDialog } from '../form-dialog.tsx'
 import { request } from '../session.ts'
 import { showOnce } from '../show-once.tsx'
@@ -28,7 +27,6 @@ export const isPowerful = (scope: Scope) => scopes[scope].power !== undefined
 /** Asks for a key, makes it and shows it.
  *  @returns false when the form was left */
 export async function addServiceKey(): Promise<boolean> {
-  if (!(await confirmIdentity())) return false
   const made = await openDialog<{ name: string; key: string }>((close) => (
     <FormDialog
       title="Add a service key"

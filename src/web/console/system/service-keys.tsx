@@ -8,7 +8,6 @@ import { useShortcut } from '../../ui/shortcuts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { Entries } from '../entries.tsx'
 import { partQuery } from '../parts.ts'
 import { useRefresh } from '../refresh.ts'
@@ -35,7 +34,7 @@ export function ServiceKeys() {
       action: 'Revoke',
       isDangerous: true,
     })
-    if (!isMeant || !(await confirmIdentity())) return
+    if (!isMeant) return
     await request('DELETE /v1/admin/service-keys/{id}', { params: { id } })
     toast(`“${name}” was revoked.`)
     list.reload()

@@ -3,7 +3,6 @@ import { useAction } from '../../ui/action.ts'
 import { confirmAction } from '../../ui/dialog.tsx'
 import { navigate } from '../../ui/router.ts'
 import { toast } from '../../ui/toast.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { request } from '../session.ts'
 import { editWebhook, renewSecret } from './webhook-form.tsx'
 
@@ -53,15 +52,13 @@ export function WebhookActions({ webhook, show, showResult }: ActionsProps) {
   )
 }
 
-async function maySwitchOff({ url }: Webhook): Promise<boolean> {
-  const isMeant = await confirmAction({
+const maySwitchOff = ({ url }: Webhook) =>
+  confirmAction({
     title: 'Switch the webhook off?',
     text: `${new URL(url).host} gets no more events. What happens until it is on again is not delivered later.`,
     action: 'Switch off',
     isDangerous: true,
   })
-  return isMeant && (await confirmIdentity())
-}
 
 async function renewWhenAsked(id: string) {
   const isMeant = await confirmAction({
@@ -69,7 +66,7 @@ async function renewWhenAsked(id: string) {
     text: 'A new secret is made and shown once. For 24 hours deliveries are signed with both, so that the receiver can be changed meanwhile.',
     action: 'Renew the secret',
   })
-  if (isMeant && (await confirmIdentity())) await renewSecret(id)
+  if (isMeant) await renewSecret(id)
 }
 
 async function removeWhenAsked({ id, url }: Webhook) {
@@ -79,7 +76,7 @@ async function removeWhenAsked({ id, url }: Webhook) {
     action: 'Remove',
     isDangerous: true,
   })
-  if (!isMeant || !(await confirmIdentity())) return
+  if (!isMeant) return
   await request('DELETE /v1/admin/webhooks/{id}', { params: { id } })
   toast('The webhook was removed.')
   navigate('/console/system/webhooks', 'replace')

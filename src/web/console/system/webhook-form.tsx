@@ -1,7 +1,6 @@
 import type { Body, Webhook } from '../../../../client/src/contract.ts'
 import { openDialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
-import { confirmIdentity } from '../confirm-identity.tsx'
 import { FormDialog } from '../form-dialog.tsx'
 import { request } from '../session.ts'
 import { showOnce } from '../show-once.tsx'
@@ -28,7 +27,6 @@ const signing = 'Deliveries are signed with it. It is shown this once: keep it w
 /** Asks for a webhook, makes it and shows its secret.
  *  @returns its id; undefined when the form was left */
 export async function addWebhook(): Promise<string | undefined> {
-  if (!(await confirmIdentity())) return
   const made = await openDialog<{ id: string; secret: string }>((close) => (
     <WebhookForm
       title="Add a webhook"
@@ -49,7 +47,6 @@ export async function addWebhook(): Promise<string | undefined> {
 
 /** @returns the webhook as it is now; undefined when the form was left */
 export async function editWebhook(webhook: Webhook): Promise<Webhook | undefined> {
-  if (!(await confirmIdentity())) return
   const params = { id: webhook.id }
   return openDialog<Webhook>((close) => (
     <WebhookForm

@@ -1,0 +1,24 @@
+/** Asks who holds the session to have confirmed it (`POST /v1/auth/confirm`) within the last minutes. */
+export type Confirmation = {
+  minutes: number
+  /** The field of the body that proves the same. */
+  unless?: string
+  /** The field of the body, and its value, for which alone it is asked. */
+  onlyFor?: { field: string; value: string }
+}
+
+/** What an unattended screen or a stolen token must not be enough for. */
+export const confirmedLately: Confirmation = { minutes: 10 }
+
+/** Whether a body that fits its schema needs the confirmation. */
+export function isAsked({ unless, onlyFor }: Confirmation, body: unknown): boolean {
+  const given = (body ?? {}) as Record<string, unknown> // the schema of such a body is an object
+  if (onlyFor) return given[onlyFor.field] === onlyFor.value
+  return unless === undefined || (given[unless] ?? null) === null
+}
+
+export function confirmationSentence({ minutes, unless, onlyFor }: Confirmation): string {
+  const proof = unless === undefined ? '' : `\`${unless}\` or `
+  const only = onlyFor ? `With \`${onlyFor.field}: ${onlyFor.value}\` it needs` : 'Needs'
+  return `${only} ${proof}a confirmation (\`POST /v1/auth/confirm\`) of the last ${minutes} minutes.`
+}
