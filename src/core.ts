@@ -41,8 +41,8 @@ export type Module = {
   eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
   /** What is sent to endpoints of others, by event: for the API description. */
   webhooks?: Record<string, TSchema>
-  /** Everything that the module keeps of a person, by section, read while it is written out. Where much may be passed
-   *  over, undefined gives others their turn. */
+  /** Everything that the module keeps of a person, by section, read while it is written out; undefined
+   *  in the place of rows that are passed over. */
   exportOf?: (userId: string) => Record<string, Iterable<unknown>>
   /** Takes a person out of what the module keeps, inside the write that removes the account. */
   forget?: (userId: string) => void

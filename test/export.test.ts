@@ -132,20 +132,35 @@ describe('the export', () => {
   })
 })
 
-test('an export that passes much over is not silent for long', async () => {
-  const audit = { recent: () => ({ times: 0, firstAt: 0 }), record: () => {} }
-  const core = { audit, clock: createTestClock(), write: async (run: () => void) => run() }
-  function* slow() {
-    for (let n = 0; n < 53; n++) {
-      Bun.sleepSync(20)
-      yield n === 52 ? 'found' : undefined
-    }
-  }
-  const exports = createExports(core as never, () => ({ list: slow() }))
+describe('an export', () => {
   const by = { actor: { type: 'user', id: 'ada' }, ip: '' } as const
-  const pieces = await Array.fromAsync(await exports.begin('ada', {}, by))
-  expect(pieces.length).toBe(2)
-  expect(JSON.parse(pieces.join(''))).toEqual({ user: {}, list: ['found'] })
+  const start = (rows: Iterable<unknown> = []) => {
+    const clock = createTestClock()
+    const audit = { recent: () => ({ times: 0, firstAt: 0 }), record: () => {} }
+    const core = { audit, clock, write: async (run: () => void) => run() }
+    const exports = createExports(core as never, () => ({ list: rows }))
+    return { clock, begin: () => exports.begin('ada', {}, by) }
+  }
+
+  test('gives others the loop after 200 rows, also those that are passed over', async () => {
+    let turns = 0
+    const turn = () => void (turns++ < 10 && setImmediate(turn))
+    turn()
+    const { begin } = start(Array(1_000).fill(undefined).with(900, 'found'))
+    const pieces = await Array.fromAsync(await begin())
+    expect([pieces.length, turns]).toEqual([3, 6])
+    expect(JSON.parse(pieces.join(''))).toEqual({ user: {}, list: ['found'] })
+  })
+
+  test('that was stuck ends without making room for a third beside the second', async () => {
+    const { clock, begin } = start()
+    const first = await begin()
+    await first.next()
+    clock.advance(60_001)
+    await begin()
+    await first.return(undefined)
+    expect(begin()).rejects.toThrow('quota_exceeded')
+  })
 })
 
 describe('removing an account', () => {

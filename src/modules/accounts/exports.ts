@@ -9,10 +9,7 @@ const hour = 3_600_000
 const perHour = 5
 /** Whoever reads nothing for so long has gone, or may begin anew. */
 const stuckMilliseconds = 60_000
-const pieceLength = 65_536
-const sliceMilliseconds = 5
-/** Proxies and clients end a connection on which nothing comes. */
-const silenceMilliseconds = 1_000
+const rowsAtOnce = 200
 
 type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
@@ -30,22 +27,27 @@ export type SendExport = (
 
 /** Everything that is kept of a person, as one JSON object, read and written piece by piece at the pace of its reader. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {
-  // When each running export made progress last.
-  const running = new Map<string, number>()
+  const running = new Map<string, { progressAt: number }>()
 
-  function mustBeAlone(userId: string) {
-    const wait = (running.get(userId) ?? 0) + stuckMilliseconds - clock.now()
+  function start(userId: string) {
+    const progressAt = running.get(userId)?.progressAt ?? 0
+    const wait = progressAt + stuckMilliseconds - clock.now()
     if (wait > 0) throw quotaExceeded(wait)
+    const own = { progressAt: clock.now() }
+    running.set(userId, own)
+    // Another one may have begun when this one was stuck.
+    const end = () => void (running.get(userId) === own && running.delete(userId))
+    return { own, end }
   }
 
-  async function* follow(userId: string, pieces: AsyncIterable<string>) {
+  async function* follow({ own, end }: ReturnType<typeof start>, pieces: AsyncIterable<string>) {
     try {
       for await (const piece of pieces) {
-        running.set(userId, clock.now())
+        own.progressAt = clock.now()
         yield piece
       }
     } finally {
-      running.delete(userId)
+      end()
     }
   }
 
@@ -53,53 +55,38 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
     /** @param user what the export begins with
      *  @throws quota_exceeded: one at a time of each person, and five an hour */
     async begin(userId: string, user: object, by: ByUser): Promise<AsyncGenerator<string>> {
-      mustBeAlone(userId)
-      running.set(userId, clock.now())
+      const started = start(userId)
       await write(() => {
         const { times, firstAt } = audit.recent(userId, 'data_exported', hour)
         if (times >= perHour) throw quotaExceeded(firstAt + hour - clock.now())
         audit.record({ action: 'data_exported', ...by, target: { type: 'user', id: userId } })
       }).catch((error: unknown) => {
-        running.delete(userId)
+        started.end()
         throw error
       })
-      return follow(userId, piecesOf(user, sectionsOf(userId)))
+      return follow(started, piecesOf(user, sectionsOf(userId)))
     },
   }
 }
 
-/** Others have the loop after each few milliseconds, however long the lists are. */
+/** One JSON object, section by section. Others have the loop after every few rows, also where many are passed over. */
 async function* piecesOf(user: object, sections: Record<string, Iterable<unknown>>) {
-  let piece = ''
-  let sliceEnd = performance.now() + sliceMilliseconds
-  let pieceEnd = performance.now() + silenceMilliseconds
-  for (const part of partsOf(user, sections)) {
-    piece += part
-    const now = performance.now()
-    if (piece.length > pieceLength || now > pieceEnd) {
-      // Between two values JSON allows a space.
-      yield piece || ' '
-      piece = ''
-      pieceEnd = now + silenceMilliseconds
-    }
-    if (now < sliceEnd) continue
-    await new Promise(setImmediate)
-    sliceEnd = performance.now() + sliceMilliseconds
-  }
-  yield piece
-}
-
-/** One JSON object, part by part: a value, what stands between two, or nothing where much is passed over. */
-function* partsOf(user: object, sections: Record<string, Iterable<unknown>>): Generator<string> {
-  yield `{"user":${JSON.stringify(user)}`
+  let piece = `{"user":${JSON.stringify(user)}`
+  let rows = 0
   for (const [name, list] of Object.entries(sections)) {
-    yield `,${JSON.stringify(name)}:[`
+    piece += `,${JSON.stringify(name)}:[`
     let separator = ''
-    for (const item of list) {
-      yield item === undefined ? '' : separator + JSON.stringify(item)
-      if (item !== undefined) separator = ','
+    for (const row of list) {
+      if (row !== undefined) {
+        piece += separator + JSON.stringify(row)
+        separator = ','
+      }
+      if (++rows % rowsAtOnce > 0) continue
+      if (piece !== '') yield piece
+      piece = ''
+      await new Promise(setImmediate)
     }
-    yield ']'
+    piece += ']'
   }
-  yield '}'
+  yield `${piece}}`
 }

@@ -76,8 +76,9 @@ export function createChatStore(orm: Orm) {
   function* eachMessage(conversationId: string, userId: string) {
     let chunk = messageRange.all(conversationId, 0, exportChunk)
     for (let until = exportChunk; chunk.length > 0; until += exportChunk) {
-      yield* chunk.filter((row) => row.senderId !== userId || row.broadcastId === null).reverse()
-      yield undefined
+      for (const row of chunk.reverse()) {
+        yield row.senderId === userId && row.broadcastId !== null ? undefined : row
+      }
       chunk = messageRange.all(conversationId, until, until + exportChunk)
     }
   }
@@ -167,7 +168,7 @@ export function createChatStore(orm: Orm) {
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
     /** Every message that a user sent or received, copies of their own broadcasts left out, conversation by conversation,
-     *  oldest first, read in small chunks; undefined after each. */
+     *  oldest first, read in small chunks; undefined in the place of those copies. */
     *eachOf(userId: string): Generator<MessageRow | undefined> {
       let own = ownConversations.all(userId, '')
       while (own.length > 0) {
