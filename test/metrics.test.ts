@@ -156,6 +156,7 @@ describe('the channel', () => {
       wants: () => true,
       send: () => false,
       isBehind: () => true,
+      drop() {},
       close() {},
     })
     service.hub.send(['deaf'], { type: 'new_message' })

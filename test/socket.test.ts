@@ -454,20 +454,63 @@ describe('limits', () => {
       ada.socket.send({ type: 'typing', ...about })
       await ada.socket.settled()
     }
-    expect(service.hub.stats()).toEqual({ dropped: 1, sockets: 2, users: 2 })
+    expect(service.hub.stats()).toMatchObject({ dropped: 1, sockets: 2, users: 2 })
     stuck.destroy()
+  })
+
+  /** Sockets of somebody that read nothing. */
+  async function startStuck(count: number) {
+    const clock = createTestClock()
+    const service = await startService({ listen: true, clock })
+    const { id, token } = await service.register()
+    const path = `/v1/chat/ws?token=${token}`
+    const sockets = await Promise.all(
+      Array.from({ length: count }, () => stuckReader(service.base, path)),
+    )
+    const frame = { type: 'test', text: 'x'.repeat(100_000) }
+    return {
+      ...service,
+      clock,
+      send: () => service.hub.send([id], frame),
+      async [Symbol.asyncDispose]() {
+        for (const socket of sockets) socket.destroy()
+        await service[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  test('what all sockets together have not read is bounded: the slowest are dropped', async () => {
+    await using stuck = await startStuck(50)
+    let most = 0
+    for (let n = 0; n < 1_000 && stuck.hub.stats().sockets === 50; n++) {
+      stuck.send()
+      most = Math.max(most, stuck.hub.stats().unsentBytes)
+    }
+    expect(most).toBeGreaterThan(16 * 1_048_576)
+    expect(most).toBeLessThanOrEqual(32 * 1_048_576)
+    expect(stuck.hub.stats().sockets).toBeGreaterThan(40)
+  })
+
+  test('who reads nothing for ten seconds of what waits for them is dropped', async () => {
+    await using stuck = await startStuck(1)
+    stuck.clock.advance(60_000)
+    expect(stuck.hub.stats().sockets).toBe(1)
+    while (stuck.hub.stats().unsentBytes === 0) stuck.send()
+    stuck.clock.advance(9_000)
+    expect(stuck.hub.stats().sockets).toBe(1)
+    stuck.clock.advance(1_000)
+    expect(stuck.hub.stats()).toMatchObject({ sockets: 0, unsentBytes: 0 })
   })
 
   test('a reader that does not read is cut off, and nobody waits for it', async () => {
     await using chat = await startPair({ environment: framesOff })
-    const { service, ada, bob, conversationId } = chat
+    const { service, bob } = chat
     const stuck = await stuckReader(service.base, `/v1/chat/ws?token=${bob.token}`)
     const before = service.hub.stats().sockets
-    const text = '\u{1F600}'.repeat(5_000)
+    const frame = { type: 'test', text: 'x'.repeat(20_000) }
     for (let n = 0; n < 1_000 && service.hub.stats().sockets === before; n++) {
-      ada.socket.send({ type: 'message', conversation_id: conversationId, body: text })
-      await bob.socket.next('new_message')
-      ada.socket.frames.length = 0
+      service.hub.send([bob.id], frame)
+      await bob.socket.next('test')
     }
     expect(service.hub.stats().sockets).toBe(before - 1)
     stuck.destroy()

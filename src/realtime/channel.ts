@@ -168,6 +168,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   const stopSweeping = clock.every(sweepMilliseconds, () => {
     const now = clock.now()
+    hub.dropStuck(now)
     for (const connection of connections) {
       if (connection.isExpired(now)) connection.close(closeCodes.tokenExpired)
     }
@@ -222,6 +223,8 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
         since: since === undefined ? undefined : replay.start(since),
         buckets: bucketsOf(principal.userId),
         onSent: counts.sent,
+        onUnsent: (connection, bytes, hasRead) =>
+          hub.noteUnsent(connection, bytes, { now: clock.now(), hasRead }),
       })
     },
     /** Takes no more frames, waits until those taken are answered, and closes every socket with 1001. */

@@ -22,6 +22,8 @@ export type ConnectionOptions = {
   buckets: readonly TokenBucket[]
   /** Told of each frame that the socket took. */
   onSent: () => void
+  /** Told how much is unsent, when frames wait and when the peer has read some. */
+  onUnsent: (connection: Connection, bytes: number, hasRead: boolean) => void
 }
 
 const expiryGraceMilliseconds = 30_000
@@ -38,6 +40,7 @@ export class Connection implements Peer {
   readonly locale: Locale
   readonly #withheld: ReadonlySet<string>
   readonly #onSent: () => void
+  readonly #onUnsent: ConnectionOptions['onUnsent']
   readonly #buckets: readonly TokenBucket[]
   readonly #refused = new SlidingWindow()
   readonly #malformed = new SlidingWindow()
@@ -59,6 +62,7 @@ export class Connection implements Peer {
     this.locale = options.locale
     this.#withheld = options.withheld
     this.#onSent = options.onSent
+    this.#onUnsent = options.onUnsent
     this.#sessionId = principal.sessionId
     this.#expiresAt = principal.expiresAt
     this.#position = since ?? ''
@@ -164,8 +168,9 @@ export class Connection implements Peer {
     })
   }
 
-  /** The peer has read what was unsent. */
+  /** The peer has read of what was unsent. */
   drained(): void {
+    this.#onUnsent(this, this.#unsentBytes(), true)
     this.#whenDrained()
   }
 
@@ -176,11 +181,12 @@ export class Connection implements Peer {
     this.#whenDrained()
   }
 
-  // The socket answers 0 for a dropped frame, and closes by itself when too much is unsent.
+  // The socket answers 0 for a dropped frame and -1 for one that waits, and closes by itself when too much is unsent.
   #transmit(text: string): boolean {
-    const isSent = this.#socket !== undefined && this.#socket.send(text) !== 0
-    if (isSent) this.#onSent()
-    return isSent
+    const sent = this.#socket?.send(text) ?? 0
+    if (sent === -1) this.#onUnsent(this, this.#unsentBytes(), false)
+    if (sent !== 0) this.#onSent()
+    return sent !== 0
   }
 
   #unsentBytes() {

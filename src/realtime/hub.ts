@@ -26,6 +26,8 @@ export type Peer = {
   send(text: string): boolean
   /** True while frames queue up because the peer reads slowly. */
   isBehind(): boolean
+  /** Breaks the connection of a peer that cannot follow. */
+  drop(): void
   close(code: CloseCode): void
 }
 
@@ -41,11 +43,17 @@ type SendOptions = {
 export type Hub = ReturnType<typeof createHub>
 
 const maxPeersPerUser = 50
+/** All peers together; each alone may have 1 MiB. */
+const maxUnsentBytes = 32 * 1_024 * 1_024
+const stuckMilliseconds = 10_000
 
 /** The live sockets of each user. Nothing is only here: what a peer misses it reads again from the database. */
 export function createHub() {
   const peersByUser = new Map<string, Set<Peer>>()
   const admins = new Set<Peer>()
+  // What peers have not read yet, beyond what the kernel takes, and since when they have read nothing.
+  const unsent = new Map<Peer, { bytes: number; since: number }>()
+  let unsentBytes = 0
   let count = 0
   let dropped = 0
 
@@ -63,6 +71,7 @@ export function createHub() {
     const peers = peersByUser.get(peer.userId)
     if (!peers?.delete(peer)) return
     admins.delete(peer)
+    setUnsent(peer, 0, 0)
     count--
     if (peers.size === 0) peersByUser.delete(peer.userId)
   }
@@ -70,6 +79,17 @@ export function createHub() {
   function end(peer: Peer, code: CloseCode) {
     remove(peer)
     peer.close(code)
+  }
+
+  function setUnsent(peer: Peer, bytes: number, since: number) {
+    unsentBytes += bytes - (unsent.get(peer)?.bytes ?? 0)
+    if (bytes > 0) unsent.set(peer, { bytes, since })
+    else unsent.delete(peer)
+  }
+
+  function drop(peer: Peer) {
+    remove(peer)
+    peer.drop()
   }
 
   const peersOf = (userId: string): Iterable<Peer> => peersByUser.get(userId) ?? []
@@ -102,6 +122,19 @@ export function createHub() {
     sendToAdmins: (frame: Frame) => createDelivery(frame, {})(admins),
     /** Whether a user has a socket open. */
     isOnline: (userId: string): boolean => peersByUser.has(userId),
+    /** Notes what a peer has not read yet. Past the bound of all together, those with most of it are dropped.
+     *  @param hasRead whether it has read some of it just now */
+    noteUnsent(peer: Peer, bytes: number, { now, hasRead }: { now: number; hasRead: boolean }) {
+      setUnsent(peer, bytes, (hasRead ? undefined : unsent.get(peer)?.since) ?? now)
+      while (unsentBytes > maxUnsentBytes) {
+        const [slowest] = [...unsent].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
+        drop(slowest)
+      }
+    },
+    /** Drops the peers that have read nothing for a while of what waits for them. */
+    dropStuck(now: number) {
+      for (const [peer, { since }] of [...unsent]) if (now - since >= stuckMilliseconds) drop(peer)
+    },
     /** Closes the sockets of one session. */
     closeSession(userId: string, sessionId: string) {
       for (const peer of [...peersOf(userId)]) {
@@ -120,7 +153,7 @@ export function createHub() {
         for (const peer of [...peers]) end(peer, code)
       }
     },
-    stats: () => ({ sockets: count, users: peersByUser.size, dropped }),
+    stats: () => ({ sockets: count, users: peersByUser.size, dropped, unsentBytes }),
   }
 }
 
