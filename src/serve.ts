@@ -61,6 +61,8 @@ export type Substitutes = {
   /** In the place of `fdatasync` of the wal; called with the real one. */
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
+  /** For how long readers of the metrics get the same text. */
+  metricsSharedMilliseconds?: number
   fileStorage?: FileStorage
   /** In the place of the room on the disk. */
   freeBytes?: () => number
@@ -96,7 +98,7 @@ export async function openService(
   const { orm } = connection
   const newestId = findNewestId(orm)
   const newId = createIds(clock, newestId)
-  const metrics = createMetrics(version, clock)
+  const metrics = createMetrics(version, clock, substitutes.metricsSharedMilliseconds)
   const storage = openStorage(connection, {
     worker: checkpointWorker,
     log,

@@ -405,3 +405,10 @@ type Rule = { alert: string; annotations: Record<string, string> }
 type Rules = { groups: { rules: Rule[] }[] }
 
 const rulesOf = (text: string) => (YAML.parse(text) as Rules).groups.flatMap(({ rules }) => rules)
+
+test('readers within a second share one text', async () => {
+  await using service = await startService({ listen: true, metricsSharedMilliseconds: 1_000_000 })
+  const first = await service.call('GET', '/metrics')
+  await service.register()
+  expect((await service.call('GET', '/metrics')).body).toBe(first.body)
+})

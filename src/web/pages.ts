@@ -99,6 +99,7 @@ async function page(
 }
 
 const decoded = new Map<string, Uint8Array<ArrayBuffer>>()
+const unzipped = new Map<string, Uint8Array<ArrayBuffer>>()
 
 /** @throws not_found */
 async function asset({ headers }: ResponseSet, request: Request, name: string) {
@@ -113,7 +114,11 @@ async function asset({ headers }: ResponseSet, request: Request, name: string) {
   if (encoding === undefined) return bytes
   headers['vary'] = 'Accept-Encoding'
   // Every browser takes it.
-  if (!request.headers.get('accept-encoding')?.includes(encoding)) return gunzipSync(bytes)
+  if (!request.headers.get('accept-encoding')?.includes(encoding)) {
+    const plain = unzipped.get(name) ?? gunzipSync(bytes)
+    unzipped.set(name, plain)
+    return plain
+  }
   headers['content-encoding'] = encoding
   return bytes
 }

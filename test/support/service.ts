@@ -56,7 +56,11 @@ export async function startService(options: Options = {}) {
     now: Date.now,
     write: (line) => logged.push(line),
   })
-  const cheap = { passwordCost: { memoryKibibytes: 64, iterations: 1 }, ...substitutes }
+  const cheap = {
+    passwordCost: { memoryKibibytes: 64, iterations: 1 },
+    metricsSharedMilliseconds: 0,
+    ...substitutes,
+  }
   const running = listen ? await serve(config, log, cheap) : undefined
   const service = running?.service ?? (await openService(config, log, rethrow, cheap))
   const stopCommands = running ? undefined : listenForCommands(service.app, directory.path)
