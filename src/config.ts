@@ -111,6 +111,11 @@ export const entries = {
     rateLimit,
     'Frames of one socket; three times as many at once.',
   ),
+  REGISTRATION: entry(
+    'open',
+    oneOf(['open', 'off']),
+    'Whether people may register themselves: `open` or `off`.',
+  ),
   CHAT_REQUIRE_ACTIVE_CALL: entry(
     'false',
     trueOrFalse,
@@ -307,6 +312,7 @@ function configOf(values: Values, isTerminal: boolean) {
       service: values.RATE_LIMIT_SERVICE,
       frames: values.RATE_LIMIT_FRAMES,
     }),
+    registration: values.REGISTRATION,
     chatRequiresActiveCall: values.CHAT_REQUIRE_ACTIVE_CALL,
     fcm: account && { account, baseUrl: values.FCM_URL },
     webPushHosts: values.WEB_PUSH_HOSTS,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { locales, texts } from '../src/lib/i18n.ts'
+import { codeOf } from './support/authenticator.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { startMailServer } from './support/mail.ts'
@@ -10,6 +11,7 @@ const clock = createTestClock()
 const minute = 60_000
 const day = 86_400_000
 const password = 'correct horse'
+const newPassword = 'purple elephant'
 const badToken = { token: 'is not valid, has expired or was already used' }
 
 let service: TestService
@@ -32,7 +34,7 @@ function mailsTo(address: string): SentMail[] {
 }
 
 /** The next mail of a kind to an address. */
-const mailed = (kind: 'change_email' | 'undo_email' | 'email_taken', to: string, nth = 1) =>
+const mailed = (kind: keyof typeof texts.en.mails, to: string, nth = 1) =>
   waitFor(() => {
     clock.advance(500)
     const { subject } = texts.en.mails[kind]
@@ -49,17 +51,14 @@ const ask = (person: Person, new_email: string, with_password = password) =>
 const follow = (what: 'confirm' | 'undo', token: string) =>
   service.call('POST', `/v1/auth/email/${what}`, { body: { token } })
 const me = ({ token }: Person) => service.call('GET', '/v1/users/me', { token })
-const login = (email: string) =>
-  service.call('POST', '/v1/auth/login', { body: { email, password } })
-
-const verify = ({ id }: { id: string }) =>
-  service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [id])
+const login = (email: string, with_password = password, code?: string) =>
+  service.call('POST', '/v1/auth/login', { body: { email, password: with_password, code } })
 
 /** Somebody who has just changed from `…@example.com`, which was verified, to `…@new.example`. */
-async function moved(name: string) {
-  const person = await service.register(name)
-  verify(person)
-  const address = `${name}@new.example`
+const moved = async (name: string) => move(await service.registerAs('verified_user', name))
+
+async function move(person: Person) {
+  const address = person.email.replace('@example.com', '@new.example')
   await ask(person, address)
   const token = tokenOf(await mailed('change_email', address))
   const answer = await follow('confirm', token)
@@ -84,18 +83,65 @@ test('the link makes the new address that of the account, verified by it', async
   expect((await follow('confirm', tokenOf(mail))).body.error.details).toEqual(badToken)
 })
 
-test('the former address is told, and can undo it, which ends all sessions', async () => {
+/** Sets a new password by the link that an undo has mailed. */
+async function resetByUndo(email: string) {
+  const token = tokenOf(await mailed('reset_password', email))
+  const body = { token, password: newPassword }
+  expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
+}
+
+test('the former address is told, and can undo it, which ends all sessions and the password', async () => {
   const { person, undo } = await moved('bob')
   expect(undo.text).toContain('http://localhost:0/undo-email?lang=en#token=')
   service.sqlite.run('UPDATE users SET email_verified = 0 WHERE id = ?', [person.id])
   expect((await follow('undo', tokenOf(undo))).status).toBe(204)
   expect((await me(person)).status).toBe(401)
-  expect((await login('bob@example.com')).body.user).toMatchObject({
+  expect((await login(person.email)).status).toBe(401)
+  await resetByUndo(person.email)
+  expect((await login(person.email, newPassword)).body.user).toMatchObject({
     id: person.id,
     email: 'bob@example.com',
     email_verified: true,
   })
   expect((await follow('undo', tokenOf(undo))).body.error.details).toEqual(badToken)
+})
+
+/** Switches a second factor on.
+ *  @returns a code of it, a new one each time */
+async function enrol(person: Person) {
+  const as = async (path: string, body: object) =>
+    (await service.call('POST', path, { token: person.token, body })).body
+  const { secret } = await as('/v1/auth/totp', { password })
+  expect(await as('/v1/auth/totp/confirm', { code: codeOf(secret, clock.now()) })).toHaveProperty(
+    'recovery_codes',
+  )
+  return () => {
+    clock.advance(30_000)
+    return codeOf(secret, clock.now())
+  }
+}
+
+test('an undo keeps a thief out who has the old password and a factor of their own, and lets the owner in', async () => {
+  const { person, undo } = await moved('zoe')
+  const code = await enrol(person)
+  expect((await login('zoe@new.example', password, code())).status).toBe(200)
+  await follow('undo', tokenOf(undo))
+  expect((await login(person.email, password, code())).status).toBe(401)
+  await resetByUndo(person.email)
+  expect((await login(person.email, password, code())).status).toBe(401)
+  expect((await login(person.email, newPassword)).body.user.id).toBe(person.id)
+})
+
+test('an undo leaves a factor that is older than the change', async () => {
+  const person = await service.registerAs('verified_user', 'yan')
+  const code = await enrol(person)
+  clock.advance(1_000)
+  const { undo } = await move(person)
+  await follow('undo', tokenOf(undo))
+  await resetByUndo(person.email)
+  const without = await login(person.email, newPassword)
+  expect(without.headers.get('x-error-reason')).toBe('totp_required')
+  expect((await login(person.email, newPassword, code())).status).toBe(200)
 })
 
 test('nobody else gets the former address for 7 days, from the commit of the change on', async () => {
@@ -173,7 +219,7 @@ test('undoing takes later changes along, also those that only wait', async () =>
   expect((await follow('undo', tokenOf(undo))).status).toBe(204)
   expect((await follow('undo', tokenOf(later))).status).toBe(400)
   expect((await follow('confirm', tokenOf(waiting))).status).toBe(400)
-  expect((await login('finn@example.com')).status).toBe(200)
+  expect((await me(person)).status).toBe(401)
 })
 
 test('a taken address gives the same answer, and its owner a mail that says so', async () => {

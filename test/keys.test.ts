@@ -96,6 +96,16 @@ test('after a leak the old keys are withdrawn at once, and with them every token
   expect((await me(renewed.body.access_token)).status).toBe(200)
 })
 
+test('once the command has ended nothing is signed with a key that it withdrew', async () => {
+  await using service = await startService()
+  const ada = await service.register()
+  await rotate(service, '--now')
+  const { token } = await service.login(ada.email)
+  expect(await published(service)).toContain(kidOf(token))
+  expect(await published(service)).not.toContain(kidOf(ada.token))
+  expect((await service.call('GET', '/v1/users/me', { token })).status).toBe(200)
+})
+
 test('a remembered token is refused as soon as its key is no longer published', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock })

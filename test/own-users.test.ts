@@ -336,6 +336,30 @@ describe('an address that a stranger registered first', () => {
   })
 })
 
+test('with REGISTRATION=off the platform’s people and the first admin come in, and nobody else', async () => {
+  await using own = await startService({ environment: { REGISTRATION: 'off' } })
+  const setUp = await own.accounts.offerSetUp()
+  const admin = { email: 'root@example.com', password, token: setUp }
+  const root = await own.call('POST', '/v1/auth/set-up', { body: admin })
+  expect(root.status).toBe(201)
+  const refused = await own.call('POST', '/v1/auth/register', {
+    body: { email: 'ada@example.com', password },
+  })
+  expect(refusalOf(refused)).toEqual([403, 'registration_closed'])
+  const asRoot = (path: string, body: object) =>
+    own.call('POST', path, { token: root.body.access_token, body })
+  await asRoot('/v1/auth/confirm', { password })
+  const key = await asRoot('/v1/admin/service-keys', { name: 'platform', scopes: ['users'] })
+  const token = key.body.key
+  const brought = await own.call('POST', '/v1/service/users', {
+    token,
+    body: { email: 'ada@example.com' },
+  })
+  expect(brought.status).toBe(201)
+  const create = ['user', 'create', '--email', 'bob@example.com', '--role', 'user']
+  expect((await hostline(create, own.directory)).exitCode).toBe(0)
+})
+
 describe('`ext:` and the external id', () => {
   test('names the person in paths, whatever is in it', async () => {
     for (const externalId of ['a/b?c#d', 'ext:ext', 'ä 100%', 'x'.repeat(128)]) {

@@ -38,6 +38,7 @@ export type ErrorReason =
   | 'origin_not_allowed'
   | 'quota_exceeded'
   | 'recipient_gone'
+  | 'registration_closed'
   | 'report_open'
   | 'resync'
   | 'role_required'

@@ -22,6 +22,7 @@ export const errors = {
   payment_provider_error: { code: 'payment_provider_error', status: 402 },
   role_required: refusal('role_required'),
   email_not_verified: refusal('email_not_verified'),
+  registration_closed: refusal('registration_closed'),
   scope_required: refusal('scope_required'),
   origin_not_allowed: refusal('origin_not_allowed'),
   not_participant: refusal('not_participant'),

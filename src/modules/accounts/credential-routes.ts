@@ -136,7 +136,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       body: OneTimeTokenBody,
       ...visitor(
         'undoEmailChange',
-        'Changes back to the former address. Takes the token of the link that was mailed there and ends every session.',
+        'Changes back to the former address. Takes the token of the link that was mailed there. Ends every session, the password, and a second factor that is younger than the change; a link to a new password is mailed.',
         { 204: null },
       ),
     })

@@ -5,8 +5,9 @@ import type { UserPrincipal } from '../../lib/principal.ts'
 import { storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import type { EmailChangeBody } from './credential-model.ts'
+import { lifetimeMilliseconds } from './one-time-token-store.ts'
 import type { Recovery } from './recovery.ts'
-import type { UserRow } from './store.ts'
+import { noPassword, type UserRow } from './store.ts'
 
 const hour = 3_600_000
 const requestsPerHour = 5
@@ -18,7 +19,7 @@ type Parts = AccountParts & { recovery: Recovery }
 /** Another address for an account: the new one says yes, the former one can say no. */
 export function createEmailChange(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
-  const { store, sessionStore, oneTimeTokens, sentMails, hashAddress, recovery } = parts
+  const { store, sessionStore, factors, oneTimeTokens, sentMails, hashAddress, recovery } = parts
 
   const mailTo = (userId: string, email: string) => ({
     user_id: userId,
@@ -94,15 +95,22 @@ export function createEmailChange(core: Core, parts: Parts) {
         return store.find(user.id) ?? user
       }),
 
-    /** Gives the account its former address back, which is verified by that, and ends every session. Later changes cannot be
-     *  undone any more: whoever made them may be a thief.
+    /** Gives the account its former address back, which is verified by that, and takes it from whoever changed it: every
+     *  session, the password, and a second factor that is younger than the change end, and later changes cannot be undone any
+     *  more. A link to a new password is mailed.
      *  @throws validation_error (`token`: wrong, used or expired) */
     undo: (token: string, ip: string): Promise<void> =>
       write(() => {
         const { user, email, expiresAt } = redeem('undo_email', token)
         oneTimeTokens.revokeUndo(user.id, { email, expiresAt })
         move(user, email, ip)
+        store.update(user.id, { passwordHash: noPassword })
+        const changedAt = expiresAt - lifetimeMilliseconds.undo_email
+        const factorSince = factors.find(user.id)?.confirmedAt ?? 0
+        const owner = store.find(user.id) ?? user
+        if (factorSince >= changedAt) parts.removeFactor(owner, onOneself(user.id, ip))
         sessionStore.revokeAll(user.id, clock.now())
+        outbox.add('password_reset_mail', mailTo(user.id, email))
         audit.record({ action: 'email_change_undone', ...onOneself(user.id, ip) })
         afterCommit(() => hub.closeUser(user.id))
       }),

@@ -46,9 +46,12 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: Registration,
         ...newcomer(
           'register',
-          'Registers a new account and logs it in. A verification mail goes to the address.',
+          'Registers a new account and logs it in. A verification mail goes to the address. With `REGISTRATION=off` nobody registers.',
           { 201: Authenticated },
-          { errors: ['email_taken'], example: { user: { role: 'user', email_verified: false } } },
+          {
+            errors: ['registration_closed', 'email_taken'],
+            example: { user: { role: 'user', email_verified: false } },
+          },
         ),
       },
     )

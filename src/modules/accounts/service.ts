@@ -98,8 +98,9 @@ export function createAccountService(core: Core, parts: Parts) {
 
   return {
     /** Makes an account and logs it in. The verification mail is due from the same transaction on.
-     *  @throws email_taken (in any case) */
+     *  @throws registration_closed · email_taken (in any case) */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
+      if (core.config.registration === 'off') throw new AppError('registration_closed')
       const passwordHash = await passwords.hash(form.password)
       const session = await write(() => {
         const isProvisional = true
