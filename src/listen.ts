@@ -13,7 +13,7 @@ import { StartError } from './lib/errors.ts'
 import type { Log } from './lib/log.ts'
 import type { Channel } from './realtime/channel.ts'
 
-const stopDeadlineMilliseconds = 10_000
+export const stopDeadlineMilliseconds = 10_000
 const stopPollMilliseconds = 5
 const certificatePollMilliseconds = 10_000
 

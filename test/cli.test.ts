@@ -21,6 +21,26 @@ afterAll(() => {
   empty[Symbol.dispose]()
 })
 
+test.each(['serve', 'standby', 'restore backup.db', 'backup backup.db', 'user list', 'check'])(
+  '%s refuses an SQLite that may lose commits',
+  async (line) => {
+    using directory = temporaryDirectory()
+    for (const sqliteVersion of ['3.51.2', '3.9.0']) {
+      expect(await hostline(line, directory.path, { sqliteVersion })).toEqual({
+        exitCode: 1,
+        out: '',
+        err: `hostline: SQLite ${sqliteVersion} may lose what is committed: 3.51.3 or newer is needed (docs/operations.md, Install)`,
+      })
+    }
+    expect(readdirSync(directory.path)).toEqual([])
+  },
+)
+
+test.each(['3.51.3', '3.60.0', '4.0.0'])('SQLite %s is recent enough', async (sqliteVersion) => {
+  const { err } = await hostline('user list', empty.path, { sqliteVersion })
+  expect(err).toContain('there is no database')
+})
+
 describe('usage', () => {
   test.each(['help', '--help', '-h'])('%s tells every command', async (line) => {
     const { exitCode, out } = await hostline(line, empty.path)

@@ -1,6 +1,8 @@
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stopDeadlineMilliseconds } from '../src/listen.ts'
+import { drainMilliseconds } from '../src/replication/leader.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 
@@ -68,3 +70,11 @@ function readText(path: string): string | undefined {
     return undefined
   }
 }
+
+test('a container may stop for as long as a server does, whose jobs take some seconds as well', async () => {
+  const compose = await Bun.file(join(project, 'examples/compose.yaml')).text()
+  const operations = await Bun.file(join(project, 'docs/operations.md')).text()
+  const told = [/stop_grace_period: (\d+)s/.exec(compose), /--stop-timeout (\d+)/.exec(operations)]
+  const needed = (stopDeadlineMilliseconds + drainMilliseconds) / 1_000 + 5
+  for (const found of told) expect(Number(found?.[1])).toBeGreaterThanOrEqual(needed)
+})

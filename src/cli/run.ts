@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { version } from '../../package.json' with { type: 'json' }
 import { AppError, StartError } from '../lib/errors.ts'
 import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
@@ -95,6 +96,9 @@ const commands: Record<string, () => Promise<Command>> = {
   help: async () => showHelp,
 }
 
+const withoutDatabase = ['help', 'version', 'health']
+const leastSqliteVersion = '3.51.3'
+
 const aliases = new Map([
   ['--help', 'help'],
   ['-h', 'help'],
@@ -110,12 +114,34 @@ export async function run(argv: string[], terminal: Terminal): Promise<number> {
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined
     if (!load) throw wrongUsage(`there is no command "${first}"`)
     if (args.some((arg) => aliases.get(arg) === 'help')) showHelp([name], terminal)
-    else await (await load())(args, terminal)
+    else await start(name, await load(), { args, terminal })
     return 0
   } catch (error) {
     terminal.err(explain(error))
     return error instanceof StartError ? error.exitCode : 1
   }
+}
+
+type Call = { args: string[]; terminal: Terminal }
+
+async function start(name: string, command: Command, { args, terminal }: Call) {
+  if (!withoutDatabase.includes(name)) mustBeRecent(terminal.sqliteVersion ?? findSqliteVersion())
+  await command(args, terminal)
+}
+
+/** @throws StartError for an SQLite that may lose commits: https://www.sqlite.org/wal.html#walresetbug */
+function mustBeRecent(sqliteVersion: string): void {
+  if (Bun.semver.order(sqliteVersion, leastSqliteVersion) >= 0) return
+  throw new StartError(
+    `SQLite ${sqliteVersion} may lose what is committed: ${leastSqliteVersion} or newer is needed (docs/operations.md, Install)`,
+  )
+}
+
+function findSqliteVersion(): string {
+  const sqlite = new Database(':memory:')
+  const [row] = sqlite.query<{ version: string }, []>('SELECT sqlite_version() AS version').all()
+  sqlite.close()
+  return row?.version ?? '0'
 }
 
 function explain(error: unknown) {

@@ -9,6 +9,8 @@ export type Terminal = {
   out(line: string): void
   err(line: string): void
   readStdin(): Promise<string>
+  /** That of the library which is loaded, unless a test tells another. */
+  sqliteVersion?: string | undefined
 }
 
 /** A command that was called in a way it does not know. */

@@ -42,7 +42,7 @@ const retryAfterSeconds = 2
 const stallCheckMilliseconds = 200
 const baseRetryMilliseconds = 2_000
 const dayMilliseconds = 86_400_000
-const drainMilliseconds = 15_000
+export const drainMilliseconds = 15_000
 
 /** Ships what is committed: reads the wal after each commit, and appends what is new to the log. */
 export function createLeader(options: LeaderOptions) {

@@ -1,10 +1,10 @@
 import { run } from '../../src/cli/run.ts'
 
-type Options = { stdin?: string; environment?: Record<string, string> }
+type Options = { stdin?: string; environment?: Record<string, string>; sqliteVersion?: string }
 
 /** Runs a command as main.ts would. */
 export async function hostline(args: string[], dataDir: string, options: Options = {}) {
-  const { stdin = '', environment = {} } = options
+  const { stdin = '', environment = {}, sqliteVersion } = options
   const out: string[] = []
   const err: string[] = []
   const exitCode = await run(args, {
@@ -13,6 +13,7 @@ export async function hostline(args: string[], dataDir: string, options: Options
     out: (text) => out.push(text),
     err: (text) => err.push(text),
     readStdin: async () => stdin,
+    sqliteVersion,
   })
   return { exitCode, out: out.join('\n'), err: err.join('\n') }
 }
