@@ -128,7 +128,8 @@ export function createLoginThrottle({ clock, config }: Core) {
     succeeded(name: string, ip: string): void {
       const network = ipGroup(ip)
       const others = recent(name, clock.now()).filter((tried) => tried.network !== network)
-      triesByName.set(name, others)
+      if (others.length > 0) triesByName.set(name, others)
+      else triesByName.delete(name)
     },
   }
 }
