@@ -76,7 +76,7 @@ test.concurrent.each(['disk', 'bucket'])(
   async (ack) => {
     await using place = await bucketAndFolder()
     const bucket = place.store.url
-    const environment = { REPLICA_ACK: ack, REPLICA_PAIR: 'true', REPLICA_LEASE: '2' }
+    const environment = { REPLICA_ACK: ack, REPLICA_PAIR: 'true', REPLICA_LEASE: '4' }
     const a = await startNode({ dataDir: await place.prepared('a'), bucket, environment })
     await a.ready()
     const dataDir = place.directory('b')
