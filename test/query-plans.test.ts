@@ -124,8 +124,10 @@ function triggerStatements(): string[] {
   })
 }
 
+// A backup has tables of its own for files.
 const hasPlan = (sql: string) =>
-  /^(delete|insert|select|update|with)\b/i.test(sql) && !/RAISE|sqlite_schema/.test(sql)
+  /^(delete|insert|select|update|with)\b/i.test(sql) &&
+  !/RAISE|sqlite_schema|backup_(files|pieces)/.test(sql)
 
 /** The steps of a statement's plan that may read or sort a table as a whole, each with the statement. */
 function stepsOf(sql: string): string[] {

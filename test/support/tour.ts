@@ -5,6 +5,7 @@ import type { createTestClock } from './clock.ts'
 import { hostline } from './command.ts'
 import { insertDeadJob } from './dead-job.ts'
 import { desk, own } from './desk.ts'
+import { temporaryDirectory } from './directory.ts'
 import { fetchFile, upload } from './files.ts'
 import { startPushService } from './push-services.ts'
 import type { Person, TestService } from './service.ts'
@@ -44,6 +45,8 @@ export async function tour(service: TestService, clock: TestClock) {
   await visitSocket(guide, people)
   push.tell({ status: 404 })
   await useCommands(guide, people)
+  for (const person of [root, ada]) Object.assign(person, await service.login(person.email))
+  service.trust(root)
   await guide.settle()
   await guide.ask(root, `DELETE /v1/admin/users/${bob.id}/sessions`)
   await guide.ask(ada, 'GET /v1/users/me/export')
@@ -392,9 +395,20 @@ async function visitWebhooks({ service, clock, ask, list }: Guide, { root, bob }
 /** Commands beside the running service. */
 async function useCommands({ service }: Guide, { bob }: People) {
   insertDeadJob(service.sqlite)
-  const commands = [`user role ${bob.email} host`, 'jobs retry --all', 'jobs list']
+  using directory = temporaryDirectory()
+  const commands = [
+    `user role ${bob.email} host`,
+    'user create --email eve@example.com --role user --password-stdin',
+    'jobs retry --all',
+    'jobs list',
+    'keys list',
+    'keys rotate --now',
+    `backup ${directory.path}/backup.db`,
+  ]
   for (const command of commands) {
-    const { exitCode, err } = await hostline(command.split(' '), service.directory)
+    const { exitCode, err } = await hostline(command.split(' '), service.directory, {
+      stdin: 'correct horse',
+    })
     if (exitCode !== 0) throw new Error(`${command}: ${err}`)
   }
 }
