@@ -124,7 +124,7 @@ describe('a backup', () => {
     })
     await writing
     expect(statSync(at('outrun.db')).size).toBeLessThan(40_000_000)
-  }, 10_000)
+  })
 
   test('in a directory has the date as its name, and the newest stay', async () => {
     const { dataDir } = await filled

@@ -251,4 +251,4 @@ test('kill -9 again and again in the middle of a broadcast: each follower gets o
   const unread =
     'SELECT count(*) AS n, sum(unread_count) AS unread FROM participants WHERE other_user_id = ?'
   expect(sqlite.query(unread).get(host.id)).toMatchObject({ unread: count })
-}, 60_000)
+})

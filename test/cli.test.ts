@@ -496,5 +496,5 @@ describe('health', () => {
   test('is bad when no answer comes', async () => {
     const { exitCode, err } = await unanswered
     expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers')])
-  }, 15_000)
+  })
 })

@@ -17,7 +17,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     admin = pages.as(body.access_token)
     const canned = { title: 'Payout is on its way', body: 'Your payout left us today.' }
     await admin('POST', '/v1/admin/support/canned-replies', canned)
-  }, 60_000)
+  })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
     expect(pages.wrongs).toEqual([])
@@ -79,7 +79,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
       assignee: { id: pages.admin.id },
       notes: [{ body: 'Called the bank.' }],
     })
-  }, 30_000)
+  })
 
   test('a draft outlives a reload, and a reply that was overtaken waits for a look', async () => {
     const mia = await customer('Mia')
@@ -99,7 +99,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await button('Send anyway').click()
     await said('Done.')
     expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')
-  }, 30_000)
+  })
 
   test('a reply whose answer is lost keeps text and files, and comes once', async () => {
     const id = await (await customer('Ivy')).open('Receipt')
@@ -122,7 +122,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     const [, reply, ...others] = (await show(id)).messages
     expect(reply).toMatchObject({ body: 'Here it is.', attachments: [{ file_size: 2 }] })
     expect(others).toEqual([])
-  }, 30_000)
+  })
 
   test('an undo that comes late changes the ticket that it was about, and shows no other', async () => {
     const id = await (await customer('Ida')).open('Late undo')
@@ -137,7 +137,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await waitFor(async () => (await show(id)).status === 'open')
     await said('Another one?')
     expect(await page.title()).toBe('Another one · Desk · Hostline')
-  }, 30_000)
+  })
 
   test('several tickets are changed at once, and the address keeps view, search and ticket', async () => {
     const oskar = await customer('Oskar')
@@ -163,7 +163,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     expect(page.url()).toEndWith('?view=unassigned&q=second')
     await page.goBack()
     await page.getByText('No ticket is open').waitFor()
-  }, 30_000)
+  })
 
   test('on a phone list and ticket take turns', async () => {
     const id = await (await customer('Eva')).open('Donaudampfschifffahrtselektrizität')
@@ -180,5 +180,5 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     await button('Hide the details').click()
     await button('Back to the list').click()
     await row('Donaudampf').waitFor()
-  }, 30_000)
+  })
 })

@@ -22,7 +22,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     nina = await pages.register('Nina')
     mallory = await pages.register('Mallory')
     page = await pages.openConsole('/console/reports')
-  }, 60_000)
+  })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
     expect(pages.wrongs).toEqual([])

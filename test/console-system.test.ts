@@ -22,7 +22,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     store = await startObjectStore()
     pages = await startPages({ WEBHOOK_PRIVATE: 'true', REPLICA_S3_URL: store.url })
     page = await pages.openConsole('/console/system')
-  }, 60_000)
+  })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
     await store[Symbol.asyncDispose]()

@@ -10,7 +10,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
   beforeAll(async () => {
     pages = await startPages()
     page = await pages.openConsole()
-  }, 60_000)
+  })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
     expect(pages.wrongs).toEqual([])

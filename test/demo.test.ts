@@ -43,7 +43,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     page = await pages.open('/demo')
     left = personIn(page.locator('.panel.left'))
     right = personIn(page.locator('.panel.right'))
-  }, 60_000)
+  })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
     expect(pages.wrongs).toEqual([])

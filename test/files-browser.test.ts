@@ -75,7 +75,7 @@ test.skipIf(!tools.chromium)(
 )
 
 async function isDownloaded(page: Page, url: string): Promise<boolean> {
-  const download = page.waitForEvent('download', { timeout: 5_000 })
+  const download = page.waitForEvent('download')
   await page.goto(url).catch(() => {})
   return (await download.catch(() => undefined)) !== undefined
 }

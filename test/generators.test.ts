@@ -51,7 +51,7 @@ beforeAll(async () => {
     await Bun.write(done, '')
   }
   for (const name of made) cpSync(join(folder, name), consumer.path(name), { recursive: true })
-}, 30_000)
+})
 
 async function generate() {
   for (const [name, ...options] of commands) {
@@ -90,7 +90,7 @@ test('what they make compiles and knows the data of a notification by its type, 
     'wrong.ts': imports + mistakes.map(expectError).join(''),
   })
   expect(await consumer.check()).toEqual({ exitCode: 0, output: '' })
-}, 30_000)
+})
 
 const conversation = `
 import * as api from './hey'
@@ -120,4 +120,4 @@ test('two people talk through a generated client, under plain Node', async () =>
   await Bun.build({ entrypoints, outdir: consumer.path('built'), target: 'node' })
   const { exitCode, output } = await consumer.node('built/conversation.js', service.base)
   expect([exitCode, output]).toEqual([0, `${JSON.stringify([['See you at ten?'], 1, 0])}\n`])
-}, 30_000)
+})

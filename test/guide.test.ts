@@ -32,7 +32,7 @@ test('whoever does what the guide says, sees what it shows', async () => {
     const next = blocks[n + 1]
     if (isRun(block)) await reader.take(block, next?.language === 'text' ? next.text : '')
   }
-}, 60_000)
+})
 
 // They need a build, the registry, the generators, a push service of a browser, another browser than ours, a phone.
 test('few blocks of the guide are not run', () => {

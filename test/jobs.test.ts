@@ -265,7 +265,7 @@ describe('mail', () => {
     }
     expect(sessions).toEqual(Array(4).fill({ secure: true, user: 'us' }))
     expect(mail.connections()).toBeLessThanOrEqual(2)
-  }, 15_000)
+  })
 
   test('never goes out in clear, and waits until the server offers TLS', async () => {
     const heard: string[] = []
@@ -401,7 +401,7 @@ describe('mail', () => {
     // mailboxes can tell.
     expect(new Set(mail.mails.map(({ messageId }) => messageId)).size).toBe(acknowledged.length)
     expect(last.output()).not.toContain('given up')
-  }, 40_000)
+  })
 
   test('without SMTP_URL is written to the log with its link, and the start says so', async () => {
     using directory = temporaryDirectory()

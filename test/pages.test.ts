@@ -37,7 +37,7 @@ beforeAll(async () => {
       PUBLIC_URL: `http://127.0.0.1:${port}`,
     },
   })
-}, 30_000)
+})
 afterAll(async () => {
   await server.kill('SIGTERM')
   await mail[Symbol.asyncDispose]()
@@ -60,7 +60,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
     page.on('pageerror', (error) => complaints.push(error.message))
     page.on('request', (request) => requests.push(request.url()))
-  }, 30_000)
+  })
   afterAll(() => returnPage(page))
 
   /** Opens a page and collects what the browser complains about. */
@@ -95,7 +95,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     await visit(link)
     await page.getByRole('button').click()
     await page.getByText('Dieser Link gilt nicht mehr').waitFor()
-  }, 60_000)
+  })
 
   test('a password is reset, and the page says what is wrong with a bad one', async () => {
     const person = personOf('bob')
@@ -113,7 +113,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(complaints).toEqual([])
     const login = await post('/v1/auth/login', { ...person, password: 'brand new horse' })
     expect(login.status).toBe(200)
-  }, 60_000)
+  })
 
   test('an address is changed and changed back by the buttons', async () => {
     const person = personOf('carl')
@@ -142,7 +142,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     await page.getByText('Your password is set').waitFor()
     const renewed = { ...person, password: 'purple elephant' }
     expect((await post('/v1/auth/login', renewed)).status).toBe(200)
-  }, 60_000)
+  })
 
   test('the first admin is made with the link that the start printed', async () => {
     const printed = () => /http\S+\/set-up#token=[\w-]+/.exec(server.output())?.[0]
@@ -155,7 +155,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(complaints).toEqual([])
     const login = await post('/v1/auth/login', personOf('ops'))
     expect(((await login.json()) as { user: { role: string } }).user.role).toBe('admin')
-  }, 60_000)
+  })
 
   test('a page says which field the service refuses', async () => {
     await visit(`${server.base}/set-up#token=none`)
@@ -166,7 +166,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(await page.locator('[role=status]').getAttribute('class')).toBe('error')
     await page.setViewportSize({ width: 320, height: 700 })
     await expectAccessible(page)
-  }, 60_000)
+  })
 })
 
 test('each page has a strict policy, all in its language, and the place that its button posts to', async () => {

@@ -44,5 +44,4 @@ test.skipIf(!nginx)(
     ada.close()
     bob.close()
   },
-  30_000,
 )

@@ -17,7 +17,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
   beforeAll(async () => {
     pages = await startPages()
     page = await pages.open('/docs')
-  }, 60_000)
+  })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
     expect(pages.wrongs).toEqual([])

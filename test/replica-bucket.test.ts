@@ -62,6 +62,7 @@ describe.concurrent('a bucket', () => {
         said.push(`message ${said.length}`)
         expect((await say(service, people, said.at(-1) ?? '')).status).toBe(201)
       })
+      await waitFor(() => count(service.log(), 'the bucket takes nothing') === 1)
       place.store.faults.away = false
       await place.has(said)
       expect(count(service.log(), 'the bucket takes nothing')).toBe(1)

@@ -33,7 +33,7 @@ export async function borrowPage() {
 
 async function openPage() {
   const opened = await (await openProfile()).newPage()
-  opened.setDefaultTimeout(10_000)
+  opened.setDefaultTimeout(60_000)
   return opened
 }
 

@@ -73,12 +73,15 @@ async function readyToStart(dataDir: string | undefined): Promise<string> {
   return path
 }
 
-/** For what must be told its port. */
-export async function freePort() {
-  const server = Bun.serve({ port: 0, fetch: () => new Response() })
-  const { port = 0 } = server
-  await server.stop(true)
-  return port
+/** For those that must be told their port: below those that the kernel gives to others meanwhile. */
+export async function freePort(): Promise<number> {
+  const port = 10_000 + Math.floor(Math.random() * 20_000)
+  try {
+    await Bun.serve({ port, hostname: '127.0.0.1', fetch: () => new Response() }).stop(true)
+    return port
+  } catch {
+    return freePort()
+  }
 }
 
 async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void) {

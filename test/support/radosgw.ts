@@ -77,7 +77,7 @@ function createCluster(path: string) {
   const bound = ['setpriv', '--pdeathsig', 'KILL']
   return {
     async run(...command: string[]) {
-      const child = Bun.spawn([...bound, ...command], { ...options, timeout: 20_000 })
+      const child = Bun.spawn([...bound, ...command], { ...options, timeout: 60_000 })
       const errors = await child.stderr.text()
       if ((await child.exited) === 0) return
       throw new Error(`${command.join(' ')} failed: ${errors}${readLogs(path)}`)
@@ -103,7 +103,7 @@ function readLogs(path: string): string {
 }
 
 async function createBucket(endpoint: string) {
-  await waitFor(() => fetch(endpoint).catch(() => undefined), 'radosgw', 20_000)
+  await waitFor(() => fetch(endpoint).catch(() => undefined), 'radosgw')
   const client = new AwsClient({ accessKeyId: key, secretAccessKey: secret, service: 's3' })
   const { status } = await client.fetch(`${endpoint}/${bucket}`, { method: 'PUT' })
   if (status !== 200) throw new Error(`radosgw made no bucket: ${status}`)

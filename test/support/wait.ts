@@ -5,7 +5,7 @@ const pauseMilliseconds = 3
 export async function waitFor<T>(
   look: () => T | Promise<T>,
   what = String(look),
-  patienceMilliseconds = 10_000,
+  patienceMilliseconds = 60_000,
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + patienceMilliseconds
   for (;;) {
