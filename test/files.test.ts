@@ -22,6 +22,69 @@ const ada = await service.register('ada')
 const byteOf = (n: number) => n % 251
 
 describe('an upload', () => {
+  test.each([
+    [1, 300],
+    [13, 5_000],
+    [1_000, 200_000],
+    [65_536, 300_000],
+  ])('in a form that comes in pieces of %p bytes is whole', async (length, size) => {
+    const bytes = Buffer.from(Array.from({ length: size }, (_, n) => (n * 7 + (n >> 8)) & 255))
+    const [start, end] = [
+      '--x\r\ncontent-disposition: form-data; name="file"\r\n\r\n',
+      '\r\n--x--\r\n',
+    ]
+    const form = Buffer.concat([Buffer.from(start), bytes, Buffer.from(end)])
+    const pieces = Array.from(
+      { length: Math.ceil(form.length / length) },
+      (_, n) => new Uint8Array(form.subarray(n * length, (n + 1) * length)),
+    )
+    const body = new ReadableStream({
+      pull(controller) {
+        const piece = pieces.shift()
+        if (piece) controller.enqueue(piece)
+        else controller.close()
+      },
+    })
+    const type = 'multipart/form-data; boundary=x'
+    const sent = await upload(service, ada, body, { type })
+    expect([sent.status, sent.body.file_size]).toEqual([201, size])
+    expect(readFileSync(join(service.directory, 'files', sent.body.id)).equals(bytes)).toBe(true)
+  })
+
+  test('of a fast sender is refused while sixteen others wait for the disk, that of a slow one is not', async () => {
+    const disk = Promise.withResolvers<void>()
+    let waiting = 0
+    const fileStorage: FileStorage = {
+      async write(_, bytes) {
+        for await (const _ of bytes) {
+          waiting++
+          await disk.promise
+        }
+      },
+      read: async () => undefined,
+      delete: async () => {},
+    }
+    await using slow = await startService({ fileStorage })
+    const eve = await slow.register()
+    // In one piece, as it comes when the runtime has gathered it meanwhile.
+    const send = (bytes: number) => {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new Uint8Array(bytes))
+          controller.close()
+        },
+      })
+      return upload(slow, eve, body)
+    }
+    const sent = Array.from({ length: 16 }, () => send(400_000))
+    await waitFor(() => waiting === 16, 'all of them')
+    const refused = await send(400_000)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+    sent.push(send(1_000))
+    disk.resolve()
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(Array(17).fill(201))
+  })
+
   test('is answered with the fields of a file message, and its bytes lie in the data directory', async () => {
     const { status, body } = await upload(service, ada, png, {
       name: 'Häuschen 1.png',

@@ -1,7 +1,5 @@
-import type { Readable, Writable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
-import { AppError, fileTooLarge, invalidField } from '../lib/errors.ts'
+import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 import { maxFormBytes } from './body.ts'
 
 /** A file as it comes, with what it is said to be; empty texts where nothing is said. */
@@ -34,7 +32,7 @@ export function uploadOf(request: Request, maxBytes: number): Upload {
   return {
     announcedBytes: announcedBytes ?? (request.body ? undefined : 0),
     isExact: announcedBytes !== undefined,
-    receive: (save) => save({ name, type, bytes: request.body ?? nothing() }),
+    receive: (save) => save({ name, type, bytes: chunksOf(request) }),
   }
 }
 
@@ -48,32 +46,48 @@ function decodeName(text: string): string {
   }
 }
 
+/** The parser gives what it finds of the file in a chunk before it takes the next one, so that no more than one is held. */
 async function receiveForm(request: Request, maxBytes: number, save: Save): Promise<void> {
   const form = openForm(request.headers.get('content-type') ?? '')
-  const saved = Promise.withResolvers<void>()
-  let file: Readable | undefined
-  form.once('file', (_field, bytes, ...[name = '', , type]) => {
-    file = bytes
-    // Also when nobody reads it any more.
-    file.on('error', () => {})
-    save({ name, type, bytes }).then(saved.resolve, saved.reject)
+  if (!request.body) throw invalidField('file', 'required')
+  const found: Uint8Array[] = []
+  let file: Omit<ComingFile, 'bytes'> | undefined
+  const failed = new Promise<never>((_, reject) => {
+    form.on('error', reject)
+    form.once('file', (_field, bytes, ...[name = '', , type]) => {
+      file = { name, type }
+      bytes.on('data', (piece) => found.push(piece)).on('error', reject)
+    })
   })
-  form.once('finish', () => {
-    if (!file) saved.reject(invalidField('file', 'required'))
-  })
-  const stop = new AbortController()
-  const source = bounded(request, maxBytes + maxFormBytes)
-  const read = pipeline(source, form as Writable, { signal: stop.signal }).catch((cause) => {
-    const error = cause instanceof AppError ? cause : invalidField('body', 'invalid')
-    // Whoever reads the file would wait for its end.
-    file?.destroy(error)
-    throw error
-  })
-  try {
-    await Promise.all([saved.promise, read])
-  } finally {
-    stop.abort()
+  failed.catch(() => {})
+  const parsed = (act: (done: () => void) => void) => Promise.race([new Promise<void>(act), failed])
+
+  async function* piecesOfFile() {
+    try {
+      for await (const chunk of bounded(request, maxBytes + maxFormBytes)) {
+        await parsed((done) => void form.write(chunk, done))
+        yield* found.splice(0)
+      }
+      await parsed((done) => void form.once('finish', done).end())
+    } catch (cause) {
+      if (cause instanceof AppError) throw cause
+      throw new AppError('validation_error', { details: { body: problem('invalid') }, cause })
+    }
   }
+
+  const pieces = piecesOfFile()
+  try {
+    const first = await pieces.next()
+    if (!file) throw invalidField('file', 'required')
+    await save({ ...file, bytes: first.done ? nothing() : following(first.value, pieces) })
+  } finally {
+    await pieces.return()
+  }
+}
+
+async function* following(first: Uint8Array, others: AsyncIterable<Uint8Array>) {
+  yield first
+  yield* others
 }
 
 function openForm(contentType: string) {
@@ -88,11 +102,21 @@ function openForm(contentType: string) {
   }
 }
 
-async function* bounded({ body }: Request, maxBytes: number) {
+async function* bounded(request: Request, maxBytes: number) {
   let size = 0
-  for await (const chunk of body ?? nothing()) {
+  for await (const chunk of chunksOf(request)) {
     size += chunk.byteLength
     if (size > maxBytes) throw fileTooLarge(maxBytes - maxFormBytes)
     yield chunk
+  }
+}
+
+/** The body as it comes. The runtime holds up to 1 MiB of it unread, then the sender has to wait. Each chunk is freed when
+ *  the next one is asked for: the garbage collector would let hundreds of MB pile up. */
+async function* chunksOf({ body }: Request) {
+  for await (const chunk of body ?? nothing()) {
+    yield chunk
+    const { buffer } = chunk
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === chunk.byteLength) buffer.transfer(0)
   }
 }

@@ -39,6 +39,10 @@ const leastBytes = 16_384
 const retryAfterSeconds = 5
 const retryWithRoomSeconds = 60
 const erasedAtOnce = 100
+/** Each of these uploads holds a chunk of 1 MiB, and as much is in the runtime: 32 MiB in all. Those of slow senders hold next to
+ *  nothing, however many there are. */
+const maxLargeChunks = 16
+const largeChunkBytes = 262_144
 /** As long as messages that were removed can be reported. */
 const keptForReports = 30 * 86_400_000
 /** As the rule of retention says. */
@@ -50,6 +54,7 @@ export function createFileService(core: Core, parts: Parts) {
   const { store, storage, isDiskShort, dropPicture } = parts
   const { write, clock, log, outbox, audit } = core
   const { maxBytes, quotaBytes } = core.config.files
+  let largeChunks = 0
 
   /** @throws storage_full */
   function reserve(
@@ -103,7 +108,19 @@ export function createFileService(core: Core, parts: Parts) {
       if (seen.head.byteLength < sniffedBytes) {
         seen.head = Buffer.concat([seen.head, chunk.subarray(0, sniffedBytes)])
       }
+      if (chunk.byteLength < largeChunkBytes) yield chunk
+      else yield* inPlace(chunk)
+    }
+  }
+
+  // Chunks are large where the disk is slower than the sender.
+  function* inPlace(chunk: Uint8Array) {
+    if (largeChunks >= maxLargeChunks) throw new AppError('unavailable', { retryAfterSeconds })
+    largeChunks++
+    try {
       yield chunk
+    } finally {
+      largeChunks--
     }
   }
 
