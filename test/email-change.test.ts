@@ -209,6 +209,14 @@ test('who had it may change back, and then nothing is left to undo', async () =>
   expect((await follow('undo', tokenOf(undo))).status).toBe(400)
 })
 
+test('who goes back to a former address leaves the one in between nothing to undo', async () => {
+  const { person, address } = await moved('gwen')
+  await ask(person, person.email)
+  await follow('confirm', tokenOf(await mailed('change_email', person.email)))
+  const body = { email: address, password }
+  expect((await service.call('POST', '/v1/auth/register', { body })).status).toBe(201)
+})
+
 test('undoing takes later changes along, also those that only wait', async () => {
   const { person, undo } = await moved('finn')
   await ask(person, 'finn@thief.example')

@@ -76,17 +76,19 @@ export function createEmailChange(core: Core, parts: Parts) {
     },
 
     /** Gives the account the address that the link was mailed to, which is verified by that, and tells the former one
-     *  if that was verified.
+     *  if that was verified. Going back to an address that could undo a change takes what came since along, as undoing does.
      *  @throws validation_error (`token`: wrong, used, expired or revoked) · email_taken (meanwhile) */
     confirm: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const { user, email } = redeem('change_email', token)
         const former = user.email
         if (parts.isTaken(email, user.id)) throw new AppError('email_taken')
+        const changes = oneTimeTokens.list('undo_email', user.id)
+        const undone = changes.find((change) => change.email === email)
         move(user, email, ip)
-        oneTimeTokens.revokeUndo(user.id, { email })
-        // Nobody has a hold on an address that was never proved.
-        if (!user.isProvisional) {
+        oneTimeTokens.revokeUndo(user.id, undone ?? { email })
+        // Nobody has a hold on an address that was never proved, nor a thief on one that the owner has gone back from.
+        if (!user.isProvisional && !undone) {
           // As above. It also reserves the former address, from this commit on.
           oneTimeTokens.issue('undo_email', { id: user.id, email: former })
           outbox.add('email_changed_mail', mailTo(user.id, former))
