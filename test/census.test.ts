@@ -200,7 +200,7 @@ test('every action of an admin is in the audit log, with who acted and on what',
   const made = await service.call('POST', replies, { token: root.token, body: reply })
   const hooks = '/v1/admin/webhooks'
   const hook = await service.call('POST', hooks, { token: root.token, body: webhook })
-  service.sqlite.run("INSERT INTO totp_factors VALUES (?, 'AAAA', 1, 0, 1)", [eve.id])
+  service.sqlite.run("INSERT INTO totp_factors VALUES (?, 'AAAA', 1, 0, 1, 0)", [eve.id])
   const delivery = insertDelivery(service.sqlite, hook.body.id)
   const actions: [route: string, path: string, body?: object][] = [
     ['PATCH /v1/admin/users/:id', `/v1/admin/users/${eve.id}`, { role: 'host' }],

@@ -273,6 +273,22 @@ describe('an address that a stranger registered first', () => {
     },
   )
 
+  test('is not locked by their second factor either when its owner has followed the mailed link', async () => {
+    const thief = await squat()
+    service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [thief.id])
+    const token = new Bun.CryptoHasher('sha256').update(thief.id).digest('hex')
+    service.sqlite.run("INSERT INTO one_time_tokens VALUES (?, 'reset_password', ?, ?, ?)", [
+      token,
+      thief.id,
+      thief.email,
+      Date.now() + 60_000,
+    ])
+    const body = { token: thief.id, password: 'battery staple' }
+    expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
+    const login = { email: thief.email, password: body.password }
+    expect((await service.call('POST', '/v1/auth/login', { body: login })).status).toBe(200)
+  })
+
   test('ends their sockets as well', async () => {
     await using own = await startService({ listen: true })
     const { token } = await own.issueKey()

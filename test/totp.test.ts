@@ -385,7 +385,7 @@ describe('with ADMIN_TOTP=required', () => {
   test('a command beside the server takes effect on sockets, too', async () => {
     await using own = await startService({ listen: true, environment: { ADMIN_TOTP: 'required' } })
     const vic = await own.registerAs('admin')
-    own.sqlite.run("INSERT INTO totp_factors VALUES (?, 'AAAA', 1, 0, 1)", [vic.id])
+    own.sqlite.run("INSERT INTO totp_factors VALUES (?, 'AAAA', 1, 0, 1, 0)", [vic.id])
     const socket = await own.connect(vic, '&events=support')
     await hostline(['user', 'totp-off', vic.email], own.directory)
     expect(await socket.closed).toBe(4403)

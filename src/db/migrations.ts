@@ -9,6 +9,7 @@ import oneWriter from '../../drizzle/0005_one_writer.sql' with { type: 'text' }
 import removedContent from '../../drizzle/0006_removed_content.sql' with { type: 'text' }
 import provisionalAccounts from '../../drizzle/0007_provisional_accounts.sql' with { type: 'text' }
 import confirmations from '../../drizzle/0008_confirmations.sql' with { type: 'text' }
+import provisionalFactors from '../../drizzle/0009_provisional_factors.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
@@ -23,6 +24,7 @@ export const migrations: readonly string[] = [
   removedContent,
   provisionalAccounts,
   confirmations,
+  provisionalFactors,
 ]
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file

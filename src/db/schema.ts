@@ -188,6 +188,8 @@ export const totpFactors = sqliteTable(
     /** The time step of the newest code that was used: it and those before it work no more. */
     lastStep: integer('last_step').notNull().default(0),
     createdAt: time('created_at').notNull(),
+    /** Switched on before anybody had proved the address: it goes with a reset by mail. */
+    isProvisional: integer('is_provisional', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
     index('totp_factors_unconfirmed').on(table.createdAt).where(sql.raw('confirmed_at IS NULL')),

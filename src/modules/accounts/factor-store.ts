@@ -20,15 +20,15 @@ export function createFactorStore(orm: Orm) {
         .get(userId) !== null,
     /** A new secret in the place of one that was never confirmed. */
     upsert(userId: string, secret: string, now: number): void {
-      const row = { secret, confirmedAt: null, lastStep: 0, createdAt: now }
+      const row = { secret, confirmedAt: null, lastStep: 0, createdAt: now, isProvisional: false }
       orm
         .insert(totpFactors)
         .values({ userId, ...row })
         .onConflictDoUpdate({ target: totpFactors.userId, set: row })
         .run()
     },
-    updateConfirmed(userId: string, now: number): void {
-      orm.update(totpFactors).set({ confirmedAt: now }).where(own(userId)).run()
+    updateConfirmed(userId: string, now: number, isProvisional: boolean): void {
+      orm.update(totpFactors).set({ confirmedAt: now, isProvisional }).where(own(userId)).run()
     },
     /** Uses the code of a time step up, and those before it.
      *  @returns false when it was used up before */

@@ -142,6 +142,10 @@ export function createRecovery(core: Core, parts: Parts) {
         const user = holder(oneTimeTokens.redeem('reset_password', token))
         if (user.disabledAt !== null) throw invalidField('token', 'token')
         parts.adopt(user, onOneself(user.id, ip))
+        // Somebody else may have registered and set it up before the owner of the address verified that.
+        if (parts.factors.find(user.id)?.isProvisional) {
+          parts.removeFactor(user, onOneself(user.id, ip))
+        }
         markVerified(user, ip)
         setPassword(user, passwordHash)
         audit.record({ action: 'password_reset', ...onOneself(user.id, ip) })

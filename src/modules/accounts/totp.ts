@@ -83,7 +83,7 @@ export function createTotp(core: Core, parts: Parts) {
     const codes = Array.from({ length: recoveryCodeCount }, () =>
       new Secret({ size: recoveryCodeBytes }).base32.toLowerCase(),
     )
-    factors.updateConfirmed(userId, clock.now())
+    factors.updateConfirmed(userId, clock.now(), user.isProvisional)
     factors.insertCodes(userId, codes.map(sha256))
     parts.factorChanged(user, 'totp_enabled', onOneself(userId, ip))
     return codes.map((code) => code.replace(/(.{4})(?=.)/g, '$1-'))
