@@ -144,11 +144,15 @@ async function visitAccounts(guide: Guide, { ada }: People) {
 }
 
 /** Another address and back, a second factor and none. */
-async function visitCredentials({ service, clock, ask, linked }: Guide, ada: Person) {
+async function visitCredentials(guide: Guide, ada: Person) {
+  const { service, clock, ask, linked, settle } = guide
   const change = { new_email: 'ada@elsewhere.example', password }
   await ask(ada, 'POST /v1/auth/email/change', change)
   await ask(undefined, 'POST /v1/auth/email/confirm', { token: await linked('/change-email') })
   await ask(undefined, 'POST /v1/auth/email/undo', { token: await linked('/undo-email') })
+  await settle()
+  const token = await linked('/reset-password')
+  await ask(undefined, 'POST /v1/auth/password/reset', { token, password })
   Object.assign(ada, await service.login(ada.email))
   const { secret } = await ask(ada, 'POST /v1/auth/totp', { password })
   const code = codeOf(secret, clock.now())
