@@ -1,9 +1,5 @@
 import { expect, test } from 'bun:test'
-import {
-  createKeyedSemaphore,
-  createSemaphore,
-  createSharedSemaphore,
-} from '../src/lib/concurrency.ts'
+import { createKeyedSemaphore, createSemaphore } from '../src/lib/concurrency.ts'
 
 /** Work that ends when told to. */
 function startWork() {
@@ -76,30 +72,4 @@ test('a key waits for its own work alone', async () => {
   expect(started()).toBe(3)
   for (const end of running) end()
   await Promise.all(all)
-})
-
-test('each key has its share of what all have together, and its first place in any case', async () => {
-  const semaphore = createSharedSemaphore({ each: 3, most: 4 })
-  const started: string[] = []
-  const ends = new Map<string, Array<() => void>>()
-  const start = (key: string) =>
-    semaphore(key, () => {
-      started.push(key)
-      return new Promise<void>((resolve) => ends.set(key, [...(ends.get(key) ?? []), resolve]))
-    })
-  const settled = () => new Promise(setImmediate)
-  const all = ['a', 'a', 'a', 'a', 'b', 'b', 'c', 'd'].map(start)
-  await settled()
-  expect(started).toEqual(['a', 'a', 'a', 'b', 'c', 'd'])
-  ends.get('d')?.shift()?.()
-  ends.get('c')?.shift()?.()
-  ends.get('a')?.shift()?.()
-  await settled()
-  expect(started.slice(6)).toEqual(['a'])
-  for (let n = 0; n < 4; n++) {
-    for (const list of ends.values()) for (const end of list) end()
-    await settled()
-  }
-  await Promise.all(all)
-  expect(started.toSorted()).toEqual(['a', 'a', 'a', 'a', 'b', 'b', 'c', 'd'])
 })

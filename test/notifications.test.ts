@@ -458,7 +458,9 @@ describe('what is kept', () => {
     const givenUp = 'SELECT id FROM outbox WHERE dead_at IS NOT NULL'
     // Jobs that were given up long ago are deleted after the notifications.
     const passLater = async (milliseconds: number) => {
-      service.sqlite.run("INSERT INTO outbox VALUES ('x', 'x', '{}', 0, 0, 1, NULL, 0, NULL, '')")
+      service.sqlite.run(
+        "INSERT INTO outbox (id, kind, payload, created_at, run_at, dead_at) VALUES ('x', 'x', '{}', 0, 0, 0)",
+      )
       clock.advance(milliseconds)
       await waitFor(() => service.sqlite.query(givenUp).get() === null)
     }

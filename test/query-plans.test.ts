@@ -43,7 +43,6 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^SCAN outbox .* select "kind", count\(\*\)/, 'every job, for admins'],
   [/^USE TEMP B-TREE FOR GROUP BY: .* "outbox"."dead_at" is not null/, 'jobs that were given up'],
   [/^SCAN outbox USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
-  [/^SCAN outbox: update .* where "outbox"\."leased_until" is not null$/, 'once at a start'],
   [/^SCAN users .* select count\(\*\) from "users"/, 'everybody, for admins: 3 ms at 100,000'],
   [/^SCAN .*: insert into "?(users|broadcasts)\b/i, 'runs only while a foreign key is broken'],
 ]
@@ -92,6 +91,15 @@ test('no plan reads or sorts more the longer the service runs', () => {
   expect(steps.filter((step) => !isBounded(step))).toEqual([])
   // What nothing needs any longer is not listed.
   expect(bounded.filter(([known]) => !steps.some((step) => known.test(step)))).toEqual([])
+})
+
+test('due jobs of a receiver are found however many wait for others', () => {
+  const due = [...statements].filter((sql) =>
+    /^SELECT id FROM outbox WHERE kind = \? AND receiver = \?/.test(sql),
+  )
+  const plans = due.map((sql) => service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all())
+  const detail = 'SEARCH outbox USING INDEX outbox_due (kind=? AND receiver=? AND run_at<?)'
+  expect(plans).toEqual([[expect.objectContaining({ detail })]])
 })
 
 test('every route and every kind of job was seen', () => {

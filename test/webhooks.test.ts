@@ -57,7 +57,7 @@ async function startHost(options: Options = {}) {
     waiting: () =>
       service.sqlite
         .query<{ run_at: number; attempts: number }, []>(
-          "SELECT run_at, attempts FROM outbox WHERE kind = 'webhook_delivery' AND leased_until IS NULL AND attempts > 0",
+          "SELECT run_at, attempts FROM outbox WHERE kind = 'webhook_delivery' AND attempts > 0",
         )
         .all(),
     /** Lets time pass, in which tokens expire. */
@@ -446,7 +446,8 @@ describe('an endpoint', () => {
     const rows = () =>
       own.service.sqlite.query<{ n: number }, []>('SELECT count(*) n FROM webhook_deliveries').get()
     await waitFor(() => own.queued() === 0)
-    expect(rows()?.n).toBeWithin(100, 110)
+    own.clock.advance(minute)
+    await waitFor(() => rows()?.n === 100)
     const all = await own.deliveries(id)
     expect(all).toHaveLength(100)
     expect(all[0].id > all[99].id).toBe(true)

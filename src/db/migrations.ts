@@ -10,6 +10,7 @@ import removedContent from '../../drizzle/0006_removed_content.sql' with { type:
 import provisionalAccounts from '../../drizzle/0007_provisional_accounts.sql' with { type: 'text' }
 import confirmations from '../../drizzle/0008_confirmations.sql' with { type: 'text' }
 import provisionalFactors from '../../drizzle/0009_provisional_factors.sql' with { type: 'text' }
+import receivers from '../../drizzle/0010_receivers.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
@@ -25,6 +26,7 @@ export const migrations: readonly string[] = [
   provisionalAccounts,
   confirmations,
   provisionalFactors,
+  receivers,
 ]
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file

@@ -275,19 +275,18 @@ export const outbox = sqliteTable(
   {
     id: text('id').primaryKey(),
     kind: text('kind').notNull(),
-    /** Jobs of one kind and lane have places of their own: a receiver that hangs holds up no other. */
-    lane: text('lane').notNull().default(''),
+    /** The webhook or the push service that gets it, else ''. Each has places of its own: one that hangs holds up no other. */
+    receiver: text('receiver').notNull().default(''),
     payload: text('payload', { mode: 'json' }).notNull(),
     createdAt: time('created_at').notNull(),
     runAt: time('run_at').notNull(),
     attempts: integer('attempts').notNull().default(0),
-    leasedUntil: time('leased_until'),
     deadAt: time('dead_at'),
     lastError: text('last_error'),
   },
   (table) => [
     index('outbox_due')
-      .on(table.kind, table.lane, table.runAt, table.id)
+      .on(table.kind, table.receiver, table.runAt, table.id)
       .where(sql.raw('dead_at IS NULL')),
     index('outbox_dead').on(table.deadAt).where(sql.raw('dead_at IS NOT NULL')),
     index('outbox_dead_id').on(table.id).where(sql.raw('dead_at IS NOT NULL')),
@@ -904,6 +903,8 @@ export const pushTokens = sqliteTable(
     token: text('token').notNull(),
     tokenHash: text('token_hash').notNull().unique(),
     platform: text('platform', { enum: pushPlatforms }).notNull(),
+    /** The push service that takes its messages. */
+    service: text('service').notNull().default('fcm'),
     createdAt: time('created_at').notNull(),
     registeredAt: time('registered_at').notNull(),
   },

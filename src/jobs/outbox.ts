@@ -60,10 +60,9 @@ export type WebhookEvent = { type: EventType; at: string } & Record<string, stri
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect
 
-/** Jobs of one kind and lane wait for each other and for no others. Each endpoint of webhooks is a lane. */
-export type Lane = { kind: string; lane: string }
-
-const laneOf = (payload: OutboxJobs[JobKind]) => ('webhook_id' in payload ? payload.webhook_id : '')
+/** Jobs of one kind for one receiver: the id of a webhook, a push service; '' for jobs of our own. There are few receivers,
+ *  as the runner looks at each. */
+export type QueueName = { kind: string; receiver: string }
 
 export const jobStates = ['waiting', 'dead'] as const
 export type JobState = (typeof jobStates)[number]
@@ -71,11 +70,12 @@ export type JobState = (typeof jobStates)[number]
 /** The state of the queue, for `hostline check` and metrics. Counts stop at 10,000; age is in milliseconds. */
 export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 
-type Head = Lane & { runAt: number }
-type Added = Pick<Head, 'lane' | 'runAt'>
-type Claimed = Pick<Job, 'id' | 'kind' | 'lane' | 'attempts'> & { payload: string }
-export type ClaimedJob = Omit<Claimed, 'payload'> & { payload: unknown }
-type NewJob<K extends JobKind> = { kind: K; payload: OutboxJobs[K]; delayMilliseconds?: number }
+type Head = QueueName & { runAt: number }
+type Added = Pick<Head, 'receiver' | 'runAt'>
+type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'attempts'> & { payload: string }
+/** `attempts` counts the one that is due. */
+export type DueJob = Omit<DueRow, 'payload'> & { payload: unknown }
+type JobOptions = { delayMilliseconds?: number; receiver?: string }
 
 // Metrics are read often, and must not make a long queue longer.
 const countedAtMost = 10_000
@@ -94,33 +94,33 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   const sqlite = orm.$client
   const insert = lazy(() =>
     sqlite.prepare<unknown, [string, string, string, string, number, number]>(
-      'INSERT INTO outbox (id, kind, lane, payload, created_at, run_at) VALUES (?, ?, ?, ?, ?, ?)',
+      'INSERT INTO outbox (id, kind, receiver, payload, created_at, run_at) VALUES (?, ?, ?, ?, ?, ?)',
     ),
   )
   const due = lazy(() =>
-    sqlite.prepare<{ id: string }, [string, string, number, number, number]>(
-      `SELECT id FROM outbox WHERE kind = ? AND lane = ? AND dead_at IS NULL AND run_at <= ?
-         AND (leased_until IS NULL OR leased_until < ?) ORDER BY run_at, id LIMIT ?`,
+    sqlite.prepare<{ id: string }, [string, string, number, number]>(
+      `SELECT id FROM outbox WHERE kind = ? AND receiver = ? AND dead_at IS NULL AND run_at <= ?
+       ORDER BY run_at, id LIMIT ?`,
     ),
   )
-  // The index begins with kind and lane: each is one step in it. SQLite would walk through all jobs of a lane to get past
-  // it if both were compared at once.
-  const firstOfLaneAfter = lazy(() =>
+  const dueById = lazy(() =>
+    sqlite.prepare<DueRow, [string, number]>(
+      `SELECT id, kind, receiver, payload, attempts + 1 AS attempts FROM outbox
+       WHERE id = ? AND dead_at IS NULL AND run_at <= ?`,
+    ),
+  )
+  // The index begins with kind and receiver: each is one step in it. SQLite would walk through all jobs of a receiver to get
+  // past it if both were compared at once.
+  const firstOfReceiverAfter = lazy(() =>
     sqlite.prepare<Head, [string, string]>(
-      `SELECT kind, lane, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND lane > ?
-       ORDER BY lane, run_at LIMIT 1`,
+      `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND receiver > ?
+       ORDER BY receiver, run_at LIMIT 1`,
     ),
   )
   const firstOfKindAfter = lazy(() =>
     sqlite.prepare<Head, [string]>(
-      `SELECT kind, lane, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind > ?
-       ORDER BY kind, lane, run_at LIMIT 1`,
-    ),
-  )
-  const claim = lazy(() =>
-    sqlite.prepare<Claimed, [number, string]>(
-      `UPDATE outbox SET leased_until = ?, attempts = attempts + 1 WHERE id = ?
-       RETURNING id, kind, lane, payload, attempts`,
+      `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind > ?
+       ORDER BY kind, receiver, run_at LIMIT 1`,
     ),
   )
   const remove = lazy(() => sqlite.prepare<unknown, [string]>('DELETE FROM outbox WHERE id = ?'))
@@ -135,67 +135,66 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     return orm.select({ n: count() }).from(some).get()?.n ?? 0
   }
 
-  /** The first job of each lane. */
+  /** The first job of each queue. */
   function* heads(): Generator<Head> {
     let head = firstOfKindAfter().get('')
     while (head) {
       yield head
-      const { kind, lane } = head
-      head = firstOfLaneAfter().get(kind, lane) ?? firstOfKindAfter().get(kind)
+      const { kind, receiver } = head
+      head = firstOfReceiverAfter().get(kind, receiver) ?? firstOfKindAfter().get(kind)
     }
   }
 
-  function insertJob<K extends JobKind>(id: string, job: NewJob<K>) {
-    const { kind, payload, delayMilliseconds = 0 } = job
+  function insertJob<K extends JobKind>(
+    id: string,
+    job: { kind: K; payload: OutboxJobs[K] } & JobOptions,
+  ) {
+    const { kind, payload, delayMilliseconds = 0, receiver = '' } = job
     const now = clock.now()
     const runAt = now + delayMilliseconds
-    const lane = laneOf(payload)
-    insert().run(id, kind, lane, JSON.stringify(payload), now, runAt)
-    afterCommit(() => onAdded({ lane, runAt }))
+    insert().run(id, kind, receiver, JSON.stringify(payload), now, runAt)
+    afterCommit(() => onAdded({ receiver, runAt }))
   }
 
-  // Choice: what waits for somebody else's endpoint says nothing of this service.
+  // Choice: a slow endpoint of a webhook is not our backlog.
   function oldestAge(now: number): number {
-    const ages = [...heads()].map(({ lane, runAt }) => (lane === '' ? now - runAt : 0))
+    const ages = [...heads()].map(({ kind, runAt }) =>
+      kind === 'webhook_delivery' ? 0 : now - runAt,
+    )
     return Math.max(0, ...ages)
   }
 
-  function update(id: string, changes: Partial<Job> | { attempts: SQL }) {
-    orm
-      .update(outbox)
-      .set({ leasedUntil: null, ...changes })
-      .where(eq(outbox.id, id))
-      .run()
+  function update(id: string, changes: Partial<Job>) {
+    orm.update(outbox).set(changes).where(eq(outbox.id, id)).run()
   }
 
   return {
     /** Adds a job, for now or for later. */
-    add<K extends JobKind>(kind: K, payload: OutboxJobs[K], delayMilliseconds = 0): void {
-      insertJob(newId(), { kind, payload, delayMilliseconds })
+    add<K extends JobKind>(kind: K, payload: OutboxJobs[K], options: JobOptions = {}): void {
+      insertJob(newId(), { kind, payload, ...options })
     },
     /** Adds a job that was done before, under the same id. */
-    addAgain<K extends JobKind>(id: string, kind: K, payload: OutboxJobs[K]): void {
-      insertJob(id, { kind, payload })
+    addAgain<K extends JobKind>(
+      id: string,
+      kind: K,
+      payload: OutboxJobs[K],
+      receiver: string,
+    ): void {
+      insertJob(id, { kind, payload, receiver })
     },
     /** Calls `listener` for each job that this process adds. */
     subscribe(listener: (added: Added) => void): void {
       onAdded = listener
     },
     heads,
-    /** Ids of due jobs of a lane, the longest due first. */
-    listDue: ({ kind, lane }: Lane, limit: number): string[] => {
-      const now = clock.now()
-      return due()
-        .all(kind, lane, now, now, limit)
-        .map(({ id }) => id)
-    },
-    /** Takes jobs for `leaseMilliseconds`; each take is an attempt. */
-    claim(ids: string[], leaseMilliseconds: number): ClaimedJob[] {
-      const until = clock.now() + leaseMilliseconds
-      return ids.flatMap((id) => {
-        const job = claim().get(until, id)
-        return job ? [{ ...job, payload: JSON.parse(job.payload) }] : []
-      })
+    /** Ids of due jobs, the longest due first. */
+    listDue: ({ kind, receiver }: QueueName, limit: number): string[] =>
+      due()
+        .all(kind, receiver, clock.now(), limit)
+        .map(({ id }) => id),
+    findDue(id: string): DueJob | undefined {
+      const row = dueById().get(id, clock.now())
+      return row ? { ...row, payload: JSON.parse(row.payload) } : undefined
     },
     delete(id: string): void {
       remove().run(id)
@@ -227,24 +226,20 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     retry(id: string): void {
       const runAt = clock.now()
       update(id, { runAt, attempts: 0, deadAt: null })
-      afterCommit(() => onAdded({ lane: '', runAt }))
+      afterCommit(() => onAdded({ receiver: '', runAt }))
     },
-    /** The job is not done and is due again after a while; this take was no attempt. */
+    /** The job is not done and is due again after a while; that was no attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
-      update(id, {
-        runAt: clock.now() + delayMilliseconds,
-        attempts: sql`${outbox.attempts} - 1`,
-      }),
+      update(id, { runAt: clock.now() + delayMilliseconds }),
     /** The job failed and is due again at `runAt`. */
-    postpone: (id: string, runAt: number, lastError: string): void =>
-      update(id, { runAt, lastError }),
+    postpone: (
+      id: string,
+      attempts: number,
+      { runAt, reason }: { runAt: number; reason: string },
+    ): void => update(id, { attempts, runAt, lastError: reason }),
     /** The job is given up and stays to be seen. */
-    markDead: (id: string, lastError: string): void =>
-      update(id, { deadAt: clock.now(), lastError }),
-    /** Releases what a process held that died. */
-    releaseAll(): void {
-      orm.update(outbox).set({ leasedUntil: null }).where(isNotNull(outbox.leasedUntil)).run()
-    },
+    markDead: (id: string, attempts: number, reason: string): void =>
+      update(id, { attempts, deadAt: clock.now(), lastError: reason }),
     /** The clock was set back: what waits is due that much earlier. */
     moveBack(milliseconds: number): void {
       orm

@@ -18,7 +18,8 @@ import {
   webhookDeliveries,
 } from '../db/schema.ts'
 
-const hour = 3_600_000
+const minute = 60_000
+const hour = 60 * minute
 const day = 24 * hour
 /** Rows in one transaction: short enough for the loop. */
 const chunk = 500
@@ -28,9 +29,16 @@ type Rule = {
   time: SQLiteColumn
   days: number
   which?: string
+  everyMilliseconds?: number
   /** What else goes with a row, in the same transaction; given the first column of its key. */
   onDelete?: (id: string) => void
 }
+
+/** All but the newest hundred of each webhook. SQLite keeps the order of a CROSS JOIN: few webhooks, then their deliveries. */
+const olderDeliveries = `SELECT webhook_id, delivery.id FROM webhooks
+  CROSS JOIN webhook_deliveries AS delivery ON webhook_id = webhooks.id AND delivery.id <=
+    (SELECT id FROM webhook_deliveries WHERE webhook_id = webhooks.id ORDER BY id DESC LIMIT 1 OFFSET 100)
+  LIMIT ${chunk}`
 
 /** How long each kind of row is kept, counted from `time`. */
 const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
@@ -63,6 +71,13 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
     time: webhookDeliveries.attemptedAt,
     days: 30,
   },
+  {
+    key: [webhookDeliveries.webhookId, webhookDeliveries.id],
+    time: webhookDeliveries.attemptedAt,
+    days: 0,
+    which: `(webhook_id, id) IN (${olderDeliveries})`,
+    everyMilliseconds: minute,
+  },
   { key: [auditLog.id], time: auditLog.at, days: config.auditDays },
   {
     key: [totpFactors.userId],
@@ -79,11 +94,11 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   },
 ]
 
-/** Deletes what has expired, at the start and once an hour, in small chunks.
+/** Deletes what has expired, at the start and once an hour or as its rule says, in small chunks.
  *  @returns how to stop */
 export function startRetention(core: Core): () => void {
   const { orm, write, clock, log } = core
-  const rules = rulesOf(core)
+  const byInterval = Map.groupBy(rulesOf(core), ({ everyMilliseconds = hour }) => everyMilliseconds)
   let isStopped = false
 
   function deleteSome({ key, time, days, which = 'TRUE', onDelete }: Rule): number {
@@ -97,21 +112,23 @@ export function startRetention(core: Core): () => void {
     return deleted.length
   }
 
-  async function run() {
+  async function run(rules: readonly Rule[]) {
     for (const rule of rules) {
       while (!isStopped && (await write(() => deleteSome(rule))) === chunk);
     }
   }
 
-  const start = () => {
-    run().catch((error: unknown) => {
+  const start = (rules: readonly Rule[]) => {
+    run(rules).catch((error: unknown) => {
       if (!isStopped) log.warn('retention failed and is tried again', { error })
     })
   }
-  start()
-  const stop = clock.every(hour, start)
+  const stops = [...byInterval].map(([interval, rules]) => {
+    start(rules)
+    return clock.every(interval, () => start(rules))
+  })
   return () => {
     isStopped = true
-    stop()
+    for (const stop of stops) stop()
   }
 }

@@ -1,7 +1,7 @@
 import type { Core } from '../core.ts'
 import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
-import type { ClaimedJob, JobKind, Lane, OutboxJobs } from './outbox.ts'
+import type { DueJob, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 
 /** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
  *  A job may run again after a crash, with the same `id`: receivers can recognise a double by it.
@@ -34,22 +34,22 @@ type RunnerOptions = {
 }
 
 const pollMilliseconds = 500
-/** Jobs of one kind that run at the same time, in each lane: no kind and no lane waits for another. Deliveries of webhooks
- *  are taken ahead: how many requests an endpoint gets at once is settled where they are made. */
-const concurrency: Partial<Record<JobKind, number>> = {
-  urgent_push: 32,
-  notification_push: 32,
-  message_push: 32,
-  webhook_delivery: 32,
-}
-const defaultConcurrency = 4
-/** Lanes have many short jobs: what is taken, and how they end, is gathered for so long and written together. Else each would
- *  cost a commit of its own. */
+/** Jobs of one kind that run at the same time. The first of each receiver always does, so many receivers that hang
+ *  hold up no other. */
+const placesPerKind = 64
+/** An endpoint is asked four things at a time. */
+const placesPerReceiver = 4
+/** One push service serves most devices: with four places and 100 ms for an answer, news for 100,000 devices would take
+ *  40 minutes. */
+const placesPerPushService = 16
+const pushKinds: readonly string[] = ['urgent_push', 'notification_push', 'message_push']
+/** Jobs of a queue in memory. One read serves many short jobs, and a disk that takes no outcome stops them. */
+const heldPerQueue = 32
+/** Receivers have many short jobs: reads and outcomes gather for so long, as a commit for each would be too many. */
 const gatherMilliseconds = 10
-/** Whoever sends comes first: by as many times as the event loop came late, lanes wait longer, up to a bound. */
-const restFactor = 8
-const longestRestMilliseconds = 100
-const leaseMilliseconds = 120_000
+/** When the event loop lags, jobs for receivers wait eight times the lag, so that requests go first. */
+const lagFactor = 8
+const longestPauseMilliseconds = 100
 const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
@@ -57,148 +57,185 @@ const stopMilliseconds = 4_000
 /** A clock is corrected by less all the time. */
 const setBackMilliseconds = 1_000
 
-/** Works off the outbox: claims what is due, does it, tries again with growing delays, gives up visibly. There is one
- *  runner on a database, so what was leased when it starts belonged to a process that died. An idle runner reads nothing:
- *  it knows when the next job is due. */
+/** Jobs of one kind for one receiver: `held` are in memory until their outcome is kept, of them `ready` wait for a place. */
+type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
+/** A failure without `runAt` is given up. */
+type Failure = { reason: string; runAt: number | undefined }
+type JobEnd = { again?: number | undefined; failure?: Failure; alsoWrite: () => void }
+
+/** Works off the outbox: does what is due, tries it again with growing delays, gives up visibly. Only this process runs
+ *  jobs and it knows which, so a row changes once, with the outcome: a job that waits costs no write and no attempt, and a
+ *  process that died leaves nothing to release. An idle runner reads nothing: it knows when the next job is due. */
 export function startRunner(core: Core, options: RunnerOptions) {
   const { outbox, write, clock, log } = core
   const writeGathered = createGate(write)
   const { handlers, random, onOutcome } = options
-  const running = new Map<string, Lane & { work: Promise<void> }>()
-  const impatience = new AbortController()
+  const queues = new Map<string, Queue>()
+  const works = new Set<Promise<void>>()
+  const stopSignal = new AbortController()
   let nextRunAt = 0
   let lastSeenAt = options.lastSeenAt ?? 0
-  let setBackBy = 0
-  let isClaiming = false
-  let isReleased = false
   let isStopped = false
   let soon: Timer | undefined
-  let rest = 0
+  let pause = gatherMilliseconds
 
-  outbox.subscribe(({ lane, runAt }) => {
-    if (lane !== '' && runAt <= clock.now()) return pollSoon()
+  outbox.subscribe(({ receiver, runAt }) => {
+    if (receiver !== '' && runAt <= clock.now()) return pollSoon()
     nextRunAt = Math.min(nextRunAt, runAt)
     poll()
   })
 
   function poll() {
     watchClock()
-    if (isStopped || isClaiming || nextRunAt > clock.now()) return
-    isClaiming = true
-    claim()
-      .catch((error: unknown) => {
-        log.warn('jobs could not be claimed', { error })
-        nextRunAt = clock.now() + pollMilliseconds
-      })
-      .finally(() => {
-        isClaiming = false
-        poll()
-      })
+    if (!isStopped && nextRunAt <= clock.now()) readDue()
   }
 
-  // With a clock that is set back, what waits would wait for as long.
+  // If the clock is set back an hour, waiting jobs would run an hour late.
   function watchClock() {
-    const now = clock.now()
-    if (now < lastSeenAt - setBackMilliseconds) {
-      setBackBy += lastSeenAt - now
-      nextRunAt = 0
-    }
-    lastSeenAt = now
-  }
-
-  async function moveBack() {
-    const by = setBackBy
-    if (by > 0) await write(() => outbox.moveBack(by))
-    setBackBy -= by
-  }
-
-  async function claim() {
-    nextRunAt = Number.POSITIVE_INFINITY
-    await moveBack()
-    if (!isReleased) await write(() => outbox.releaseAll())
-    isReleased = true
-    const now = clock.now()
-    const heads = [...outbox.heads()]
-    const isTurn = ({ lane }: Lane) => lane === '' || soon === undefined
-    const due = heads.filter((head) => head.runAt <= now && isTurn(head)).flatMap(listStartable)
-    if (due.length > 0) for (const job of await claimed(due)) start(job)
-    // What is due already runs, or waits for a place.
-    for (const { runAt } of heads) {
-      nextRunAt = Math.min(nextRunAt, runAt > now ? runAt : now + pollMilliseconds)
-    }
-  }
-
-  const claimed = (ids: string[]) => write(() => outbox.claim(ids, leaseMilliseconds))
-
-  /** Due jobs of a lane that do not run yet, as many as may. */
-  function listStartable({ kind, lane }: Lane): string[] {
-    if (!Object.hasOwn(handlers, kind)) return []
-    const others = [...running.values()].filter((job) => job.kind === kind && job.lane === lane)
-    const free = (concurrency[kind as JobKind] ?? defaultConcurrency) - others.length
-    if (free <= 0) return []
-    return outbox
-      .listDue({ kind, lane }, free + others.length)
-      .filter((id) => !running.has(id))
-      .slice(0, free)
-  }
-
-  function start(job: ClaimedJob) {
-    const work = run(job)
-      .then((outcome) => onOutcome(job.kind, outcome))
-      .catch((error: unknown) => log.warn('the outcome of a job could not be kept', { error }))
-      .finally(() => {
-        running.delete(job.id)
-        if (job.lane === '') pollNow()
-        else pollSoon()
-      })
-    running.set(job.id, { kind: job.kind, lane: job.lane, work })
-  }
-
-  async function run(job: ClaimedJob): Promise<JobOutcome> {
-    const keep = job.lane === '' ? write : writeGathered
-    let besides = () => {}
-    const withOutcome = (work: () => void) => {
-      besides = work
-    }
-    let outcome: Awaited<ReturnType<JobHandler<JobKind>>>
-    try {
-      const handle = handlers[job.kind as JobKind] as JobHandler<JobKind>
-      const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
-      const { id, attempts } = job
-      const signal = impatience.signal
-      const isStopping = () => isStopped
-      outcome = await handle(payload, { id, attempts, isStopping, signal, withOutcome })
-    } catch (error) {
-      return keep(() => {
-        besides()
-        return fail(job, error)
-      })
-    }
-    return keep(() => {
-      besides()
-      return succeed(job, outcome?.againAfterMilliseconds)
+    const setBackBy = lastSeenAt - clock.now()
+    lastSeenAt = clock.now()
+    if (setBackBy <= setBackMilliseconds) return
+    write(() => outbox.moveBack(setBackBy)).then(pollNow, (error: unknown) => {
+      log.warn('waiting jobs could not be moved with the clock', { error })
+      lastSeenAt += setBackBy
     })
   }
 
-  function succeed({ id }: ClaimedJob, again: number | undefined): JobOutcome {
+  function readDue() {
+    const now = clock.now()
+    nextRunAt = Number.POSITIVE_INFINITY
+    for (const head of outbox.heads()) {
+      const isDue = head.runAt <= now
+      // A due job is held already, or waits until others of its queue are done.
+      nextRunAt = Math.min(nextRunAt, isDue ? now + pollMilliseconds : head.runAt)
+      const isTurn = head.receiver === '' || soon === undefined
+      if (isDue && isTurn && Object.hasOwn(handlers, head.kind)) hold(queueOf(head))
+    }
+  }
+
+  function queueOf({ kind, receiver }: QueueName): Queue {
+    const key = `${kind} ${receiver}`
+    const queue = queues.get(key) ?? { kind, receiver, held: new Set(), ready: [], running: 0 }
+    queues.set(key, queue)
+    return queue
+  }
+
+  function hold(queue: Queue) {
+    const { held, ready } = queue
+    if (held.size === heldPerQueue) return
+    const unknown = outbox.listDue(queue, heldPerQueue).filter((id) => !held.has(id))
+    const ids = unknown.slice(0, heldPerQueue - held.size)
+    if (ids.length === 0) return
+    for (const id of ids) held.add(id)
+    // The rows may be younger than the last sync, and this node may have lost the lead: an empty write waits for both.
+    write(() => {}).then(
+      () => {
+        ready.push(...ids)
+        startReady(queue)
+      },
+      (error: unknown) => {
+        log.warn('jobs could not be started', { error })
+        for (const id of ids) held.delete(id)
+      },
+    )
+  }
+
+  function startReady(queue: Queue) {
+    while (!isStopped && hasPlace(queue)) {
+      const id = queue.ready.shift()
+      if (id === undefined) return
+      queue.running++
+      const work = run(queue, id).finally(() => works.delete(work))
+      works.add(work)
+    }
+  }
+
+  function hasPlace({ kind, running }: Queue): boolean {
+    if (running === 0) return true
+    const ofKind = [...queues.values()].filter((queue) => queue.kind === kind)
+    const most = pushKinds.includes(kind) ? placesPerPushService : placesPerReceiver
+    return running < most && sumOf(ofKind) < placesPerKind
+  }
+
+  async function run(queue: Queue, id: string): Promise<void> {
+    const job = outbox.findDue(id)
+    const end = job && (await handle(job))
+    queue.running--
+    startReady(queue)
+    if (job && end) await keepUntilTaken(job, end)
+    queue.held.delete(id)
+    if (queue.receiver !== '') pollSoon()
+    else pollNow()
+  }
+
+  async function handle(job: DueJob): Promise<JobEnd> {
+    let alsoWrite = () => {}
+    const withOutcome = (work: () => void) => {
+      alsoWrite = work
+    }
+    const handler = handlers[job.kind as JobKind] as JobHandler<JobKind>
+    const payload = job.payload as OutboxJobs[JobKind] // written by `add` for this kind
+    const isStopping = () => isStopped
+    const { signal } = stopSignal
+    try {
+      const next = await handler(payload, { ...job, isStopping, signal, withOutcome })
+      return { again: next?.againAfterMilliseconds, alsoWrite }
+    } catch (error) {
+      return { failure: failureOf(job, error), alsoWrite }
+    }
+  }
+
+  // The job is held until then: with a full disk it is not done again and again.
+  async function keepUntilTaken(job: DueJob, end: JobEnd): Promise<void> {
+    for (let isTold = false; !(await isKept(job, end, isTold)) && !isStopped; isTold = true) {
+      await Bun.sleep(pollMilliseconds)
+    }
+  }
+
+  async function isKept(job: DueJob, end: JobEnd, isTold: boolean): Promise<boolean> {
+    const keep = job.receiver === '' ? write : writeGathered
+    try {
+      const outcome = await keep(() => settle(job, end))
+      if (end.failure) report(job, outcome, end.failure)
+      onOutcome(job.kind, outcome)
+      return true
+    } catch (error) {
+      if (!isTold) log.warn('the outcome of a job could not be kept yet', { job: job.id, error })
+      return false
+    }
+  }
+
+  function settle({ id, attempts }: DueJob, { again, failure, alsoWrite }: JobEnd): JobOutcome {
+    alsoWrite()
+    if (failure) {
+      const { reason, runAt } = failure
+      if (runAt === undefined) outbox.markDead(id, attempts, reason)
+      else outbox.postpone(id, attempts, { runAt, reason })
+      return runAt === undefined ? 'given_up' : 'failed'
+    }
     if (again === undefined) outbox.delete(id)
     else outbox.requeue(id, again)
     return again === undefined ? 'done' : 'again'
   }
 
-  function fail({ id, kind, lane, attempts }: ClaimedJob, error: unknown): JobOutcome {
+  function failureOf({ attempts }: DueJob, error: unknown): Failure {
     const reason = withoutAddresses(error instanceof Error ? error.message : String(error))
-    if (error instanceof PermanentFailure || attempts >= maxAttempts) {
-      log.error('a job was given up', { job: id, kind, attempts, reason })
-      outbox.markDead(id, reason)
-      return 'given_up'
-    }
-    // A receiver of somebody else's that is down must not fill the log.
-    const logFailure = lane === '' ? log.warn : log.debug
-    logFailure('a job failed and is tried again', { job: id, kind, attempts, reason })
+    const isOver = error instanceof PermanentFailure || attempts >= maxAttempts
+    if (isOver) return { reason, runAt: undefined }
     const asked = error instanceof RetryLater ? error.afterMilliseconds : 0
-    outbox.postpone(id, clock.now() + Math.max(asked, delay(attempts)), reason)
-    return 'failed'
+    return { reason, runAt: clock.now() + Math.max(asked, delay(attempts)) }
+  }
+
+  function report(
+    { id, kind, receiver, attempts }: DueJob,
+    outcome: JobOutcome,
+    { reason }: Failure,
+  ) {
+    const fields = { job: id, kind, attempts, reason }
+    if (outcome === 'given_up') return log.error('a job was given up', fields)
+    // A receiver of somebody else's that is down must not fill the log.
+    const logFailure = receiver === '' ? log.warn : log.debug
+    logFailure('a job failed and is tried again', fields)
   }
 
   // Doubling, with a spread of a fifth either way so that what failed together does not come back together.
@@ -213,11 +250,11 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   function pollSoon() {
-    const pause = gatherMilliseconds + rest
     const dueAt = performance.now() + pause
     soon ??= setTimeout(() => {
       soon = undefined
-      rest = Math.min(longestRestMilliseconds, restFactor * (performance.now() - dueAt))
+      const lag = performance.now() - dueAt
+      pause = gatherMilliseconds + Math.min(longestPauseMilliseconds, lagFactor * lag)
       pollNow()
     }, pause)
   }
@@ -227,17 +264,19 @@ export function startRunner(core: Core, options: RunnerOptions) {
   return {
     /** Looks at the queue now: another process may have added a job. */
     pollNow,
-    /** Claims nothing more and waits for what runs. */
+    /** Starts nothing more and waits for what runs. */
     async stop() {
       isStopped = true
       stopPolling()
       clearTimeout(soon)
-      const timer = setTimeout(() => impatience.abort(), stopMilliseconds)
-      await Promise.all([...running.values()].map(({ work }) => work))
+      const timer = setTimeout(() => stopSignal.abort(), stopMilliseconds)
+      await Promise.all(works)
       clearTimeout(timer)
     },
   }
 }
+
+const sumOf = (queues: Queue[]) => queues.reduce((sum, { running }) => sum + running, 0)
 
 /** Makes `write` wait a moment, for others to share the commit. */
 function createGate(write: Core['write']): Core['write'] {

@@ -3,7 +3,7 @@ import type { DeliveryState } from '../lib/delivery-state.ts'
 import type { Log } from '../lib/log.ts'
 import { withoutAddresses } from '../lib/text.ts'
 import type { pushPlatforms } from '../lib/vocabulary.ts'
-import { parseSubscription, type WebPushSubscription } from './subscription.ts'
+import { isWithin, parseSubscription, type WebPushSubscription } from './subscription.ts'
 
 /** A notification as it leaves for one device. */
 export type PushMessage = {
@@ -71,6 +71,13 @@ export function observePushes(pusher: Pusher, { log, state }: Observers): Pusher
 export function targetOf(token: string, platform: PushPlatform): PushTarget {
   const subscription = platform === 'web' ? parseSubscription(token) : undefined
   return subscription ? { kind: 'web_push', subscription } : { kind: 'fcm', token, platform }
+}
+
+/** Which push service takes a message. Users choose the host, so all hosts below one of `hostSuffixes` are one service. */
+export function serviceOf(target: PushTarget, hostSuffixes: readonly string[]): string {
+  if (target.kind === 'fcm') return 'fcm'
+  const { host } = new URL(target.subscription.endpoint)
+  return hostSuffixes.find((suffix) => isWithin(host, suffix)) ?? host
 }
 
 const topicPattern = /^[\w-]{1,32}$/

@@ -40,9 +40,11 @@ export function isAllowedEndpoint(endpoint: string, hostSuffixes: readonly strin
   const isPlain = href === endpoint && href.startsWith(`https://${hostname}/`)
   const isAddress = isIP(hostname) !== 0 || hostname.startsWith('[')
   if (!isPlain || isAddress) return false
-  const isWithin = (suffix: string) => hostname === suffix || hostname.endsWith(`.${suffix}`)
-  return hostSuffixes.some((suffix) => suffix !== '' && isWithin(suffix))
+  return hostSuffixes.some((suffix) => isWithin(hostname, suffix))
 }
+
+export const isWithin = (host: string, suffix: string): boolean =>
+  suffix !== '' && (host === suffix || host.endsWith(`.${suffix}`))
 
 function isPublicKey(text: string) {
   const point = decode(text)

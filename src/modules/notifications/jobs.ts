@@ -1,20 +1,12 @@
 import type { Core } from '../../core.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
-import { RetryLater } from '../../lib/errors.ts'
 import { texts } from '../../lib/i18n.ts'
-import { createLru } from '../../lib/lru.ts'
 import { isVisible } from '../../lib/text.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { renderDigest } from '../../mail/templates.ts'
-import {
-  type Pusher,
-  type PushMessage,
-  PushRefused,
-  type PushTarget,
-  targetOf,
-} from '../../push/pusher.ts'
+import { type Pusher, type PushMessage, PushRefused, targetOf } from '../../push/pusher.ts'
 import type { MessagePushes, Unread } from './message-pushes.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
@@ -56,9 +48,10 @@ const ttlSeconds: Record<NotificationType, number> = {
 const messageTtlSeconds = 7 * day
 const important: readonly NotificationType[] = ['call_incoming', 'support_reply', 'payout_failed']
 
-type PushJobKind = 'urgent_push' | 'notification_push' | 'message_push'
-type PushJobs = Pick<JobHandlers, PushJobKind | 'unread_push'>
-type Push = { kind: PushJobKind; token: PushTokenRow; message: PushMessage; signal: AbortSignal }
+type PushJobs = Pick<
+  JobHandlers,
+  'urgent_push' | 'notification_push' | 'message_push' | 'unread_push'
+>
 
 /** The jobs that push to a device, each to one. A job only names what it tells of: what has been read meanwhile is not
  *  pushed. What is pushed twice after a crash replaces itself on the screen, by its collapse key. */
@@ -66,20 +59,13 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log } = core
   const { store, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
-  const bulkheads = {
-    urgent_push: createBulkhead(),
-    notification_push: createBulkhead(),
-    message_push: createBulkhead(),
-  }
 
-  async function deliver({ kind, token, message, signal }: Push) {
+  async function deliver(token: PushTokenRow, message: PushMessage, signal: AbortSignal) {
     if (message.ttlSeconds <= 0) return undefined
     const target = targetOf(token.token, token.platform)
-    const outcome = await bulkheads[kind](serviceOf(target), () =>
-      pusher(target, message, signal),
-    ).catch(dropRefused)
+    const outcome = await pusher(target, message, signal).catch(dropRefused)
     if (outcome === 'gone') await write(() => pushTokenStore.delete(token.id))
-    return typeof outcome === 'object' ? outcome : undefined
+    return undefined
   }
 
   // Choice: what a push service refuses is over, as trying again would not mend it.
@@ -89,25 +75,26 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return undefined
   }
 
-  const pushNotification =
-    <K extends 'urgent_push' | 'notification_push'>(kind: K): JobHandler<K> =>
-    async ({ user_id: userId, push_token_id, notification_id }, { signal }) => {
-      const token = pushTokenStore.findLive(userId, push_token_id)
-      const row = store.find(userId, notification_id)
-      if (!token || !row || row.readAt !== null) return undefined
-      const { id, type, title, body, data } = row
-      const message = {
-        type,
-        title,
-        body: shortened(body),
-        data: { ...pushableData(data), notification_id: id },
-        ttlSeconds: secondsLeft(ttlSeconds[type], row.createdAt),
-        urgency: important.includes(type) ? 'high' : 'normal',
-        collapseKey: id,
-        badge: badgeOf(userId),
-      } as const
-      return deliver({ kind, token, message, signal })
-    }
+  const pushNotification: JobHandler<'urgent_push' | 'notification_push'> = async (
+    { user_id: userId, push_token_id, notification_id },
+    { signal },
+  ) => {
+    const token = pushTokenStore.findLive(userId, push_token_id)
+    const row = store.find(userId, notification_id)
+    if (!token || !row || row.readAt !== null) return undefined
+    const { id, type, title, body, data } = row
+    const message = {
+      type,
+      title,
+      body: shortened(body),
+      data: { ...pushableData(data), notification_id: id },
+      ttlSeconds: secondsLeft(ttlSeconds[type], row.createdAt),
+      urgency: important.includes(type) ? 'high' : 'normal',
+      collapseKey: id,
+      badge: badgeOf(userId),
+    } as const
+    return deliver(token, message, signal)
+  }
 
   /** What an app shows on its icon. */
   const badgeOf = (userId: string) => store.count(userId).unread + unreadMessages.count(userId)
@@ -116,14 +103,16 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     ttl - Math.floor((clock.now() - createdAt) / 1_000)
 
   return {
-    urgent_push: pushNotification('urgent_push'),
-    notification_push: pushNotification('notification_push'),
+    urgent_push: pushNotification,
+    notification_push: pushNotification,
 
     // In order: an earlier message must not replace a later one on the screen.
-    message_push: ({ user_id: userId, push_token_id, conversation_id, seq }, { signal }) =>
-      inOrder(`${push_token_id} ${conversation_id}`, async () => {
+    async message_push({ user_id: userId, push_token_id, conversation_id, seq }, { signal }) {
+      const findUnread = () => unreadMessages.find(userId, conversation_id, seq)
+      if (!findUnread()) return undefined
+      return inOrder(`${push_token_id} ${conversation_id}`, async () => {
         const token = pushTokenStore.findLive(userId, push_token_id)
-        const unread = unreadMessages.find(userId, conversation_id, seq)
+        const unread = findUnread()
         const person = store.findPerson(userId)
         if (!token || !unread || !person) return undefined
         const text = isVisible(unread.text) ? unread.text : texts[person.locale].push.file
@@ -137,8 +126,9 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
           collapseKey: conversation_id,
           badge: badgeOf(userId),
         } as const
-        return deliver({ kind: 'message_push', token, message, signal })
-      }),
+        return deliver(token, message, signal)
+      })
+    },
 
     // A socket was open when the message came, and nobody has read it.
     unread_push: ({ user_id: userId, conversation_id }) =>
@@ -147,45 +137,6 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
         return wait === undefined ? undefined : { againAfterMilliseconds: wait }
       }),
   }
-}
-
-/** Of the jobs of a kind that run at the same time. */
-const placesPerService = 24
-const placesOfSlowService = 2
-const retryMilliseconds = 500
-const retryOfSlowMilliseconds = 5_000
-// Users choose the hosts within a push service's domain, so there may be any number.
-const maxServices = 1_000
-
-/** Shares the places of a kind of pushes among the push services: one may take most of them, but one that fails or hangs
- *  gets two until it is well again, so that it holds up nobody else.
- *  @returns what runs a push to a service, or says when to come again */
-export function createBulkhead() {
-  const services = createLru<{ running: number; isSlow: boolean }>(maxServices)
-
-  return async <T>(service: string, push: () => Promise<T>) => {
-    const state = services.get(service) ?? { running: 0, isSlow: false }
-    const { running, isSlow } = state
-    if (running >= (isSlow ? placesOfSlowService : placesPerService)) {
-      return { againAfterMilliseconds: isSlow ? retryOfSlowMilliseconds : retryMilliseconds }
-    }
-    services.set(service, state)
-    state.running++
-    try {
-      const outcome = await push()
-      state.isSlow = false
-      return outcome
-    } catch (error) {
-      state.isSlow = error instanceof RetryLater
-      throw error
-    } finally {
-      state.running--
-    }
-  }
-}
-
-function serviceOf(target: PushTarget) {
-  return target.kind === 'fcm' ? 'fcm' : new URL(target.subscription.endpoint).host
 }
 
 // Keys that push services keep to themselves.

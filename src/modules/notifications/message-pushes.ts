@@ -30,11 +30,11 @@ export function createMessagePushes(core: Core, parts: Parts) {
   const pushedSeqs = createLru<number>(rememberedConversations)
 
   function push({ recipientId: userId, conversationId, seq }: Arrived) {
-    const ids = pushTokenStore.listLiveIds(userId)
-    if (ids.length === 0 || !preferences.channelsOf(userId, 'chat_message').push) return
-    for (const id of ids) {
+    const devices = pushTokenStore.listDevices(userId)
+    if (devices.length === 0 || !preferences.channelsOf(userId, 'chat_message').push) return
+    for (const { id, service } of devices) {
       const job = { user_id: userId, push_token_id: id, conversation_id: conversationId, seq }
-      outbox.add('message_push', job)
+      outbox.add('message_push', job, { receiver: service })
     }
   }
 
@@ -42,10 +42,10 @@ export function createMessagePushes(core: Core, parts: Parts) {
     const key = `${userId} ${conversationId}`
     const now = clock.now()
     if ((unreadCheckDueAt.get(key) ?? 0) > now) return
-    if (pushTokenStore.listLiveIds(userId).length === 0) return
+    if (pushTokenStore.listDevices(userId).length === 0) return
     afterCommit(() => unreadCheckDueAt.set(key, now + unreadDelayMilliseconds))
     const job = { user_id: userId, conversation_id: conversationId }
-    outbox.add('unread_push', job, unreadDelayMilliseconds)
+    outbox.add('unread_push', job, { delayMilliseconds: unreadDelayMilliseconds })
   }
 
   return {

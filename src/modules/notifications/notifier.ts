@@ -75,8 +75,9 @@ export function createNotifier(core: Core, parts: Parts) {
   // Urgent pushes have their own queue: they expire within a minute.
   function push({ userId, id, type }: NotificationRow) {
     const kind = type === 'call_incoming' ? 'urgent_push' : 'notification_push'
-    for (const tokenId of pushTokenStore.listLiveIds(userId)) {
-      outbox.add(kind, { user_id: userId, push_token_id: tokenId, notification_id: id })
+    for (const { id: tokenId, service } of pushTokenStore.listDevices(userId)) {
+      const job = { user_id: userId, push_token_id: tokenId, notification_id: id }
+      outbox.add(kind, job, { receiver: service })
     }
   }
 
@@ -85,7 +86,7 @@ export function createNotifier(core: Core, parts: Parts) {
     if (inApp) show(row)
     if (!email) return
     const mail = { user_id: row.userId, notification_id: row.id }
-    outbox.add('notification_mail', mail, mailDelayMilliseconds)
+    outbox.add('notification_mail', mail, { delayMilliseconds: mailDelayMilliseconds })
   }
 
   return {

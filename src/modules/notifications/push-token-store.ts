@@ -15,6 +15,8 @@ import { pushTokens, sessions, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
 export type PushTokenRow = typeof pushTokens.$inferSelect
+/** What a push to a device needs to know of its token. */
+export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
 /** SQL over push tokens. The token of a session that has ended, or of somebody shut out, is not live: nobody sees or
@@ -30,8 +32,8 @@ export function createPushTokenStore(orm: Orm) {
       .innerJoin(users, eq(users.id, pushTokens.userId))
       .where(and(which, isLive))
   // Asked for every message to somebody who is away: subqueries take a tenth of the time of joins.
-  const liveIds = orm.$client.prepare<{ id: string }, [string]>(
-    `SELECT id FROM push_tokens WHERE user_id = ?
+  const live = orm.$client.prepare<LiveDevice, [string]>(
+    `SELECT id, service FROM push_tokens WHERE user_id = ?
        AND (SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
        AND (SELECT disabled_at IS NULL FROM users WHERE id = user_id)`,
   )
@@ -47,7 +49,7 @@ export function createPushTokenStore(orm: Orm) {
     },
     findLive: (userId: string, id: string): PushTokenRow | undefined =>
       selectLive(and(ofUser(userId), eq(pushTokens.id, id))).get(),
-    listLiveIds: (userId: string): string[] => liveIds.all(userId).map(({ id }) => id),
+    listDevices: (userId: string): LiveDevice[] => live.all(userId),
     /** Those of sessions that have ended, too: there are few. */
     listAll: (userId: string): PushTokenRow[] =>
       orm.select().from(pushTokens).where(ofUser(userId)).all(),

@@ -3,7 +3,7 @@ import { AppError, invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
-import { type PushPlatform, targetOf } from '../../push/pusher.ts'
+import { type PushPlatform, serviceOf, targetOf } from '../../push/pusher.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 
 type Device = { userId: string; sessionId: string; token: string; platform: PushPlatform }
@@ -19,7 +19,7 @@ export type PushTokens = ReturnType<typeof createPushTokens>
 const maxPerUser = 25
 
 /** The devices of a user. */
-export function createPushTokens({ write, newId, clock }: Core, parts: Parts) {
+export function createPushTokens({ config, write, newId, clock }: Core, parts: Parts) {
   const { store, isAllowedEndpoint } = parts
 
   function mustBePushable({ token, platform }: Device) {
@@ -33,18 +33,19 @@ export function createPushTokens({ write, newId, clock }: Core, parts: Parts) {
 
   function upsert(device: Device): PushTokenRow {
     const { userId, sessionId, token, platform } = device
+    const service = serviceOf(targetOf(token, platform), config.webPushHosts)
     const tokenHash = sha256(token)
     const now = clock.now()
     const known = store.findByHash(tokenHash)
     if (known?.userId === userId) {
-      const changes = { sessionId, platform, registeredAt: now }
+      const changes = { sessionId, platform, service, registeredAt: now }
       store.update(known.id, changes)
       return { ...known, ...changes }
     }
     store.deleteEnded(userId)
     // The device has changed hands: its earlier user must not be pushed to it any more.
     if (known) store.delete(known.id)
-    const row = { ...device, id: newId(), tokenHash, createdAt: now, registeredAt: now }
+    const row = { ...device, id: newId(), tokenHash, service, createdAt: now, registeredAt: now }
     store.insert(row)
     store.deleteLeastRecent(userId, maxPerUser)
     return row
@@ -62,7 +63,7 @@ export function createPushTokens({ write, newId, clock }: Core, parts: Parts) {
       listById(range, {
         name: 'push_tokens',
         list: (rows) => store.listLive(userId, rows),
-        count: () => store.listLiveIds(userId).length,
+        count: () => store.listDevices(userId).length,
       }),
 
     /** @throws not_found (unknown, or somebody else's) */

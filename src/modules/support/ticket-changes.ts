@@ -115,7 +115,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return null
     }
     if (!message || !hasInbox) return inboxDueAt
-    outbox.add('support_inbox_mail', job, inboxDelayMilliseconds)
+    outbox.add('support_inbox_mail', job, { delayMilliseconds: inboxDelayMilliseconds })
     return inboxDueAt ?? message.createdAt
   }
 

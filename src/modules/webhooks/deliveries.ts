@@ -2,7 +2,6 @@ import type { Core, Module } from '../../core.ts'
 import type { WebhookEvent } from '../../jobs/outbox.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { retryAfterMilliseconds } from '../../lib/clock.ts'
-import { createSharedSemaphore } from '../../lib/concurrency.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import type { Answer } from './post.ts'
 import type { Send } from './sender.ts'
@@ -46,9 +45,6 @@ const delays = [
   24 * hour,
 ]
 const patience = 5 * day
-/** Requests to one endpoint at the same time, and to all. With the first of each of the hundred that there may be, and with
- *  the pushes, these are less than the 256 that the runtime sends at once. */
-const places = { each: 4, most: 64 }
 const gone = 410
 
 export const isSuccess = ({ status }: Outcome) => status !== null && status >= 200 && status < 300
@@ -60,15 +56,10 @@ export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
 /** Delivers what was queued: each run of a job is one attempt. The queue holds ids; what is sent is read now. */
 export function createDeliveries(core: Core, { store, send, notify, others, onDisabled }: Parts) {
   const { afterCommit, audit, clock, log } = core
-  const takePlace = createSharedSemaphore(places)
 
-  const job: JobHandler<'webhook_delivery'> = (payload, run) =>
-    takePlace(payload.webhook_id, () => deliver(payload, run))
-
-  const deliver: JobHandler<'webhook_delivery'> = async (payload, run) => {
+  const job: JobHandler<'webhook_delivery'> = async (payload, run) => {
     const { webhook_id, event } = payload
-    const { id, attempts, signal, isStopping, withOutcome } = run
-    if (isStopping()) return { againAfterMilliseconds: 0 }
+    const { id, attempts, signal, withOutcome } = run
     const webhook = store.find(webhook_id)
     const data = dataOf(event)
     // Nothing is told of what is gone by now.

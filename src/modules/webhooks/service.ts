@@ -144,8 +144,9 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         const delivery = id === undefined ? undefined : store.findDelivery(webhook.id, id)
         if (!delivery) throw new AppError('not_found')
         const event = delivery.event as WebhookEvent // the queue wrote it
+        const job = { webhook_id: webhook.id, event }
         if (outbox.find(delivery.id)) outbox.retry(delivery.id)
-        else outbox.addAgain(delivery.id, 'webhook_delivery', { webhook_id: webhook.id, event })
+        else outbox.addAgain(delivery.id, 'webhook_delivery', job, webhook.id)
         record('webhook_delivery_retried', by, webhook)
         return store.updateDelivery(webhook.id, delivery.id, { status: 'waiting' })
       }),

@@ -9,9 +9,6 @@ export type DeliveryRow = typeof webhookDeliveries.$inferSelect
 export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 const value = sql.placeholder
-const keptDeliveries = 100
-/** What is over is deleted with each tenth delivery of a webhook. */
-const pruneEvery = 10
 
 /** SQL over webhooks and what came of their deliveries. What each delivery needs is prepared. */
 export function createWebhookStore(orm: Orm) {
@@ -40,13 +37,6 @@ export function createWebhookStore(orm: Orm) {
          response_status = excluded.response_status, response = excluded.response, attempted_at = excluded.attempted_at`,
     ),
   )
-  const prune = lazy(() =>
-    sqlite.prepare<unknown, [string]>(
-      `DELETE FROM webhook_deliveries WHERE webhook_id = ?1 AND id <=
-         (SELECT id FROM webhook_deliveries WHERE webhook_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ${keptDeliveries})`,
-    ),
-  )
-  const recordedOf = new Map<string, number>()
   const ofWebhook = (webhookId: string) => eq(webhookDeliveries.webhookId, webhookId)
   const oneDelivery = (webhookId: string, id: string) =>
     and(ofWebhook(webhookId), eq(webhookDeliveries.id, id))
@@ -70,15 +60,12 @@ export function createWebhookStore(orm: Orm) {
         .offset(offset)
         .all(),
     count: (): number => orm.select({ n: count() }).from(webhooks).get()?.n ?? 0,
-    /** What came of an attempt, unless the webhook is gone. Only the newest deliveries are kept. */
+    /** What came of an attempt, unless the webhook is gone. */
     upsertDelivery(row: DeliveryRow): void {
       const { webhookId, id, event, status, attempts, createdAt, attemptedAt } = row
       const answer = [row.responseStatus, row.response] as const
       const times = [createdAt, attemptedAt] as const
       upsert().run(webhookId, id, JSON.stringify(event), status, attempts, ...answer, ...times)
-      const recorded = (recordedOf.get(webhookId) ?? 0) + 1
-      recordedOf.set(webhookId, recorded % pruneEvery)
-      if (recorded === pruneEvery) prune().run(webhookId)
     },
     updateDelivery(webhookId: string, id: string, changes: Partial<DeliveryRow>): DeliveryRow {
       const one = oneDelivery(webhookId, id)

@@ -23,7 +23,9 @@ export function subscribeWebhooks({ events, outbox, clock }: Core, store: Webhoo
     const webhookIds = wanting.get(type)
     if (!webhookIds) return
     const event = { ...ids, type, at: isoTime(clock.now()) }
-    for (const webhook_id of webhookIds) outbox.add('webhook_delivery', { webhook_id, event })
+    for (const id of webhookIds) {
+      outbox.add('webhook_delivery', { webhook_id: id, event }, { receiver: id })
+    }
   })
 
   return { reload }
