@@ -6,7 +6,7 @@ import { watchRuns } from './support/statements.ts'
 test('an idle service runs at most two statements a second', async () => {
   const clock = createTestClock()
   // Here the clock alone says how time goes by: what a start writes must not wait for the disk beside it.
-  await using _idle = await startService({ listen: true, clock, sync: async () => {} })
+  await using service = await startService({ listen: true, clock, sync: async () => {} })
   let runs = 0
   watchRuns(() => runs++)
   const pass = async (seconds: number) => {
@@ -18,6 +18,8 @@ test('an idle service runs at most two statements a second', async () => {
   await pass(5)
   runs = 0
   await pass(10)
-  expect(runs).toBeGreaterThan(0)
   expect(runs).toBeLessThanOrEqual(20)
+  runs = 0
+  await service.register()
+  expect(runs).toBeGreaterThan(0)
 })

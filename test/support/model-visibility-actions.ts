@@ -1,0 +1,267 @@
+import { type Model, mustHold, type Random } from './model.ts'
+import {
+  type Conversation,
+  type Message,
+  nameOf,
+  type Person,
+  rules,
+  type World,
+} from './model-visibility.ts'
+
+/** Two people who are there. */
+function two({ present }: World, random: Random): [Person, Person] {
+  const people = present()
+  const one = random.pick(people)
+  return [one, random.pick(people.filter((it) => it !== one))]
+}
+
+function someConversation({ conversations }: World, random: Random): Conversation | undefined {
+  return conversations.length > 0 ? random.pick(conversations) : undefined
+}
+
+function someMessage(world: World, random: Random): [Conversation, Message] | undefined {
+  const spoken = world.conversations.filter(({ messages }) => messages.length > 0)
+  if (spoken.length === 0) return undefined
+  const conversation = random.pick(spoken)
+  return [conversation, random.pick(conversation.messages)]
+}
+
+const messagesPath = ({ id }: Conversation) => `/v1/chat/conversations/${id}/messages`
+
+/** Sends, and knows what must come of it. */
+async function say(world: World, [from, to]: [Person, Person], isFile: boolean) {
+  const { ask, apartOf } = world
+  const known = world.conversationOf(from, to)
+  if (!known && apartOf(from, to)) {
+    const body = { user_id: to.id }
+    await ask(403, 'POST', '/v1/chat/conversations', { token: from.token, body })
+    return `${nameOf(from)} cannot begin with ${nameOf(to)}`
+  }
+  const conversation = await world.open(from, to)
+  const file = isFile ? await world.newFile(from) : undefined
+  const text = world.newText('say')
+  const body = { body: text, ...(file && { type: 'file', file_url: file.url }) }
+  const isApart = apartOf(from, to) !== undefined
+  const before = world.pushesOf(to, conversation)
+  const sent = await ask(isApart ? 403 : 201, 'POST', messagesPath(conversation), {
+    token: from.token,
+    body,
+  })
+  const pushes = world.pushesOf(to, conversation) - before
+  const isSilent = isApart || conversation.muted.has(to)
+  mustHold(rules.pushes, isSilent ? pushes === 0 : world.pushesOf(to, conversation) > 0, {
+    pushes,
+    isSilent,
+  })
+  if (isApart) return `${nameOf(from)} cannot write to ${nameOf(to)}`
+  world.said(conversation, { id: sent.body.id, from, text, file, isCopy: false })
+  return `${nameOf(from)} sends ${text} to ${nameOf(to)}${file ? ' with a file' : ''}`
+}
+
+export const visibilityModel: Pick<Model<World>, 'actions'> = {
+  actions: {
+    say: (world, random) => say(world, two(world, random), false),
+    sayMore: (world, random) => say(world, two(world, random), false),
+    sendFile: (world, random) => say(world, two(world, random), true),
+
+    async forward(world, random) {
+      const file = world.files.find(({ isGone }) => !isGone)
+      const [from, to] = two(world, random)
+      if (!file || file.owner === from || world.apartOf(from, to)) return undefined
+      const conversation = await world.open(from, to)
+      const body = { body: 'x', type: 'file', file_url: file.url }
+      await world.ask(400, 'POST', messagesPath(conversation), { token: from.token, body })
+      await world.ask(400, 'PATCH', '/v1/users/me', {
+        token: from.token,
+        body: { avatar_url: file.url },
+      })
+      return `${nameOf(from)} cannot take the file of ${nameOf(file.owner)}`
+    },
+
+    async rename(world, random) {
+      const person = random.pick(world.present())
+      const name = `${person.names[0]}-${person.names.length}`
+      await world.ask(200, 'PATCH', '/v1/users/me', {
+        token: person.token,
+        body: { display_name: name },
+      })
+      person.names.push(name)
+      return `${person.names.at(-2)} is ${name} now`
+    },
+
+    async picture(world, random) {
+      const person = random.pick(world.present())
+      const file = await world.newFile(person)
+      await world.ask(200, 'PATCH', '/v1/users/me', {
+        token: person.token,
+        body: { avatar_url: file.url },
+      })
+      person.picture = file.url
+      return `${nameOf(person)} has a new picture`
+    },
+
+    async block(world, random) {
+      const [by, other] = two(world, random)
+      await world.ask(204, 'PUT', `/v1/users/blocks/${other.id}`, { token: by.token })
+      world.blocked(by, other)
+      return `${nameOf(by)} blocks ${nameOf(other)}`
+    },
+
+    async unblock(world, random) {
+      const [by, other] = two(world, random)
+      await world.ask(204, 'DELETE', `/v1/users/blocks/${other.id}`, { token: by.token })
+      world.unblocked(by, other)
+      return `${nameOf(by)} unblocks ${nameOf(other)}`
+    },
+
+    async mute(world, random) {
+      const conversation = someConversation(world, random)
+      const person = conversation && random.pick(conversation.people)
+      if (!person || person.isGone) return undefined
+      const { id, muted } = conversation
+      const isMuted = muted.has(person)
+      const method = isMuted ? 'DELETE' : 'PUT'
+      await world.ask(204, method, `/v1/chat/conversations/${id}/mute`, { token: person.token })
+      if (isMuted) muted.delete(person)
+      else muted.add(person)
+      return `${nameOf(person)} ${isMuted ? 'unmutes' : 'mutes'} a conversation`
+    },
+
+    async read(world, random) {
+      const conversation = someConversation(world, random)
+      const person = conversation && random.pick(conversation.people)
+      if (!person || person.isGone) return undefined
+      const { id, read, messages } = conversation
+      await world.ask(204, 'PUT', `/v1/chat/conversations/${id}/read`, { token: person.token })
+      const other = world.otherIn(conversation, person)
+      if (!world.apartOf(person, other)) {
+        read.set(person, messages.length)
+        world.expect(other, `read_receipt ${person.id}`)
+      }
+      return `${nameOf(person)} reads what ${nameOf(other)} wrote`
+    },
+
+    async remove(world, random) {
+      const [conversation, message] = someMessage(world, random) ?? []
+      if (!conversation || !message || message.from.isGone) return undefined
+      const { from } = message
+      const receiver = world.otherIn(conversation, from)
+      const path = `${messagesPath(conversation)}/${message.id}`
+      if (!receiver.isGone) await world.ask(403, 'DELETE', path, { token: receiver.token })
+      await world.ask(204, 'DELETE', path, { token: from.token })
+      world.removed(conversation, message, from)
+      return `${nameOf(from)} removes ${message.text}`
+    },
+
+    async removeAsAdmin(world, random) {
+      const [conversation, message] = someMessage(world, random) ?? []
+      if (!conversation || !message) return undefined
+      await world.ask(204, 'DELETE', `/v1/admin/messages/${message.id}`, world.asAdmin)
+      world.removed(conversation, message, undefined)
+      return `an admin removes ${message.text}`
+    },
+
+    async removeFile(world, random) {
+      const file = world.files.find(({ isGone, owner }) => !isGone && !owner.isGone)
+      if (!file) return undefined
+      const isAdmin = random.below(2) === 0
+      const stranger = world.present().find((person) => person !== file.owner)
+      if (stranger)
+        await world.ask(404, 'DELETE', `/v1/files/${file.id}`, { token: stranger.token })
+      const path = isAdmin ? `/v1/admin/files/${file.id}` : `/v1/files/${file.id}`
+      await world.ask(204, 'DELETE', path, {
+        token: isAdmin ? world.admin.token : file.owner.token,
+      })
+      world.removedFile(file)
+      return `${isAdmin ? 'an admin' : nameOf(file.owner)} removes a file`
+    },
+
+    async report(world, random) {
+      const [conversation, message] = someMessage(world, random) ?? []
+      if (!conversation || !message) return undefined
+      const reporter = world.otherIn(conversation, message.from)
+      const outsider = world.present().find((person) => !conversation.people.includes(person))
+      const body = { message_id: message.id, reason: 'spam' }
+      if (outsider) await world.ask(404, 'POST', '/v1/reports', { token: outsider.token, body })
+      if (reporter.isGone) return undefined
+      const made = await world.ask(201, 'POST', '/v1/reports', { token: reporter.token, body })
+      if (!world.reports.some(({ id, isOpen }) => isOpen && id === made.body.id)) {
+        const texts = conversation.messages.map(({ text }) => text)
+        world.reports.push({ id: made.body.id, texts, isOpen: true })
+      }
+      return `${nameOf(reporter)} reports ${message.text}`
+    },
+
+    async resolve(world) {
+      const report = world.reports.find(({ isOpen }) => isOpen)
+      if (!report) return undefined
+      const { token } = world.admin
+      await world.ask(200, 'PATCH', `/v1/admin/reports/${report.id}`, {
+        token,
+        body: { status: 'resolved' },
+      })
+      report.isOpen = false
+      return 'an admin resolves a report'
+    },
+
+    async follow(world, random) {
+      const follower = random.pick(world.present())
+      const { host, followers } = world
+      if (host.isGone || follower === host) return undefined
+      const isFollowing = followers.has(follower)
+      const path = `/v1/service/follows/${host.id}/${follower.id}`
+      await world.ask(204, isFollowing ? 'DELETE' : 'PUT', path, world.asPlatform)
+      if (isFollowing) followers.delete(follower)
+      else followers.add(follower)
+      return `${nameOf(follower)} ${isFollowing ? 'leaves' : 'follows'} the host`
+    },
+
+    async broadcast(world) {
+      const { host, followers } = world
+      if (host.isGone) return undefined
+      const text = world.newText('say')
+      const reached = [...followers].filter((person) => !world.apartOf(host, person))
+      host.broadcasts.push(text)
+      const { body } = await world.ask(201, 'POST', '/v1/chat/broadcast', {
+        token: host.token,
+        body: { body: text },
+      })
+      mustHold(rules.answer, body.recipients_count === reached.length, body)
+      await world.settle()
+      for (const person of reached) {
+        const conversation = await world.open(host, person)
+        const { body: page } = await world.ask(
+          200,
+          'GET',
+          `${messagesPath(conversation)}?per_page=1`,
+          { token: person.token },
+        )
+        const [{ id, body: shown }] = page.data
+        mustHold(rules.messages, shown === text, { shown, text })
+        world.said(conversation, { id, from: host, text, file: undefined, isCopy: true })
+      }
+      return `the host tells ${reached.map(nameOf).join(', ') || 'nobody'} ${text}`
+    },
+
+    async notify(world, random) {
+      const person = random.pick(world.present())
+      const title = world.newText('note')
+      const body = { user_id: person.id, type: 'broadcast', title, body: title }
+      await world.ask(201, 'POST', '/v1/service/notifications', { ...world.asPlatform, body })
+      person.titles.push(title)
+      world.expect(person, `notification ${title}`)
+      return `the platform notifies ${nameOf(person)}`
+    },
+
+    async leave(world, random) {
+      const person = random.pick(world.present())
+      // One in two worlds loses somebody, and none loses two.
+      if (random.below(4) > 0 || world.present().length < 4) return undefined
+      const body = { password: 'correct horse' }
+      await world.ask(204, 'DELETE', '/v1/users/me', { token: person.token, body })
+      world.removedPerson(person)
+      await world.settle()
+      return `${nameOf(person)} leaves for good`
+    },
+  },
+}

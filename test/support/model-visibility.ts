@@ -1,0 +1,382 @@
+import { upload } from './files.ts'
+import { Broken, mustHold } from './model.ts'
+import { type Answer, type Person as Registered, readAnswer, startService } from './service.ts'
+import type { TestSocket } from './socket.ts'
+import { waitFor } from './wait.ts'
+import { startReceiver } from './webhook-receiver.ts'
+
+export const rules = {
+  answer: 'an action is answered as the rules say',
+  inbox: 'a list of conversations shows what its owner may see',
+  messages: 'a conversation shows its two people the same, and others nothing',
+  frames: 'a socket is sent what its owner may see, once',
+  secret: 'nobody reads what is not for them',
+  files: 'a file is there until its owner or an admin removes it',
+  reports: 'a report shows the desk what was said',
+  notifications: 'notifications are those that were made for somebody',
+  blocks: 'a list of blocks shows the names as at the block',
+  pushes: 'who is muted or blocked is not pushed',
+  export: 'an export holds what somebody may see',
+  catchUp: 'catching up gives what the lists show',
+  webhooks: 'a webhook is told what happened and no more',
+}
+
+export type Person = Registered & {
+  /** Every name, the present one last. */
+  names: string[]
+  /** The address of the own upload that is shown; undefined for the generated picture. */
+  picture: string | undefined
+  isGone: boolean
+  socket: TestSocket
+  /** Titles of notifications, oldest first. */
+  titles: string[]
+  /** Texts told to all followers, of whom there may be none. */
+  broadcasts: string[]
+}
+export type File = { owner: Person; id: string; url: string; isGone: boolean }
+export type Message = {
+  id: string
+  from: Person
+  text: string
+  file: File | undefined
+  /** Sent to a follower of a host who told all of them. */
+  isCopy: boolean
+  isRemoved: boolean
+}
+export type Conversation = {
+  id: string
+  people: [Person, Person]
+  messages: Message[]
+  /** How many messages each has read. */
+  read: Map<Person, number>
+  muted: Set<Person>
+}
+/** Between two people of whom one blocks the other: who blocks, and the names as at the first block. */
+type Apart = {
+  people: [Person, Person]
+  by: Set<Person>
+  names: Map<Person, string>
+  since: Map<Person, number>
+}
+export type Report = { id: string; texts: string[]; isOpen: boolean }
+type Frame = { to: Person; frame: string }
+
+export type Stage = Awaited<ReturnType<typeof startStage>>
+
+/** A service that many worlds share, its admin, the platform's key and an endpoint of the platform. */
+export async function startStage() {
+  const receiver = startReceiver()
+  const environment = { RATE_LIMIT_FRAMES: 'off', WEBHOOK_PRIVATE: 'true' }
+  const service = await startService({ listen: true, sync: async () => {}, environment })
+  const admin = await service.registerAs('admin', 'root')
+  const key = await service.issueKey(['notifications', 'follows'])
+  const events = ['message.created', 'message.deleted', 'report.created', 'user.deleted']
+  await service.call('POST', '/v1/admin/webhooks', {
+    token: admin.token,
+    body: { url: receiver.url, events },
+  })
+  let worlds = 0
+  return {
+    service,
+    receiver,
+    admin,
+    key,
+    nextWorld: () => ++worlds,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      await receiver[Symbol.asyncDispose]()
+    },
+  }
+}
+
+export type World = Awaited<ReturnType<typeof beginWorld>>
+
+/** A host with followers, and others; what each of them said and did. */
+export async function beginWorld(stage: Stage) {
+  const { service, admin, key } = stage
+  const n = stage.nextWorld()
+  const people: Person[] = []
+  const conversations: Conversation[] = []
+  const files: File[] = []
+  const aparts: Apart[] = []
+  const reports: Report[] = []
+  const followers = new Set<Person>()
+  const removedIds = new Set<string>()
+  let expected: Frame[] = []
+  let texts = 0
+
+  for (const name of ['hal', 'ann', 'bea', 'cy']) {
+    const registered = await service.registerAs(
+      name === 'hal' ? 'host' : 'verified_user',
+      `${name}-${n}`,
+    )
+    const socket = await service.connect(registered, '&events=notification,changes')
+    await service.call('POST', '/v1/notifications/push-tokens', {
+      token: registered.token,
+      body: { token: `device-${registered.id}`, platform: 'ios' },
+    })
+    people.push({
+      ...registered,
+      names: [`${name}-${n}`],
+      picture: undefined,
+      isGone: false,
+      socket,
+      titles: [],
+      broadcasts: [],
+    })
+  }
+  const [host] = people as [Person, ...Person[]]
+
+  async function ask(
+    status: number,
+    method: string,
+    path: string,
+    options: Parameters<typeof service.call>[2] = {},
+  ): Promise<Answer> {
+    const answer = await callInProcess(service, method, path, options)
+    mustHold(
+      rules.answer,
+      answer.status === status,
+      `${method} ${path}: ${answer.status} for ${status}`,
+    )
+    return answer
+  }
+
+  const apartOf = (a: Person, b: Person) =>
+    aparts.find(({ people }) => people.includes(a) && people.includes(b) && a !== b)
+
+  function hiddenNames(viewer: Person, other: Person): string[] {
+    if (other === viewer) return []
+    return other.isGone
+      ? other.names
+      : other.names.slice(apartOf(viewer, other)?.since.get(other) ?? Infinity)
+  }
+
+  const present = () => people.filter(({ isGone }) => !isGone)
+
+  const world = {
+    ...stage,
+    n,
+    people,
+    host,
+    conversations,
+    files,
+    reports,
+    followers,
+    removedIds,
+    ask,
+    present,
+    apartOf,
+    asAdmin: { token: admin.token },
+    asPlatform: { token: key.token },
+    steps: 0,
+    newText: (kind: string) => `${kind}~${n}~${++texts}~`,
+    conversationOf: (a: Person, b: Person) =>
+      conversations.find(({ people }) => people.includes(a) && people.includes(b)),
+    ownConversations: (person: Person) =>
+      conversations.filter(({ people }) => people.includes(person)),
+    otherIn: ({ people: [a, b] }: Conversation, person: Person) => (a === person ? b : a),
+
+    /** A conversation of two people, made at the first call. */
+    async open(a: Person, b: Person): Promise<Conversation> {
+      const known = world.conversationOf(a, b)
+      if (known) return known
+      const { body } = await ask(201, 'POST', '/v1/chat/conversations', {
+        token: a.token,
+        body: { user_id: b.id },
+      })
+      const made: Conversation = {
+        id: body.id,
+        people: [a, b],
+        messages: [],
+        read: new Map(),
+        muted: new Set(),
+      }
+      conversations.push(made)
+      return made
+    },
+
+    /** Waits for nothing: the row of a push is there with the message. */
+    pushesOf: (person: Person, { id }: Conversation) =>
+      service.sqlite
+        .query<{ n: number }, [string, string]>(
+          `SELECT count(*) AS n FROM outbox WHERE kind IN ('message_push', 'unread_push')
+           AND payload ->> 'user_id' = ? AND payload ->> 'conversation_id' = ?`,
+        )
+        .get(person.id, id)?.n ?? 0,
+
+    said(conversation: Conversation, message: Omit<Message, 'isRemoved'>) {
+      conversation.messages.push({ ...message, isRemoved: false })
+      for (const to of conversation.people) {
+        if (!message.isCopy || to !== message.from) world.expect(to, `new_message ${message.id}`)
+      }
+    },
+
+    expect(to: Person, frame: string) {
+      if (!to.isGone) expected.push({ to, frame })
+    },
+
+    removed(conversation: Conversation, message: Message, by: Person | undefined) {
+      if (message.isRemoved) return
+      message.isRemoved = true
+      if (message.file) world.removedFile(message.file)
+      const [a, b] = conversation.people
+      const isForOther = by === undefined || !apartOf(a, b)
+      for (const to of conversation.people) {
+        if (isForOther || to === by) world.expect(to, `message_deleted ${message.id}`)
+      }
+    },
+
+    removedFile(file: File) {
+      file.isGone = true
+      for (const person of people) if (person.picture === file.url) person.picture = undefined
+    },
+
+    blocked(by: Person, other: Person) {
+      const apart = apartOf(by, other)
+      if (apart) {
+        apart.by.add(by)
+        return
+      }
+      const both: [Person, Person] = [by, other]
+      aparts.push({
+        people: both,
+        by: new Set([by]),
+        names: new Map(both.map((it) => [it, nameOf(it)])),
+        since: new Map(both.map((it) => [it, it.names.length])),
+      })
+    },
+
+    unblocked(by: Person, other: Person) {
+      const apart = apartOf(by, other)
+      apart?.by.delete(by)
+      if (apart && apart.by.size === 0) aparts.splice(aparts.indexOf(apart), 1)
+    },
+
+    removedPerson(person: Person) {
+      person.isGone = true
+      person.picture = undefined
+      followers.delete(person)
+      for (const apart of [...aparts]) {
+        if (apart.people.includes(person)) aparts.splice(aparts.indexOf(apart), 1)
+      }
+      for (const file of files) if (file.owner === person) file.isGone = true
+    },
+
+    shownName(viewer: Person, other: Person): string {
+      if (other.isGone) return 'Deleted user'
+      return apartOf(viewer, other)?.names.get(other) ?? nameOf(other)
+    },
+    shownPicture: (viewer: Person, other: Person) =>
+      apartOf(viewer, other) ? undefined : other.picture,
+    blocksOf: (person: Person) => aparts.filter(({ by }) => by.has(person)),
+
+    unread(conversation: Conversation, person: Person): number {
+      const after = conversation.messages.slice(conversation.read.get(person) ?? 0)
+      return after.filter(({ from, isRemoved }) => from !== person && !isRemoved).length
+    },
+
+    /** Whether somebody reads texts that are others' or removed, or names that others took while they were apart.
+     *  @param own texts that they may read all the same */
+    mustNotLeak(viewer: Person, place: string, content: unknown, own: string[] = []) {
+      world.mustNotTell(viewer, place, content, own)
+      const text = JSON.stringify(content)
+      const names = people.flatMap((other) => hiddenNames(viewer, other))
+      const name = names.find((it) => text.includes(`"${it}"`))
+      mustHold(rules.secret, !name, `${nameOf(viewer)} reads ${name} in ${place}`)
+    },
+
+    mustNotTell(viewer: Person, place: string, content: unknown, own: string[]) {
+      const allowed = new Set([...world.readableBy(viewer), ...own])
+      const texts = JSON.stringify(content).match(/(?:say|note)~\d+~\d+~/g)
+      const leaked = texts?.find((found) => !allowed.has(found))
+      mustHold(rules.secret, !leaked, `${nameOf(viewer)} reads ${leaked} in ${place}`)
+    },
+
+    readableBy(viewer: Person): string[] {
+      const messages = world.ownConversations(viewer).flatMap((it) => it.messages)
+      const texts = messages.filter(({ isRemoved }) => !isRemoved).map(({ text }) => text)
+      return [...texts, ...viewer.titles]
+    },
+
+    /** The frames that each socket has got since the last call, beside those expected. */
+    async takeFrames() {
+      for (const person of present()) {
+        await person.socket.settled()
+        const got = person.socket.frames.splice(0)
+        // Messages may have been removed since, and people have left.
+        const own = world.ownConversations(person).flatMap(({ messages }) => messages)
+        world.mustNotTell(
+          person,
+          'frames',
+          got,
+          own.map(({ text }) => text),
+        )
+        const due = expected.filter(({ to }) => to === person).map(({ frame }) => frame)
+        // The host also hears of first followers, which this model does not count.
+        const counted = got.filter(({ notification }) => notification?.type !== 'follow_new')
+        const seen = counted.map((frame) => `${frame.type} ${idOf(frame)}`)
+        mustHold(rules.frames, Bun.deepEquals(seen.sort(), due.sort()), {
+          person: nameOf(person),
+          seen,
+          due,
+        })
+      }
+      expected = []
+    },
+
+    /** Everything that jobs do is done. */
+    async settle() {
+      const waiting = service.sqlite.query(
+        "SELECT 1 FROM outbox WHERE kind IN ('erasure', 'broadcast', 'file_removal', 'webhook_delivery') AND dead_at IS NULL LIMIT 1",
+      )
+      await waitFor(() => waiting.get() === null, 'jobs')
+    },
+
+    async newFile(owner: Person): Promise<File> {
+      const { status, body } = await upload(service, owner, world.newText('bytes'), {
+        name: 'a.txt',
+      })
+      if (status !== 201) throw new Broken(rules.answer, `an upload: ${status}`)
+      const file = {
+        owner,
+        id: new URL(body.file_url).pathname.split('/')[3] ?? '',
+        url: body.file_url,
+        isGone: false,
+      }
+      files.push(file)
+      return file
+    },
+
+    async [Symbol.asyncDispose]() {
+      for (const { socket } of people) socket.close()
+    },
+  }
+  return world
+}
+
+/** Answered in this process, which costs a fraction of a request: sockets alone need the network. */
+async function callInProcess(
+  { app, base }: Stage['service'],
+  method: string,
+  path: string,
+  { token, body, headers }: Parameters<Stage['service']['call']>[2] = {},
+): Promise<Answer> {
+  const request = new Request(base + path, {
+    method,
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  return readAnswer(await app.handle(request))
+}
+
+export const nameOf = ({ names }: Person): string => names.at(-1) ?? ''
+
+// biome-ignore lint/suspicious/noExplicitAny: frames are judged by the checks on them
+function idOf(frame: any): string {
+  return frame.message?.id ?? frame.message_id ?? frame.notification?.title ?? frame.user_id ?? ''
+}

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'bun:test'
+import { size } from './support/faults.ts'
+import { playSeeds } from './support/model.ts'
+import { countOf, findMutation, type Mutation } from './support/model-mutations.ts'
+import { beginWorld, startStage } from './support/model-visibility.ts'
+import { visibilityModel } from './support/model-visibility-actions.ts'
+import { checkAtEnd, checkSometimes } from './support/model-visibility-checks.ts'
+
+const steps = size(20, 12)
+const seedsAtOnce = size(100, 60)
+const starts = Array.from({ length: size(30, 1) }, (_, index) => index * seedsAtOnce)
+
+test.each(starts)(
+  'everybody sees what is for them, whatever people do (seeds from %i on)',
+  async (start) => {
+    await using stage = await startStage()
+    const seeds = Array.from({ length: seedsAtOnce }, (_, index) => start + index)
+    const begin = () => beginWorld(stage)
+    const model = { ...visibilityModel, begin, check: checkSometimes, conclude: checkAtEnd }
+    await playSeeds(model, seeds, steps)
+  },
+)
+
+const chat = 'src/modules/chat'
+const moderation = 'src/modules/moderation'
+
+const mutations: Mutation[] = [
+  {
+    name: 'a block holds nothing up',
+    file: `${moderation}/blocks.ts`,
+    from: '=> !store.areApart(userId, otherId)',
+    to: '=> store.areApart(userId, otherId) || true',
+  },
+  {
+    name: 'one side ends the block of both',
+    file: `${moderation}/blocks.ts`,
+    from: 'if (store.isBlocking(otherId, userId)) store',
+    to: 'if (otherId === userId) store',
+  },
+  {
+    name: 'later names of blocked people are shown',
+    file: 'src/db/shown-person.ts',
+    from: 'displayName: sql',
+    to: 'displayName: users.displayName, nameAtBlock: sql',
+  },
+  {
+    name: 'pictures of blocked people are shown',
+    file: 'src/db/shown-person.ts',
+    from: 'avatarUrl: sql',
+    to: 'avatarUrl: users.avatarUrl, shownUrl: sql',
+  },
+  {
+    name: 'a list of blocks shows later names',
+    file: `${moderation}/block-store.ts`,
+    from: 'displayName: blocks.otherName }',
+    to: 'displayName: sql<string>`(SELECT display_name FROM users WHERE id = other_user_id)` }',
+  },
+  {
+    name: 'removals are told to blocked people',
+    file: `${chat}/service.ts`,
+    from: 'removedBy === undefined || mayTalk(userA, userB)',
+    to: 'removedBy === undefined || userA',
+  },
+  {
+    name: 'reading is told to blocked people',
+    file: `${chat}/read-state.ts`,
+    from: 'if (!before || !mayTalk(userId, before.otherUserId)) return',
+    to: 'if (!before) return',
+  },
+  {
+    name: 'muting mutes nothing',
+    file: `${chat}/read-state.ts`,
+    from: '(mutedUntil ?? 0) > clock.now() ||',
+    to: '(mutedUntil ?? 0) < 0 ||',
+  },
+  {
+    name: 'a broadcast reaches blocked people',
+    file: `${chat}/broadcasts.ts`,
+    from: 'if (!mayTalk(senderId, followerId)) return false',
+    to: '',
+  },
+  {
+    name: 'a broadcast comes back to its host',
+    file: `${chat}/broadcasts.ts`,
+    from: 'chat.post(content, conversation, [followerId])',
+    to: 'chat.post(content, conversation, [followerId, senderId])',
+  },
+  {
+    name: 'strangers read conversations',
+    file: `${chat}/service.ts`,
+    from: "if (!isOf(conversation, userId)) throw new AppError('not_participant')",
+    to: '',
+  },
+  {
+    name: 'receivers remove messages',
+    file: `${chat}/service.ts`,
+    from: "if (message.senderId !== userId) throw new AppError('not_owner')",
+    to: '',
+  },
+  {
+    name: 'a removed text stays readable',
+    file: `${chat}/store.ts`,
+    from: "const empty = { type: 'text', body: '', fileUrl",
+    to: "const empty = { type: 'text', body, fileUrl",
+  },
+  {
+    name: 'a removed message counts as unread',
+    file: `${chat}/store.ts`,
+    from: 'countRead.run(unread.length, receiverId)',
+    to: 'countRead.run(0, receiverId)',
+  },
+  {
+    name: 'the desk does not see what was removed',
+    file: `${chat}/service.ts`,
+    from: 'messageView(store.asSaid(row))',
+    to: 'messageView(row)',
+  },
+  {
+    name: 'strangers report messages',
+    file: `${chat}/service.ts`,
+    from: 'if (!conversation || !isOf(conversation, userId)) return undefined',
+    to: 'if (!conversation) return undefined',
+  },
+  {
+    name: 'a resolved report keeps what was said',
+    file: `${moderation}/reports.ts`,
+    from: 'resolvedById: by.actor.id, excerpt: null }',
+    to: 'resolvedById: by.actor.id }',
+  },
+  {
+    name: 'files of others are taken',
+    file: 'src/modules/files/uses.ts',
+    from: 'if (id === undefined || store.addUse(usedBy, id, ownerId)) return',
+    to: 'if (id === undefined || store.addUse(usedBy, id)) return',
+  },
+  {
+    name: 'a file stays when its message goes',
+    file: 'src/modules/files/uses.ts',
+    from: "if (type === 'message.deleted') store.listUsed(messageId).forEach(files.withdraw)",
+    to: '',
+  },
+  {
+    name: 'strangers remove files',
+    file: 'src/modules/files/service.ts',
+    from: "if (file.ownerId !== ownerId) throw new AppError('not_found')",
+    to: '',
+  },
+  {
+    name: 'a picture outlives its file',
+    file: 'src/modules/files/service.ts',
+    from: `const isSaid = store.isSaid(file.id)
+    if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)`,
+    to: `const isSaid = store.isSaid(file.id)
+    store.deleteUsesOf(file.id)`,
+  },
+  {
+    name: 'copies of a broadcast are told one by one',
+    file: `${chat}/service.ts`,
+    from: 'if (content.broadcastId === null) {',
+    to: 'if (content) {',
+  },
+  {
+    name: 'catching up forgets a message',
+    file: `${chat}/inbox-store.ts`,
+    from: 'WHERE conversation_id = ? AND seq > ? AND NOT (',
+    to: 'WHERE conversation_id = ? AND seq > 1 + ? AND NOT (',
+  },
+  {
+    name: 'an export leaves received messages out',
+    file: `${chat}/store.ts`,
+    from: 'row.senderId !== userId || row.broadcastId === null)',
+    to: 'row.senderId === userId && row.broadcastId === null)',
+  },
+  {
+    name: 'who left is named in notifications',
+    file: 'src/modules/notifications/notifier.ts',
+    from: 'const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data',
+    to: 'const { ...data } = row.data',
+  },
+]
+
+describe('the model notices every rule that is broken on purpose', () => {
+  test('what the mutations replace stands in the sources once', () => {
+    expect(mutations.filter((mutation) => countOf(mutation) !== 1)).toEqual([])
+  })
+
+  test.each(mutations.slice(0, size(mutations.length, 0)))('$name', async (mutation) => {
+    const found = await findMutation(
+      mutation,
+      'test/visibility-model.test.ts',
+      'everybody sees what is for them',
+    )
+    expect(found).toBeDefined()
+  })
+})
