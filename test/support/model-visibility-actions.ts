@@ -8,16 +8,20 @@ import {
   type World,
 } from './model-visibility.ts'
 
-/** Two people who are there. */
-function two({ present }: World, random: Random): [Person, Person] {
-  const people = present()
+/** Two people who are there, mostly the same as before: what two features do to each other shows between the same two. */
+function two(world: World, random: Random): [Person, Person] {
+  const people = world.present()
+  const [a, b] = world.lastTwo
+  if (a && b && people.includes(a) && people.includes(b) && random.below(4) > 0) {
+    return random.below(2) === 0 ? [a, b] : [b, a]
+  }
   const one = random.pick(people)
-  return [one, random.pick(people.filter((it) => it !== one))]
+  world.lastTwo = [one, random.pick(people.filter((it) => it !== one))]
+  return world.lastTwo
 }
 
-function someConversation({ conversations }: World, random: Random): Conversation | undefined {
-  return conversations.length > 0 ? random.pick(conversations) : undefined
-}
+const someConversation = (world: World, random: Random): Conversation | undefined =>
+  world.conversationOf(...two(world, random))
 
 function someMessage(world: World, random: Random): [Conversation, Message] | undefined {
   const spoken = world.conversations.filter(({ messages }) => messages.length > 0)
@@ -79,7 +83,7 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
     },
 
     async rename(world, random) {
-      const person = random.pick(world.present())
+      const [person] = two(world, random)
       const name = `${person.names[0]}-${person.names.length}`
       await world.ask(200, 'PATCH', '/v1/users/me', {
         token: person.token,
@@ -90,7 +94,7 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
     },
 
     async picture(world, random) {
-      const person = random.pick(world.present())
+      const [person] = two(world, random)
       const file = await world.newFile(person)
       await world.ask(200, 'PATCH', '/v1/users/me', {
         token: person.token,

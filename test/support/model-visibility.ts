@@ -170,6 +170,7 @@ export async function beginWorld(stage: Stage) {
     asAdmin: { token: admin.token },
     asPlatform: { token: key.token },
     steps: 0,
+    lastTwo: [people[0], people[1]] as [Person, Person],
     newText: (kind: string) => `${kind}~${n}~${++texts}~`,
     conversationOf: (a: Person, b: Person) =>
       conversations.find(({ people }) => people.includes(a) && people.includes(b)),
