@@ -39,7 +39,7 @@ test.each(Object.keys(scopes).filter(isScope))(
   '%s: what is measured can be asked for',
   async (scope) => {
     using directory = temporaryDirectory()
-    const subject = await startSubject(directory.path, await generate(directory.path, 0.01, scope))
+    const subject = await startSubject(directory.path, await generate(directory.path, 0.002, scope))
     try {
       await subject.logIn()
       for (const { prepare } of scopes[scope].operations) {
