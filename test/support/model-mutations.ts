@@ -10,18 +10,18 @@ const root = join(import.meta.dir, '../..')
 export const countOf = ({ file, from }: Mutation): number =>
   readFileSync(join(root, file), 'utf8').split(from).length - 1
 
-/** Runs the tests of a file whose titles match, over sources with a mutation.
+/** Runs the tests of a file whose titles match, as long as with FAULTS=short, over sources with a mutation.
  *  @returns what they said of it; undefined when they passed */
 export async function findMutation(
   mutation: Mutation,
   testFile: string,
   title: string,
 ): Promise<string | undefined> {
-  const { FAULTS: _, ...environment } = process.env
   const child = Bun.spawn(
     [
       process.execPath,
       'test',
+      '--bail=1',
       '--timeout=300000',
       '--preload=./test/support/model-mutate.ts',
       `--test-name-pattern=${title}`,
@@ -29,7 +29,7 @@ export async function findMutation(
     ],
     {
       cwd: root,
-      env: { ...environment, MUTATION: JSON.stringify(mutation) },
+      env: { ...process.env, FAULTS: 'short', MUTATION: JSON.stringify(mutation) },
       stdout: 'pipe',
       stderr: 'pipe',
     },

@@ -12,6 +12,8 @@ export type Model<World extends AsyncDisposable> = {
   begin: () => Promise<World>
   /** Each changes the world and says in a few words what has happened; undefined when there is nothing to do it with. */
   actions: Record<string, (world: World, random: Random) => Promise<string | undefined>>
+  /** How often an action is drawn, for one time that others are. */
+  weights?: Record<string, number>
   /** Holds the service against the model after every step.
    *  @throws Broken */
   check: (world: World) => Promise<void>
@@ -46,9 +48,9 @@ export async function playSeeds<World extends AsyncDisposable>(
   seeds: Iterable<number>,
   length: number,
 ): Promise<void> {
-  const names = Object.keys(model.actions)
   for (const seed of seeds) {
     const random = createRandom(seed)
+    const names = namesOf(model, random)
     const draw = () => ({ action: random.pick(names), seed: random.below(2 ** 31) })
     const drawn = Array.from({ length: length * drawnPerStep }, draw)
     const played = await play(model, drawn, length)
@@ -57,6 +59,16 @@ export async function playSeeds<World extends AsyncDisposable>(
     const history = told.map((line, index) => `${index + 1}. ${line}`).join('\n')
     throw new Error(`seed ${seed} breaks a rule in ${told.length} steps\n${history}\n${broken}`)
   }
+}
+
+/** As often as each is drawn. Histories differ more when each has favourites and does without others. */
+function namesOf({ actions, weights }: Pick<Model<never>, 'actions' | 'weights'>, random: Random) {
+  const all = Object.keys(actions)
+  const drawn = all.flatMap((name) => {
+    const times = (weights?.[name] ?? 1) * random.pick([0, 1, 1, 3])
+    return Array.from({ length: times }, () => name)
+  })
+  return drawn.length > 0 ? drawn : all
 }
 
 /** @param length steps that count at most */

@@ -155,6 +155,8 @@ export async function startService(options: Options = {}) {
     app: service.app,
     sqlite: service.connection.sqlite,
     log: () => logged.join(''),
+    /** The lines of the log, as they come. */
+    logged,
     request,
     call,
     register,

@@ -36,6 +36,10 @@ export class TestSocket {
     return this.#socket.protocol
   }
 
+  get isOpen(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN
+  }
+
   send(frame: unknown): void {
     this.#socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
   }

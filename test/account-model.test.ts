@@ -1,0 +1,312 @@
+import { describe, expect, test } from 'bun:test'
+import { size } from './support/faults.ts'
+import { playSeeds } from './support/model.ts'
+import { beginWorld, startStage } from './support/model-account.ts'
+import { accountModel } from './support/model-account-actions.ts'
+import { countOf, findMutation, type Mutation } from './support/model-mutations.ts'
+
+const steps = 14
+const seedsAtOnce = size(100, 100, 60)
+const starts = Array.from({ length: size(30, 3, 1) }, (_, index) => index * seedsAtOnce)
+
+test.each(starts)(
+  'an account is its owner’s, whatever happens to it (seeds from %i on)',
+  async (start) => {
+    await using stage = await startStage()
+    const seeds = Array.from({ length: seedsAtOnce }, (_, index) => start + index)
+    await playSeeds({ ...accountModel, begin: () => beginWorld(stage) }, seeds, steps)
+  },
+)
+
+const accounts = 'src/modules/accounts'
+
+const mutations: Mutation[] = [
+  {
+    name: 'adoption keeps sessions and push tokens',
+    file: `${accounts}/account-parts.ts`,
+    from: 'sessionStore.endDevices(id, core.clock.now())',
+    to: '',
+  },
+  {
+    name: 'adoption keeps the password',
+    file: `${accounts}/account-parts.ts`,
+    from: '{ ...profile, passwordHash: noPassword, isProvisional: false }',
+    to: '{ ...profile, isProvisional: false }',
+  },
+  {
+    name: 'adoption keeps the profile',
+    file: `${accounts}/account-parts.ts`,
+    from: '{ ...profile, passwordHash: noPassword, isProvisional: false }',
+    to: '{ passwordHash: noPassword, isProvisional: false }',
+  },
+  {
+    name: 'adoption keeps the second factor',
+    file: `${accounts}/account-parts.ts`,
+    from: `oneTimeTokens.deleteOfUser(id)
+      factors.deleteOfUser(id)
+      const profile`,
+    to: `oneTimeTokens.deleteOfUser(id)
+      const profile`,
+  },
+  {
+    name: 'adoption keeps links',
+    file: `${accounts}/account-parts.ts`,
+    from: `oneTimeTokens.deleteOfUser(id)
+      factors.deleteOfUser(id)
+      const profile`,
+    to: `factors.deleteOfUser(id)
+      const profile`,
+  },
+  {
+    name: 'the platform cannot take an address from who never proved it',
+    file: `${accounts}/feed-users.ts`,
+    from: 'if (squatter?.isProvisional &&',
+    to: 'if (false && squatter?.isProvisional &&',
+  },
+  {
+    name: 'the platform removes verified accounts',
+    file: `${accounts}/feed-users.ts`,
+    from: 'if (squatter?.isProvisional &&',
+    to: 'if (squatter &&',
+  },
+  {
+    name: 'a reset takes no account over',
+    file: `${accounts}/recovery.ts`,
+    from: 'parts.adopt(user, onOneself(user.id, ip))',
+    to: '',
+  },
+  {
+    name: 'a reset keeps sessions',
+    file: `${accounts}/recovery.ts`,
+    from: 'return sessionStore.revokeAll(id, clock.now(), keptSession)',
+    to: 'return keptSession === undefined ? [] : sessionStore.revokeAll(id, clock.now(), keptSession)',
+  },
+  {
+    name: 'a reset leaves sockets',
+    file: `${accounts}/recovery.ts`,
+    from: 'hub.closeUser(user.id)',
+    to: '',
+  },
+  {
+    name: 'a new password keeps the links of before',
+    file: `${accounts}/recovery.ts`,
+    from: "oneTimeTokens.revoke('reset_password', id)",
+    to: '',
+  },
+  {
+    name: 'a new password lets a change of address go on',
+    file: `${accounts}/recovery.ts`,
+    from: "oneTimeTokens.revoke('change_email', id)",
+    to: '',
+  },
+  {
+    name: 'a change of the password keeps the other sessions',
+    file: `${accounts}/recovery.ts`,
+    from: 'const ended = setPassword(user, passwordHash, sessionId)',
+    to: `const ended: string[] = []
+        store.update(userId, { passwordHash })`,
+  },
+  {
+    name: 'a reset keeps a second factor from before the first proof',
+    file: `${accounts}/recovery.ts`,
+    from: 'if (parts.factors.find(user.id)?.isProvisional) {',
+    to: 'if (parts.factors.find(user.id)?.confirmedAt === 0) {',
+  },
+  {
+    name: 'undo keeps the password',
+    file: `${accounts}/email-change.ts`,
+    from: 'store.update(user.id, { passwordHash: noPassword })',
+    to: '',
+  },
+  {
+    name: 'undo keeps a second factor that is younger than the change',
+    file: `${accounts}/email-change.ts`,
+    from: 'if (factorSince >= changedAt)',
+    to: 'if (factorSince < changedAt)',
+  },
+  {
+    name: 'undo lets later changes be undone',
+    file: `${accounts}/email-change.ts`,
+    from: 'oneTimeTokens.revokeUndo(user.id, { email, expiresAt })',
+    to: 'oneTimeTokens.revokeUndo(user.id, { email })',
+  },
+  {
+    name: 'going back leaves the address in between a way back',
+    file: `${accounts}/email-change.ts`,
+    from: 'if (!user.isProvisional && !undone) {',
+    to: 'if (!user.isProvisional) {',
+  },
+  {
+    name: 'an address that nobody proved is kept',
+    file: `${accounts}/email-change.ts`,
+    from: 'if (!user.isProvisional && !undone) {',
+    to: 'if (!undone) {',
+  },
+  {
+    name: 'undo keeps sessions',
+    file: `${accounts}/email-change.ts`,
+    from: 'sessionStore.revokeAll(user.id, clock.now())',
+    to: '',
+  },
+  {
+    name: 'a former address is not kept',
+    file: `${accounts}/one-time-token-store.ts`,
+    from: '.get() !== undefined',
+    to: '.get() === null',
+  },
+  {
+    name: 'reuse is not detected',
+    file: `${accounts}/sessions.ts`,
+    from: 'if (!token?.consumedAt || token.revokedAt !== null) return',
+    to: 'if (hash !== "") return',
+  },
+  {
+    name: 'reuse is not told',
+    file: `${accounts}/sessions.ts`,
+    from: "action: 'refresh_token_reused',",
+    to: "action: 'session_moved',",
+  },
+  {
+    name: 'two tabs that race end their session',
+    file: `${accounts}/sessions.ts`,
+    from: 'const raceMilliseconds = 10_000',
+    to: 'const raceMilliseconds = -1',
+  },
+  {
+    name: 'a repeated refresh needs no key',
+    file: `${accounts}/session-store.ts`,
+    from: 'p.key_hash = ?3 AND',
+    to: '(p.key_hash = ?3 OR 1) AND',
+  },
+  {
+    name: 'a grandparent passes for a race of two tabs',
+    file: `${accounts}/sessions.ts`,
+    from: 'if (liveParentHash === hash && clock',
+    to: 'if (clock',
+  },
+  {
+    name: 'tokens of an ended session are traded',
+    file: `${accounts}/session-store.ts`,
+    from: 'WHERE s.id = refresh_tokens.session_id AND s.revoked_at IS NULL AND u.disabled_at IS NULL)',
+    to: 'WHERE s.id = refresh_tokens.session_id AND u.disabled_at IS NULL)',
+  },
+  {
+    name: 'access tokens outlive their session',
+    file: `${accounts}/session-store.ts`,
+    from: 'FROM sessions WHERE id = ? AND user_id = ? AND revoked_at IS NULL`',
+    to: 'FROM sessions WHERE id = ? AND user_id = ?`',
+  },
+  {
+    name: 'pushes outlive their session',
+    file: 'src/modules/notifications/push-token-store.ts',
+    from: 'AND (SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)',
+    to: '',
+  },
+  {
+    name: 'disabling and roles leave sockets',
+    file: `${accounts}/account-parts.ts`,
+    from: 'hub.closeUser(userId, mayStay)',
+    to: 'mayStay',
+  },
+  {
+    name: 'a logout leaves sockets',
+    file: `${accounts}/sessions.ts`,
+    from: 'afterCommit(() => hub.closeSession(userId, sessionId))',
+    to: '',
+  },
+  {
+    name: 'enabling brings sessions back',
+    file: `${accounts}/user-admin.ts`,
+    from: `      sessionStore.revokeAll(user.id, clock.now())
+      oneTimeTokens.revoke('reset_password', user.id)`,
+    to: "      oneTimeTokens.revoke('reset_password', user.id)",
+  },
+  {
+    name: 'an admin keeps sessions that a platform opened',
+    file: `${accounts}/user-admin.ts`,
+    from: "if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())",
+    to: '',
+  },
+  {
+    name: 'a platform logs admins in',
+    file: `${accounts}/feed-users.ts`,
+    from: "if (user.role === 'admin') throw new AppError('role_required')",
+    to: '',
+  },
+  {
+    name: 'disabled people are logged in',
+    file: `${accounts}/service.ts`,
+    from: "if (user?.disabledAt !== null) return 'invalid_credentials' as const",
+    to: "if (!user) return 'invalid_credentials' as const",
+  },
+  {
+    name: 'a recovery code works twice',
+    file: `${accounts}/factor-store.ts`,
+    from: 'orm.delete(recoveryCodes).where(code).returning().all().length > 0',
+    to: 'orm.select().from(recoveryCodes).where(code).all().length > 0',
+  },
+  {
+    name: 'a code works twice',
+    file: `${accounts}/factor-store.ts`,
+    from: 'lt(totpFactors.lastStep, step)',
+    to: 'lt(totpFactors.createdAt, Infinity)',
+  },
+  {
+    name: 'a second factor is asked for in vain',
+    file: `${accounts}/service.ts`,
+    from: "return useCode(core, factors, user.id, code) ? user : ('totp_invalid' as const)",
+    to: 'return user',
+  },
+  {
+    name: 'every admin’s route is anybody’s',
+    file: 'src/http/pipeline.ts',
+    from: "if (access === 'admin') {",
+    to: "if (access === 'admin' && role === 'guest') {",
+  },
+  {
+    name: 'nobody is asked again',
+    file: 'src/http/pipeline.ts',
+    from: 'if (!confirm || context.operator !== undefined || !isAsked(confirm, body)) return',
+    to: 'if (body || !body) return',
+  },
+  {
+    name: 'any password confirms',
+    file: `${accounts}/recovery.ts`,
+    from: 'if (!(await passwords.matches(password, user.passwordHash',
+    to: 'if (false && !(await passwords.matches(password, user.passwordHash',
+  },
+  {
+    name: 'an admin who disables is not told of',
+    file: `${accounts}/user-admin.ts`,
+    from: "audit.record({ action, ...by, target: { type: 'user', id: user.id } })\n  }\n\n  function changeProfile",
+    to: 'void action\n  }\n\n  function changeProfile',
+  },
+  {
+    name: 'an admin who ends sessions is not told of',
+    file: `${accounts}/sessions.ts`,
+    from: "audit.record({ action: 'session_ended', ...by, target: { type: 'user', id: userId } })",
+    to: '',
+  },
+  {
+    name: 'a platform that opens a session is not told of',
+    file: `${accounts}/feed-users.ts`,
+    from: "audit.record({ action: 'session_opened', ...by, target: { type: 'user', id: user.id } })",
+    to: '',
+  },
+]
+
+describe('the model notices every rule that is broken on purpose', () => {
+  test('what the mutations replace stands in the sources once', () => {
+    expect(mutations.filter((mutation) => countOf(mutation) !== 1)).toEqual([])
+  })
+
+  test.each(mutations.slice(0, size(mutations.length, 0)))('$name', async (mutation) => {
+    const found = await findMutation(
+      mutation,
+      'test/account-model.test.ts',
+      'an account is its owner',
+    )
+    console.log(`${mutation.name}: ${found}`)
+    expect(found).toBeDefined()
+  })
+})
