@@ -448,7 +448,6 @@ describe('a restart in the middle of pushing', () => {
       // Twice only what was on its way when the process was killed; two failed and were tried again.
       expect(sent.length).toBeLessThanOrEqual(signal === 'SIGKILL' ? 42 : 22)
     },
-    20_000,
   )
 })
 

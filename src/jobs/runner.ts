@@ -262,8 +262,6 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const stopPolling = clock.every(pollMilliseconds, poll)
 
   return {
-    /** Looks at the queue now: another process may have added a job. */
-    pollNow,
     /** Starts nothing more and waits for what runs. */
     async stop() {
       isStopped = true
