@@ -149,10 +149,9 @@ describe('a resolved ticket tells its owner', () => {
   test('by mail too', async () => {
     await using mail = await startMailServer()
     await using d = await openDesk({ environment: { SMTP_URL: mail.url } })
+    await forgetVerification(d, mail)
     const { id } = await d.open()
     await d.update(id, { status: 'resolved' })
-    await mail.next()
-    await mail.next()
     d.clock.advance(4 * 60_000)
     expect(await mail.next()).toMatchObject({
       to: 'ada@example.com',
@@ -161,6 +160,16 @@ describe('a resolved ticket tells its owner', () => {
   })
 })
 
+/** The admin is verified by hand, and gets a mail about that only when it is quick. */
+async function forgetVerification(
+  { service: { sqlite } }: Awaited<ReturnType<typeof openDesk>>,
+  { mails }: Awaited<ReturnType<typeof startMailServer>>,
+) {
+  const waiting = sqlite.query("SELECT 1 FROM outbox WHERE kind = 'verification_mail'")
+  await waitFor(() => waiting.get() === null, 'the mails about the accounts themselves')
+  mails.length = 0
+}
+
 describe('mails to the desk', () => {
   const minute = 60_000
 
@@ -168,9 +177,7 @@ describe('mails to the desk', () => {
     const mail = await startMailServer()
     const environment = { SMTP_URL: mail.url, SUPPORT_INBOX: 'desk@example.com' }
     const d = await openDesk({ environment, listen: true })
-    // Those about the accounts themselves.
-    await mail.next()
-    await mail.next()
+    await forgetVerification(d, mail)
     return {
       ...d,
       mail,
