@@ -9,20 +9,22 @@ import { waitFor } from './support/wait.ts'
 
 /** For two nodes. What one of them has taken is led on by the other one after a lease, not earlier: so within less than that a
  *  request may be passed on, whatever became of it. */
+const passOn = 'proxy_next_upstream error timeout http_503 non_idempotent;'
 const forPair = `proxy_connect_timeout 200ms;
     proxy_read_timeout 2s;
-    proxy_next_upstream error timeout http_503 non_idempotent;
+    ${passOn}
     proxy_next_upstream_timeout 700ms;`
 
-async function startBehindNginx() {
+async function startBehindNginx(settings: string, leaseSeconds: number) {
   const pair = await startPair({
     REPLICA_ACK: 'bucket',
+    REPLICA_LEASE: `${leaseSeconds}`,
     TRUSTED_PROXIES: '127.0.0.9',
     PUBLIC_URL: 'http://localhost',
   })
   const a = await pair.leader('a')
   const b = await pair.standby('b')
-  const proxy = await startNginx(pair.directory('nginx'), [a.base, b.base], forPair)
+  const proxy = await startNginx(pair.directory('nginx'), [a.base, b.base], settings)
   return {
     pair,
     a,
@@ -68,7 +70,7 @@ async function enter(baseUrl: string, name: string) {
 test.skipIf(!nginx)(
   'behind nginx the node that leads answers everything, whichever is asked first',
   async () => {
-    await using behind = await startBehindNginx()
+    await using behind = await startBehindNginx(passOn, 30)
     const people = await meet(behind.base)
     const path = `/v1/chat/conversations/${people.conversationId}/messages`
     for (let n = 0; n < 10; n++) {
@@ -91,7 +93,7 @@ const testWithNginx = nginx ? testInFaults : test.skip
 testWithNginx(
   'clients lose and double nothing while the leader is killed, and go on by themselves',
   async () => {
-    await using behind = await startBehindNginx()
+    await using behind = await startBehindNginx(forPair, 1)
     const [ada, bob] = [await enter(behind.base, 'ada'), await enter(behind.base, 'bob')]
     const { id } = await ada.client.conversations.open(bob.user.id)
     const talking = setInterval(() => [ada, bob].map((one) => one.say(id)), 200)
