@@ -197,10 +197,10 @@ const mutations: Mutation[] = [
     to: 'FROM sessions WHERE id = ? AND user_id = ?`',
   },
   {
-    name: 'pushes outlive their session',
+    name: 'devices outlive their session',
     file: 'src/modules/notifications/push-token-store.ts',
-    from: 'AND (SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)',
-    to: '',
+    from: 'const isLive = and(isNull(sessions.revokedAt), isNull(users.disabledAt))',
+    to: 'const isLive = isNull(users.disabledAt)',
   },
   {
     name: 'disabling and roles leave sockets',

@@ -178,12 +178,12 @@ const actions: Record<string, Act> = {
   async openSession(world, random) {
     const account = one(
       random,
-      world.present().filter(({ externalId }) => externalId !== undefined),
+      world.present().filter((it) => it.externalId !== undefined || it.role === 'admin'),
     )
     if (!account) return undefined
     const { role, isDisabled, address } = account
     const isRefused = role === 'admin' || isDisabled
-    const path = `/v1/service/users/ext:${account.externalId}/sessions`
+    const path = `/v1/service/users/${account.id}/sessions`
     const { body } = await world.ask(isRefused ? 403 : 201, 'POST', path, world.serviceKey)
     if (isRefused) return `the platform cannot log the owner of ${address} in`
     world.begin(account, 'owner', body)
@@ -535,10 +535,11 @@ const weights = {
   refresh: 4,
   replay: 2,
   addDevice: 3,
+  openSession: 2,
   openSocket: 2,
   changeByAdmin: 3,
   patchByPlatform: 3,
   undo: 6,
 }
 
-export const accountModel = { actions, weights, check, conclude }
+export const accountModel = { actions, weights, hasFavourites: true, check, conclude }

@@ -169,7 +169,7 @@ async function rescue(world: World, account: Account) {
   const undos = world.undosOf(account)
   const first = undos.find(({ reader }) => reader === 'owner')
   const isAway = account.address === world.lair || undos.some(({ reader }) => reader === 'thief')
-  if (first && isAway) await world.undo(first)
+  if (first && (isAway || undos.length > 1)) await world.undo(first)
 }
 
 /** @returns the session of the owner; none where nothing has happened, or the address is kept for another account */

@@ -14,6 +14,8 @@ export type Model<World extends AsyncDisposable> = {
   actions: Record<string, (world: World, random: Random) => Promise<string | undefined>>
   /** How often an action is drawn, for one time that others are. */
   weights?: Record<string, number>
+  /** Each history has favourites among the actions, and does without others: they differ more. */
+  hasFavourites?: boolean
   /** Holds the service against the model after every step.
    *  @throws Broken */
   check: (world: World) => Promise<void>
@@ -61,12 +63,12 @@ export async function playSeeds<World extends AsyncDisposable>(
   }
 }
 
-/** As often as each is drawn. Histories differ more when each has favourites and does without others. */
-function namesOf({ actions, weights }: Pick<Model<never>, 'actions' | 'weights'>, random: Random) {
-  const all = Object.keys(actions)
+/** As often as each is drawn. */
+function namesOf<World extends AsyncDisposable>(model: Model<World>, random: Random): string[] {
+  const all = Object.keys(model.actions)
   const drawn = all.flatMap((name) => {
-    const times = (weights?.[name] ?? 1) * random.pick([0, 1, 1, 3])
-    return Array.from({ length: times }, () => name)
+    const liking = model.hasFavourites ? random.pick([0, 1, 1, 3]) : 1
+    return Array.from({ length: liking * (model.weights?.[name] ?? 1) }, () => name)
   })
   return drawn.length > 0 ? drawn : all
 }
