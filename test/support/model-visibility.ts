@@ -1,5 +1,7 @@
+import { createTestClock } from './clock.ts'
 import { upload } from './files.ts'
 import { Broken, mustHold } from './model.ts'
+import { startGoogle } from './push-services.ts'
 import { type Answer, type Person as Registered, readAnswer, startService } from './service.ts'
 import type { TestSocket } from './socket.ts'
 import { waitFor } from './wait.ts'
@@ -50,6 +52,8 @@ export type Conversation = {
   /** How many messages each has read. */
   read: Map<Person, number>
   muted: Set<Person>
+  /** Who was sent something since half a minute passed last. */
+  unpushed: Set<Person>
 }
 /** Between two people of whom one blocks the other: who blocks, and the names as at the first block. */
 type Apart = {
@@ -66,8 +70,19 @@ export type Stage = Awaited<ReturnType<typeof startStage>>
 /** A service that many worlds share, its admin, the platform's key and an endpoint of the platform. */
 export async function startStage() {
   const receiver = startReceiver()
-  const environment = { RATE_LIMIT_FRAMES: 'off', WEBHOOK_PRIVATE: 'true' }
-  const service = await startService({ listen: true, sync: async () => {}, environment })
+  const clock = createTestClock()
+  const google = startGoogle(clock)
+  const service = await startService({
+    clock,
+    listen: true,
+    sync: async () => {},
+    environment: {
+      RATE_LIMIT_FRAMES: 'off',
+      WEBHOOK_PRIVATE: 'true',
+      FCM_SERVICE_ACCOUNT: google.keyFile,
+      FCM_URL: google.url,
+    },
+  })
   const admin = await service.registerAs('admin', 'root')
   const key = await service.issueKey(['notifications', 'follows'])
   const events = ['message.created', 'message.deleted', 'report.created', 'user.deleted']
@@ -77,6 +92,8 @@ export async function startStage() {
   })
   let worlds = 0
   return {
+    clock,
+    google,
     service,
     receiver,
     admin,
@@ -85,6 +102,7 @@ export async function startStage() {
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]()
       await receiver[Symbol.asyncDispose]()
+      await google[Symbol.asyncDispose]()
     },
   }
 }
@@ -93,8 +111,11 @@ export type World = Awaited<ReturnType<typeof beginWorld>>
 
 /** A host with followers, and others; what each of them said and did. */
 export async function beginWorld(stage: Stage) {
-  const { service, admin, key } = stage
+  const { service, clock, admin, key } = stage
   const n = stage.nextWorld()
+  // The clock of former worlds has gone on.
+  Object.assign(admin, await service.login(admin.email))
+  service.trust(admin)
   const people: Person[] = []
   const conversations: Conversation[] = []
   const files: File[] = []
@@ -192,22 +213,31 @@ export async function beginWorld(stage: Stage) {
         messages: [],
         read: new Map(),
         muted: new Set(),
+        unpushed: new Set(),
       }
       conversations.push(made)
       return made
     },
 
-    /** Waits for nothing: the row of a push is there with the message. */
-    pushesOf: (person: Person, { id }: Conversation) =>
-      service.sqlite
-        .query<{ n: number }, [string, string]>(
-          `SELECT count(*) AS n FROM outbox WHERE kind IN ('message_push', 'unread_push')
-           AND payload ->> 'user_id' = ? AND payload ->> 'conversation_id' = ?`,
-        )
-        .get(person.id, id)?.n ?? 0,
+    /** Who is pushed once half a minute has passed, by the device and the conversation. */
+    takeDuePushes(): string[] {
+      const due = conversations.flatMap((conversation) =>
+        [...conversation.unpushed]
+          .filter((to) => world.unread(conversation, to) > 0 && !world.isSilent(conversation, to))
+          .map((to) => `device-${to.id} ${conversation.id}`),
+      )
+      for (const { unpushed } of conversations) unpushed.clear()
+      return due
+    },
+
+    isSilent(conversation: Conversation, person: Person): boolean {
+      const other = world.otherIn(conversation, person)
+      return person.isGone || conversation.muted.has(person) || apartOf(person, other) !== undefined
+    },
 
     said(conversation: Conversation, message: Omit<Message, 'isRemoved'>) {
       conversation.messages.push({ ...message, isRemoved: false })
+      conversation.unpushed.add(world.otherIn(conversation, message.from))
       for (const to of conversation.people) {
         if (!message.isCopy || to !== message.from) world.expect(to, `new_message ${message.id}`)
       }
@@ -328,10 +358,11 @@ export async function beginWorld(stage: Stage) {
 
     /** Everything that jobs do is done. */
     async settle() {
-      const waiting = service.sqlite.query(
-        "SELECT 1 FROM outbox WHERE kind IN ('erasure', 'broadcast', 'file_removal', 'webhook_delivery') AND dead_at IS NULL LIMIT 1",
+      const waiting = service.sqlite.query<unknown, [number]>(
+        `SELECT 1 FROM outbox WHERE dead_at IS NULL AND (kind = 'unread_push' AND run_at <= ?
+         OR kind IN ('erasure', 'broadcast', 'file_removal', 'webhook_delivery', 'message_push')) LIMIT 1`,
       )
-      await waitFor(() => waiting.get() === null, 'jobs')
+      await waitFor(() => waiting.get(clock.now()) === null, 'jobs')
     },
 
     async newFile(owner: Person): Promise<File> {
