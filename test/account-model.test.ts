@@ -125,12 +125,6 @@ const mutations: Mutation[] = [
     to: 'if (factorSince < changedAt)',
   },
   {
-    name: 'undo lets later changes be undone',
-    file: `${accounts}/email-change.ts`,
-    from: 'oneTimeTokens.revokeUndo(user.id, { email, expiresAt })',
-    to: 'oneTimeTokens.revokeUndo(user.id, { email })',
-  },
-  {
     name: 'going back leaves the address in between a way back',
     file: `${accounts}/email-change.ts`,
     from: 'if (!user.isProvisional && !undone) {',
