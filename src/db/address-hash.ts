@@ -5,12 +5,12 @@ import { secrets } from './schema.ts'
 
 const name = 'address_hash'
 
-/** The form of a keyed hash, which no address has. */
+/** The format of a keyed hash; no email or IP address matches it. */
 export const isAddressHash = (text: string) => /^[\w-]{43}$/.test(text)
 
 export type AddressHash = ReturnType<typeof loadAddressHash>
 
-/** A keyed hash of addresses: tells whether two are the same, and nobody without this database which one it is. */
+/** A keyed hash (HMAC) of addresses. Equal addresses have equal hashes; without this database a hash cannot be reversed. */
 export function loadAddressHash(orm: Orm) {
   const known = orm.select().from(secrets).where(eq(secrets.name, name)).get()
   const { value } = known ?? orm.insert(secrets).values(makeSecret()).returning().get()

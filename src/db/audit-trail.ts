@@ -80,9 +80,8 @@ type TargetType =
   | 'webhook'
 
 export type Actor = { type: ActorType; id?: string }
-/** Who acts, and from where when that is over the network. */
+/** The acting person, service or system. `ip` is set when the request came over the network. */
 export type By = { actor: Actor; ip?: string }
-/** A person who acts. */
 export type ByUser = { actor: { type: 'user'; id: string }; ip: string }
 
 export type AuditEntry = {
@@ -90,13 +89,13 @@ export type AuditEntry = {
   actor: Actor
   target?: { type: TargetType; id: string }
   ip?: string
-  /** Never a secret: no token, no password, no hash of one. */
+  /** Never contains a secret: no token, no password, no hash of one. */
   details?: Record<string, string>
 }
 
 export type AuditRow = typeof auditLog.$inferSelect
 
-/** What somebody did to their own account; nobody in particular when the id is unknown. */
+/** An action of a user on their own account. With an unknown id the entry names no user. */
 export function onOneself(userId: string | undefined, ip: string) {
   if (userId === undefined) return { actor: { type: 'user' as const }, ip }
   return {
@@ -106,7 +105,7 @@ export function onOneself(userId: string | undefined, ip: string) {
   }
 }
 
-/** Times in ms since the epoch: from the first on, before the last. */
+/** Times in ms since the epoch; `from` is inclusive, `to` exclusive. */
 export type AuditFilter = {
   action?: string | undefined
   actorId?: string | undefined
@@ -115,10 +114,10 @@ export type AuditFilter = {
   to?: number | undefined
 }
 
-/** By how much the time in an id may differ from that of its row: it is read a moment before, and never goes back. */
+/** The largest difference between the time in a row's id and its `at`: the clock is read slightly earlier for the id. */
 const slackMilliseconds = 3_600_000
 
-// Ids tell the time nearly, so that no other index is needed for it. The plus keeps SQLite from taking one.
+// ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one.
 const matching = ({ action, actorId, targetId, from, to }: AuditFilter) =>
   and(
     action === undefined ? undefined : eq(auditLog.action, action),
@@ -132,12 +131,13 @@ const matching = ({ action, actorId, targetId, from, to }: AuditFilter) =>
       : and(lt(auditLog.id, firstIdAt(to + slackMilliseconds)), sql`+${auditLog.at} < ${to}`),
   )
 
-/** Rows in one transaction: short enough for the loop. */
+/** Rows per transaction: short enough not to hold up the event loop. */
 const erasedAtOnce = 100
 
 export type AuditTrail = ReturnType<typeof createAuditTrail>
 
-/** The audit log: a row is written in the transaction that it tells about, and triggers keep it as it is. */
+/** The audit log. Each row is written in the same transaction as the action it records; triggers make the rows
+ *  immutable. */
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = lazy(() => orm.insert(auditLog).values(placeholders(auditLog)).prepare())
 
@@ -161,7 +161,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         details: details ? JSON.stringify(details) : null,
       })
     },
-    /** How often something happened to a user in the last `milliseconds`, and when first (ms since the epoch). */
+    /** Counts how often an action happened to a user in the last `milliseconds`, and when first (ms since the epoch). */
     recent(userId: string, action: AuditAction, milliseconds: number) {
       const since = gte(auditLog.at, clock.now() - milliseconds)
       const found = orm
@@ -179,7 +179,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         .orderBy(desc(auditLog.id))
         .limit(1)
         .get(),
-    /** The client addresses of what happened to a user in the last `milliseconds`. */
+    /** The client addresses of these actions on a user in the last `milliseconds`. */
     listAddresses(userId: string, actions: readonly AuditAction[], milliseconds: number): string[] {
       const { ip } = auditLog
       const since = gte(auditLog.at, clock.now() - milliseconds)
@@ -189,18 +189,18 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
     },
     /** Everything that a user did, oldest first. */
     eachBy,
-    /** Puts a keyed hash in the place of each address of somebody who is gone, in pieces: rows that anybody may still have
-     *  to explain stay. Triggers let that alone pass. */
+    /** Replaces every address of a deleted user with a keyed hash, in pieces. The rows stay as evidence. The triggers
+     *  allow only this update. */
     *erase(userId: string, hashAddress: AddressHash): Generator<() => void> {
       const update = ({ id, ip, action }: AuditRow) => {
         const details = action === 'session_moved' ? { details: null } : {}
-        // After a crash the rows of an earlier run come again.
+        // After a crash the job starts over and meets rows that are hashed already.
         const erased = { ip: ip && (isAddressHash(ip) ? ip : hashAddress(ip)), ...details }
         orm.update(auditLog).set(erased).where(eq(auditLog.id, id)).run()
       }
       for (const rows of chunksOf(eachBy(userId), erasedAtOnce)) yield () => rows.forEach(update)
     },
-    /** Newest first, from an id on or from the start. */
+    /** Newest first, optionally starting at a given id. */
     list(filter: AuditFilter, { limit, offset, before }: RowRange): AuditRow[] {
       return orm
         .select()
@@ -211,7 +211,8 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
         .offset(offset)
         .all()
     },
-    /** Without a filter no row is read: they are numbered, and the oldest go first. */
+    /** Without a filter the count comes from the row numbers: they have no gaps, because only the oldest rows are
+     *  deleted. */
     count(filter: AuditFilter): number {
       const which = matching(filter)
       if (which) return orm.select({ n: count() }).from(auditLog).where(which).get()?.n ?? 0

@@ -20,20 +20,20 @@ import { explainFailure, openToInspect } from './open.ts'
 const chunkBytes = 1_024 * 1_024
 const walHeaderBytes = 32
 
-/** A name that sorts by the time; two of the same moment differ. */
+/** A file name that sorts by time. The random suffix keeps two of the same moment apart. */
 export function datedName(prefix: string): string {
   const time = new Date().toISOString().replaceAll(/[:.]/g, '-')
   return `${prefix}-${time}-${randomBytes(4).toString('hex')}.db`
 }
 
-/** Copies a database, which a server may be writing to, into one file: its state at one moment, checked. With the directory
- *  of people's files they go into it as well, but for those that were removed meanwhile.
+/** Copies a database into one checked file: its state at one moment, even while a server writes to it. With the
+ *  directory of uploaded files it packs those as well, except files removed meanwhile.
  *
- *  A read transaction keeps the frames of the wal that it can see: a checkpoint copies no later ones into the database file,
- *  and nobody starts the wal again. So that file and the wal are that state, however long their copy takes. Only when
- *  everything had been copied before may the wal start again; then its header changes and the file alone is the state.
- *  @returns how many files the database names, and that are not there
- *  @throws StartError with one line for the operator; `target` is then as it was */
+ *  A read transaction pins the wal: no checkpoint copies later frames into the database file, and the wal cannot be
+ *  reset. The database file and the wal are therefore one state, however long the copy takes. Only if every frame was
+ *  checkpointed before may the wal be reset; its header then changes and the database file alone is the state.
+ *  @returns the number of files that the database names, and of those that are missing
+ *  @throws StartError with one line for the operator; `target` is then unchanged */
 export async function backUp(
   directory: string,
   target: string,
@@ -53,7 +53,7 @@ export async function backUp(
   }
 }
 
-/** How many of these files a database still names. */
+/** Counts how many of these files a database still names. */
 function countNamed(directory: string, ids: string[]): number {
   if (ids.length === 0) return 0
   const { sqlite, close } = openToInspect(directory)
@@ -77,17 +77,18 @@ async function copyDatabase(directory: string, staged: string) {
     files.push(await open(source.path), await open(wal))
     const [databaseFile, walFile] = files as [FileHandle, FileHandle]
     await copyPaced(databaseFile, staged)
-    // What is written from now on belongs to later states: a copy to the end would run after its writers.
+    // Frames written from now on belong to later states. Copying to the end of the file might never catch up with the
+    // writers.
     await copyPaced(walFile, `${staged}-wal`, walBytes)
     if (readHeader(wal) !== header) rmSync(`${staged}-wal`)
   } finally {
     source.close()
-    // Not before: a process that closes a file loses every lock that it has on it, those of SQLite too.
+    // Close these last: when a process closes a file it loses all its POSIX locks on it, including those of SQLite.
     for (const file of files) await file.close()
   }
 }
 
-/** The salts in it change whenever the wal starts again. */
+/** The wal header contains salts that change whenever the wal is reset. */
 function readHeader(wal: string): string {
   const header = Buffer.alloc(walHeaderBytes)
   const file = openSync(wal, 'r')
@@ -96,8 +97,8 @@ function readHeader(wal: string): string {
   return header.toString('hex')
 }
 
-/** Copies a file, or its first `bytes`, working half of the time at most: the disk and the cores are for those who wait. Each
- *  piece is synced by itself: the sync of a large one would hold up those of others. */
+/** Copies a file, or its first `bytes`, and pauses half of the time to leave disk and cores to the server. Each piece is
+ *  synced separately: one large sync would delay those of other writers. */
 export async function copyPaced(
   input: FileHandle,
   to: string,
@@ -121,15 +122,15 @@ export async function copyPaced(
   }
 }
 
-/** Checks a database and makes it one file, without a wal.
- *  @param name what it is called for the operator
- *  @throws Error that says what is wrong with it */
+/** Checks a database and turns it into a single file without a wal.
+ *  @param name the database's name in messages to the operator
+ *  @throws Error that describes the damage */
 export function intoOneFile(path: string, name: string): void {
   check(path, name, (database) => database.run('PRAGMA journal_mode = DELETE'))
 }
 
-/** Checks a database, which stays as it is.
- *  @throws Error that says what is wrong with it */
+/** Checks a database without changing it.
+ *  @throws Error that describes the damage */
 export function mustBeWhole(path: string, name: string): void {
   check(path, name, () => {})
 }
@@ -154,7 +155,7 @@ function check(path: string, name: string, prepare: (database: Database) => void
   }
 }
 
-/** SQLite reads a last page that is cut off as one that ends with zeros. */
+/** SQLite reads a truncated last page as if it were padded with zeros. */
 function mustHaveWholePages(database: Database, path: string) {
   const { page_size: pageBytes } = database
     .query<{ page_size: number }, []>('PRAGMA page_size')
@@ -162,7 +163,7 @@ function mustHaveWholePages(database: Database, path: string) {
   if (statSync(path).size % pageBytes !== 0) throw new Error('it is damaged: it is cut off')
 }
 
-/** What is wrong inside of a database, in one line; undefined when it is whole. */
+/** Returns the first integrity problem in one line, or undefined when the database is whole. */
 export function integrityProblem(database: Database): string | undefined {
   const found = database.query('PRAGMA integrity_check(1)').values()[0]?.[0]
   if (found !== 'ok') return String(found).replace('*** in database main ***\n', '')
@@ -170,7 +171,7 @@ export function integrityProblem(database: Database): string | undefined {
   return isTorn ? 'a row refers to a missing one' : undefined
 }
 
-/** Puts a file in the place of another one, so that a power cut leaves one of the two. */
+/** Replaces a file atomically: a power cut leaves either the old one or the new one. */
 export function moveInto(staged: string, target: string): void {
   sync(staged)
   renameSync(staged, target)
@@ -183,7 +184,7 @@ function sync(path: string) {
   closeSync(file)
 }
 
-/** Removes a database with what SQLite keeps beside it. */
+/** Removes a database with its wal, shared-memory and journal files. */
 export function removeDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
 }

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import type { CheckpointReply, CheckpointRequest } from './checkpointer.ts'
 
-// Runs in a Worker with a connection of its own: a checkpoint waits for the disk.
+// Runs in a Worker with its own connection, because a checkpoint blocks on the disk.
 declare const self: Worker
 
 let database: Database | undefined

@@ -10,25 +10,25 @@ export type CheckpointReply =
 type CheckpointerOptions = {
   sqlite: Database
   path: string
-  /** Where checkpoint-worker.ts is. */
+  /** URL of checkpoint-worker.ts. */
   worker: URL
   log: Log
-  /** The disk refused a sync: see the writer. */
+  /** Called when a sync failed: see the writer. */
   onFatal: (error: unknown) => void
-  /** Lets commits wait, beside the loop, until `release`. */
+  /** Queues commits without blocking the loop, until `release`. */
   hold: () => void
   release: () => void
   /** Frames (pages of 4 KiB) between two checkpoints. */
   interval?: number
-  /** Frames in the wal from which it is started again. */
+  /** Size of the wal, in frames, above which it is reset. */
   maxWalFrames?: number
 }
 
-// A disk that stands still does not stop the writer for longer: the wal grows until the next try.
+// A disk that hangs stops the writer for no longer than this. The wal then grows until the next attempt.
 const maxHoldMilliseconds = 1_000
 
-/** Keeps the wal short. A Worker checkpoints as it grows. Once it is past its limit, commits are held while the Worker
- *  checkpoints the few frames that are left: SQLite then starts the wal again with the next commit. */
+/** Keeps the wal short. A Worker checkpoints as it grows. Above the limit, commits are held while the Worker checkpoints
+ *  the last few frames; SQLite then resets the wal with the next commit. */
 export function createCheckpointer(options: CheckpointerOptions) {
   const {
     sqlite,
@@ -40,7 +40,7 @@ export function createCheckpointer(options: CheckpointerOptions) {
     interval = 1_000,
     maxWalFrames = 4_096,
   } = options
-  // Started with the first checkpoint: a thread costs time at the start, and memory.
+  // Created with the first checkpoint: a thread costs startup time and memory.
   let worker: Worker | undefined
   const state = sqlite.prepare<{ log: number; checkpointed: number }, []>(
     'PRAGMA wal_checkpoint(NOOP)',
@@ -69,7 +69,7 @@ export function createCheckpointer(options: CheckpointerOptions) {
     framesBefore = walFrames
     const wasHolding = isHolding
     endHold()
-    // A reader that holds an older state is in the way: commits would wait for nothing.
+    // A reader of an older state blocks the reset, so holding commits would achieve nothing.
     const isBlocked = copiedFrames < walFrames
     if (wasHolding || isBlocked || walFrames < maxWalFrames || isClosing) return
     isHolding = true
@@ -87,7 +87,7 @@ export function createCheckpointer(options: CheckpointerOptions) {
 
   function report(error: { code: string }) {
     if (error.code === 'SQLITE_IOERR_FSYNC') onFatal(error)
-    // Others pass (a full disk): the next checkpoint copies what this one did not.
+    // Other errors pass (a full disk): the next checkpoint copies the remaining frames.
     else log.warn('a checkpoint failed', { error })
   }
 
@@ -98,11 +98,11 @@ export function createCheckpointer(options: CheckpointerOptions) {
   }
 
   return {
-    /** Called after each commit. */
+    /** Must be called after each commit. */
     committed() {
       if (running) return
       const frames = state.get()?.log ?? 0
-      // SQLite has started the wal again.
+      // SQLite has reset the wal.
       if (frames < framesBefore) framesBefore = 0
       if (frames - framesBefore >= interval) checkpoint()
     },

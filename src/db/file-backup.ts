@@ -4,7 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isFileKey } from '../files/storage.ts'
 
-/** How files of people lie in a backup: in pieces, in two tables of the copied database. */
+/** Uploaded files in a backup: stored in pieces, in two extra tables of the copied database. */
 
 const pieceBytes = 1_024 * 1_024
 const filesAtOnce = 100
@@ -13,14 +13,14 @@ const tables = ['backup_files', 'backup_pieces']
 type Stored = { id: string; size: number }
 type Packed = Stored & { sha256: string }
 
-/** Puts the files that a copied database names into it, working half of the time at most.
- *  @returns the ids of those that are not there as the database says; the copy does not name them any more */
+/** Packs the files that a copied database names into that copy, pausing half of the time.
+ *  @returns the ids of files that are missing or have another size; the copy no longer names them */
 export async function packFiles(copy: string, directory: string): Promise<string[]> {
   const database = new Database(copy)
   const missing: string[] = []
   try {
     if (!hasTable(database, 'files')) return []
-    // The copy is not in use: what breaks off is thrown away.
+    // The copy is not in use: after a failure it is discarded.
     database.run('PRAGMA journal_mode = OFF')
     database.run('PRAGMA foreign_keys = ON')
     database.run('CREATE TABLE backup_files (id TEXT PRIMARY KEY, size INTEGER, sha256 TEXT)')
@@ -53,7 +53,7 @@ function* chunksOfStored(database: Database): Generator<Stored[]> {
   for (; chunk.length > 0; chunk = query.all(chunk.at(-1)?.id ?? '', filesAtOnce)) yield chunk
 }
 
-/** @returns whether it was there with the size that it should have */
+/** @returns whether the file exists with the expected size */
 async function packOne(database: Database, { id, size }: Stored, directory: string) {
   const file = isFileKey(id) ? await openUnlinked(join(directory, id)) : undefined
   if (!file) return false
@@ -68,7 +68,7 @@ async function packOne(database: Database, { id, size }: Stored, directory: stri
   }
 }
 
-/** Root follows no link to what only root may read, and waits for no pipe. */
+/** When run as root, this neither follows a link to a protected file nor blocks on a pipe. */
 function openUnlinked(path: string) {
   return open(path, constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => undefined)
 }
@@ -88,7 +88,7 @@ async function packPieces(database: Database, id: string, file: FileHandle) {
   }
 }
 
-/** @throws Error when a file is not what was put in */
+/** @throws Error when a packed file is not what was put in */
 async function verify(database: Database) {
   for (const file of database.query<Packed, []>('SELECT * FROM backup_files').iterate()) {
     const startedAt = performance.now()
@@ -97,8 +97,8 @@ async function verify(database: Database) {
   }
 }
 
-/** Hands out the pieces of a file.
- *  @throws Error when together they are not the file */
+/** Yields the pieces of a file.
+ *  @throws Error when size or hash of the whole do not match */
 async function checked(
   database: Database,
   { id, size, sha256 }: Packed,
@@ -119,9 +119,9 @@ async function checked(
   }
 }
 
-/** Takes the files out of a copied backup into a new directory, each checked.
- *  @returns whether the backup has files, or has none of them because there were none; a plain database has not
- *  @throws Error when one is damaged */
+/** Extracts the files of a copied backup into a new directory and checks each one.
+ *  @returns true for a backup, even one with no files; false for a plain database
+ *  @throws Error when a file is damaged */
 export async function unpackFiles(copy: string, directory: string): Promise<boolean> {
   rmSync(directory, { recursive: true, force: true })
   const database = new Database(copy)
@@ -156,8 +156,8 @@ async function syncDirectory(path: string) {
   await directory.sync().finally(() => directory.close())
 }
 
-/** Puts a directory in the place of another one, which is kept aside unless it is empty.
- *  @returns where it is kept, if it is */
+/** Replaces a directory. The old one is kept under `aside` unless it is empty.
+ *  @returns the path of the kept directory, if any */
 export function replaceDirectory(path: string, by: string, aside: string): string | undefined {
   const isKept = existsSync(path) && readdirSync(path).length > 0
   if (isKept) renameSync(path, aside)

@@ -13,8 +13,8 @@ import provisionalFactors from '../../drizzle/0009_provisional_factors.sql' with
 import receivers from '../../drizzle/0010_receivers.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
 
-/** The SQL of every migration in the order of drizzle/meta/_journal.json; imported as text, so that the executable
- *  carries it. The position is the version that `PRAGMA user_version` stores. */
+/** The SQL of every migration in the order of drizzle/meta/_journal.json, imported as text so that the executable
+ *  contains it. The position is the version that `PRAGMA user_version` stores. */
 export const migrations: readonly string[] = [
   initial,
   safety,
@@ -31,13 +31,13 @@ export const migrations: readonly string[] = [
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
 
-/** Brings an empty or older database to this version, in one transaction: a step that fails leaves it as it was, so that
- *  the older executable still opens it.
+/** Migrates an empty or older database to this version in one transaction. A failed step leaves the database unchanged,
+ *  so that the older executable still opens it.
  *  @throws StartError for a newer database, a file of another program, or a step that fails */
 export function migrate(sqlite: Database, path: string, steps: readonly string[] = migrations) {
   const version = knownVersion(sqlite, path, steps)
   if (version === steps.length) return
-  // A step that makes a table anew drops the old one: with foreign keys that deletes the rows which refer to it.
+  // A step that rebuilds a table drops the old one; with foreign keys on, that would delete the rows that refer to it.
   sqlite.run('PRAGMA foreign_keys = OFF')
   try {
     sqlite.transaction(() => {
@@ -65,7 +65,7 @@ export function mustBeCurrent(sqlite: Database, path: string): void {
   )
 }
 
-/** The version of a database; 0 for an empty one.
+/** Returns the version of a database; 0 for an empty one.
  *  @throws StartError for a newer database or a file of another program */
 export function knownVersion(
   sqlite: Database,
@@ -91,7 +91,7 @@ function mustBeKnown(version: number, path: string, { length }: readonly string[
 // https://www.sqlite.org/fileformat.html, 1.3
 const versionOffset = 60
 
-/** The same by the file alone, which needs no room on the disk. What is in a wal does not count.
+/** Like `knownVersion`, but reads only the file header, which needs no disk space. Ignores the wal.
  *  @throws StartError for a newer database */
 export function mustBeServable(path: string): void {
   const header = Buffer.alloc(versionOffset + 4)

@@ -30,12 +30,12 @@ export type Connection = {
   path: string
   sqlite: Database
   orm: Orm
-  /** Nobody else can open the database: the disk was full at the start, and there was no room for the index of the wal. */
+  /** No other process can open the database: the disk was full at the start and had no room for the wal index. */
   isExclusive: boolean
-  /** Ends that, once there is room. The wal is then another file.
-   *  @throws Error when there is not enough */
+  /** Ends the exclusive mode once there is room. The wal becomes a new file.
+   *  @throws Error when there is not enough room */
   share(): void
-  /** Writes a page that changes nothing: shows whether the disk takes it. */
+  /** Writes a page without changing anything, to test whether the disk accepts writes. */
   touch(): void
   close(): void
 }
@@ -43,11 +43,11 @@ export type Connection = {
 export const databaseFile = 'hostline.db'
 export const lockFile = 'hostline.lock'
 
-// Pages that nobody read lately cost a system call each; SQLite's own 2 MB hold few.
+// An uncached page costs a system call; SQLite's default cache (2 MB) is too small.
 const cacheKibibytes = 65_536
 const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
-// A command beside us holds the directory for moments only.
+// A command holds the directory for moments only.
 const lockWaitMilliseconds = 1_000
 const otherOwner = 'this user may not use it: run as its owner, or give it to this user (chown)'
 const advice: Record<string, string> = {
@@ -66,11 +66,10 @@ const advice: Record<string, string> = {
   SQLITE_FULL: 'the disk is full',
 }
 
-/** Another process holds the data directory. */
 export class DirectoryInUse extends StartError {}
 
-/** Takes the data directory for the one process that writes in it, and makes it if there is none.
- *  @returns how to let go
+/** Locks the data directory for the one process that writes in it, and creates it if there is none.
+ *  @returns the function that unlocks it
  *  @throws StartError with one line for the operator */
 export function takeDirectory(directory: string): () => void {
   prepareDirectory(directory)
@@ -80,13 +79,13 @@ export function takeDirectory(directory: string): () => void {
 }
 
 type OpenOptions = {
-  /** Lets go of the directory when this process has taken it already; called with the end of the connection. */
+  /** Unlocks the directory if this process has locked it already; called when the connection closes. */
   unlock?: (() => void) | undefined
-  /** Brings the database to this version, or refuses another one. */
+  /** Migrates the database to this version, or refuses another version. */
   prepare?: typeof migrate
 }
 
-/** Opens the database for the one process that writes in it, and makes what is missing. Commits do not wait for the disk
+/** Opens the database for the one process that writes in it, and creates it if needed. Commits do not wait for the disk
  *  here; the writer syncs the wal.
  *  @throws StartError with one line for the operator */
 export function openForServer(
@@ -95,19 +94,19 @@ export function openForServer(
 ): Connection {
   try {
     const connection = openWithOrWithoutRoom(directory)
-    // What a long reader, such as a backup, has made of the wal is cut off when it starts again.
+    // A long reader, such as a backup, lets the wal grow. SQLite truncates it to this size at the next reset.
     connection.sqlite.run(`PRAGMA journal_size_limit = ${maxWalBytes}`)
-    // What a statement would have to undo: else a file that each such statement opens.
+    // Keep statement journals in memory; otherwise SQLite opens a temporary file for each.
     connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
     prepare(connection.sqlite, connection.path)
-    // The loop must never sleep in here.
+    // Waiting for a lock would block the event loop.
     connection.sqlite.run('PRAGMA busy_timeout = 0')
     return {
       ...connection,
       close() {
         try {
-          // Explicitly: statements that are still prepared would put off what closing does by itself.
+          // Unfinalized statements delay the checkpoint that `close` would run, so run it explicitly.
           connection.sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
         } finally {
           connection.close()
@@ -121,7 +120,7 @@ export function openForServer(
   }
 }
 
-/** @throws StartError for a directory without a database, or of another user */
+/** @throws StartError for a directory without a database or one of another user */
 export function mustExist(directory: string): void {
   try {
     statSync(join(directory, databaseFile))
@@ -134,13 +133,13 @@ export function mustExist(directory: string): void {
   }
 }
 
-/** Opens the database file as it is, without a lock and without migrating: for looking at it. */
+/** Opens the database file for inspection: no lock, no migration. */
 export function openToInspect(directory: string): Connection {
   return open(directory, 'FULL')
 }
 
-/** Makes a data directory.
- *  @throws StartError when it cannot be written to */
+/** Creates the data directory.
+ *  @throws StartError when it is not writable */
 export function prepareDirectory(directory: string) {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -182,8 +181,8 @@ function open(
   }
 }
 
-/** Makes a file if there is none, and lets its owner alone use it. A link may be anybody's who can write to the directory:
- *  root would change a file of its own. */
+/** Creates a file if there is none and restricts it to its owner. Refuses symbolic links: otherwise anybody who can
+ *  write to the directory could make root change a file elsewhere. */
 function makeOwn(path: string): void {
   const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants
   const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
@@ -201,10 +200,11 @@ function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): 
   if (isExclusive) sqlite.run('PRAGMA locking_mode = EXCLUSIVE')
   sqlite.run('PRAGMA journal_mode = WAL')
   sqlite.run(`PRAGMA synchronous = ${synchronous}`)
-  // The server has its checkpointer. One of a command would let the wal start again before the server has shipped it.
+  // The server has its own checkpointer. A checkpoint by a command would let the wal be reset before the server has shipped
+  // it.
   sqlite.run('PRAGMA wal_autocheckpoint = 0')
   sqlite.run('PRAGMA foreign_keys = ON')
-  // What is removed leaves nothing in pages that are free.
+  // Overwrite deleted content with zeros instead of leaving it in free pages.
   sqlite.run('PRAGMA secure_delete = ON')
   return {
     path,
@@ -212,7 +212,7 @@ function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): 
     orm: drizzle(sqlite),
     isExclusive,
     share() {
-      // The locking mode of a wal changes only while there is none.
+      // SQLite changes the locking mode of a database only outside of wal mode.
       sqlite.run('PRAGMA journal_mode = DELETE')
       sqlite.run('PRAGMA locking_mode = NORMAL')
       sqlite.run('PRAGMA journal_mode = WAL')
@@ -223,16 +223,16 @@ function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): 
   }
 }
 
-/** Why a file cannot be used, and what to do about it. */
+/** Explains to the operator why a file cannot be used, and the remedy. */
 export function explainFailure(error: unknown): string {
   const { code, message } = error as { code?: string; message: string }
   if (code?.startsWith('SQLITE_IOERR')) return `${message}: the disk is full or failing`
   return advice[code ?? ''] ?? message
 }
 
-/** Takes the data directory for this process: an exclusive transaction on a small file beside the database, which the
- *  kernel lets go of when the process dies, however it dies.
- *  @returns how to let go, or undefined when another process still holds it after `waitMilliseconds`
+/** Locks the data directory: an exclusive transaction on a small file beside the database. The kernel releases it
+ *  however the process dies.
+ *  @returns the function that unlocks it, or undefined when another process still holds it after `waitMilliseconds`
  *  @throws StartError when the file cannot be used */
 export function lockDirectory(
   directory: string,
@@ -244,7 +244,7 @@ export function lockDirectory(
     makeOwn(path)
     lock = new Database(path)
     lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
-    lock.run('PRAGMA journal_mode = MEMORY') // so that a kill leaves no journal file behind
+    lock.run('PRAGMA journal_mode = MEMORY') // a killed process leaves no journal file behind
     lock.run('BEGIN EXCLUSIVE')
   } catch (cause) {
     lock?.close()
@@ -258,7 +258,7 @@ export function lockDirectory(
   }
 }
 
-/** Whether a server or a standby has taken the data directory. */
+/** Returns whether a server or a standby holds the data directory. */
 export function isInUse(directory: string): boolean {
   const path = join(directory, lockFile)
   if (!existsSync(path)) return false
@@ -273,7 +273,7 @@ export function isInUse(directory: string): boolean {
   }
 }
 
-/** The newest id that an earlier process made, as far as an index tells it; undefined in an empty database. */
+/** The newest id made by an earlier process, from the tables with a suitable index; undefined in an empty database. */
 export function findNewestId(orm: Orm): string | undefined {
   const tables = [
     auditLog,

@@ -19,24 +19,24 @@ import { replaceDirectory, unpackFiles } from './file-backup.ts'
 import { databaseFile, explainFailure, lockDirectory, lockFile, prepareDirectory } from './open.ts'
 
 type Options = {
-  /** Whether a database that is there may be replaced. */
+  /** Allows to replace an existing database. */
   isForced: boolean
-  /** What the replaced database is kept as, in the same directory; its files are kept beside it. */
+  /** The new name of the replaced database, in the same directory. Its files are kept beside it. */
   asideName: string
 }
 
-/** Where a restored state comes from. */
+/** The origin of a restored state: a backup or a replica. */
 export type RestoreSource = {
-  /** What it is called for the operator. */
+  /** The source's name in messages to the operator. */
   name: string
-  /** Writes it as one whole database file, and the files of people into a directory that is not there yet.
-   *  @returns whether it has such files, or has none of them because there were none */
+  /** Writes one whole database file, and the uploaded files into a new directory.
+   *  @returns true if the source includes files, even when there were none */
   stage: (database: string, files: string) => Promise<boolean>
-  /** Told of the database once it is in place. */
+  /** Called with the path of the database once it is in place. */
   whenInPlace?: (path: string) => void
 }
 
-/** Puts a backup, or any database file of ours, in the place of the database of a data directory. */
+/** Restores a backup, or any Hostline database file, into a data directory. */
 export async function restore(file: string, directory: string, options: Options) {
   if (!existsSync(file)) throw new StartError(`there is no ${file}`)
   const own = join(directory, databaseFile)
@@ -51,9 +51,9 @@ const fromFile = (file: string) => async (staged: string, stagedFiles: string) =
   return unpackFiles(staged, stagedFiles)
 }
 
-/** Puts a database in the place of that of a data directory. It is complete and checked before anything is replaced.
- *  @returns where what was there is kept: the database and its files, as far as there were some
- *  @throws StartError with one line for the operator; everything is then as it was */
+/** Replaces the database of a data directory. The new one is complete and checked before anything is replaced.
+ *  @returns the paths of the replaced database and files, if there were any
+ *  @throws StartError with one line for the operator; the directory is then unchanged */
 export async function restoreFrom(
   source: RestoreSource,
   directory: string,
@@ -73,7 +73,7 @@ export async function restoreFrom(
     const hasFiles = await source.stage(staged, stagedFiles)
     const aside = join(directory, options.asideName)
     if (isReplacing) keepAside(path, aside)
-    // A wal whose database is gone would be read into the new one.
+    // SQLite would apply a leftover wal to the new database.
     else removeDatabase(path)
     const filesAside = hasFiles ? putFiles(directory, stagedFiles, aside) : undefined
     putDatabase(staged, path, () => {
@@ -99,13 +99,13 @@ function mustBeReplaceable(directory: string, isForced: boolean) {
   )
 }
 
-// Before the database, which names them.
+// Called before the database is replaced, because the database names the files.
 function putFiles(directory: string, staged: string, aside: string) {
   const path = join(directory, filesDirectory)
   return replaceDirectory(path, staged, `${aside.replace(/\.db$/, '')}-files`)
 }
 
-/** @param undo what was done before it; called when the database cannot be put in place */
+/** @param undo reverts the earlier steps; called when the database cannot be put in place */
 function putDatabase(staged: string, path: string, undo: () => void) {
   try {
     moveInto(staged, path)
@@ -118,7 +118,7 @@ function putDatabase(staged: string, path: string, undo: () => void) {
 /** A first start on a full disk leaves an empty file. */
 const hasData = (path: string) => existsSync(path) && statSync(path).size > 0
 
-/** What root restores belongs to the owner of the directory. Links of that owner are not followed. */
+/** Files restored by root belong to the owner of the directory. Links made by that owner are not followed. */
 function giveToOwner(directory: string, hasFiles: boolean) {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(directory)
@@ -143,15 +143,15 @@ async function stage(file: string, staged: string) {
   intoOneFile(staged, file)
 }
 
-/** Keeps a database under another name beside its own. The old wal must never meet a new database: it is copied into its own
- *  first. One that cannot be stays beside it. */
+/** Renames a database within its directory. Its wal is checkpointed into it first, because SQLite must never apply the
+ *  old wal to a new database. A wal that cannot be checkpointed is kept beside it. */
 export function keepAside(path: string, aside: string) {
   try {
     const old = new Database(path)
     old.run('PRAGMA wal_checkpoint(TRUNCATE)')
     old.close()
   } catch {
-    // It is damaged: that may be why it is replaced.
+    // A damaged database may be the reason for the restore.
   }
   linkSync(path, aside)
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${aside}-wal`)

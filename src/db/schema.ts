@@ -32,9 +32,9 @@ import {
   tokenPurposes,
 } from '../lib/vocabulary.ts'
 
-/** Every table on one page. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
+/** Every table of the database. Ids are ULIDs in upper case, times are milliseconds since the epoch, flags 0 or 1. */
 
-/** A file beside a text, as it was answered when it was uploaded. */
+/** A file attached to a text, in the form of the upload's response. */
 export type Attachment = {
   id: string
   file_url: string
@@ -47,13 +47,13 @@ const time = (name: string) => integer(name)
 const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`${column} IN (${values.map((value) => `'${value}'`).join(', ')})`)
 
-// Accounts. The migration adds what drizzle does not know: `user_search`, a full-text index of names, addresses and of what
-// people are (the generated column `facets`), and the triggers that keep it true.
+// Accounts. The migration adds two things that drizzle cannot express: `user_search`, a full-text index of names, addresses
+// and the generated column `facets`, and the triggers that maintain it.
 
 export const users = sqliteTable(
   'users',
   {
-    /** What the full-text index calls a person: SQLite may change the number of a row that has no such column. */
+    /** The rowid in the full-text index. Without an explicit column SQLite may renumber rows. */
     n: integer('n').primaryKey(),
     id: text('id').notNull().unique(),
     email: text('email').notNull().unique(),
@@ -62,18 +62,17 @@ export const users = sqliteTable(
     locale: text('locale', { enum: locales }).notNull(),
     role: text('role', { enum: roles }).notNull(),
     emailVerified: integer('email_verified', { mode: 'boolean' }).notNull().default(false),
-    /** Somebody registered with the address, and nobody has proved it yet: the account gives them no hold on it. A trigger
-     *  ends it when the address is verified. */
+    /** The account was registered with an address that is not verified yet, so it has no claim to that address. A
+     *  trigger clears the flag when the address is verified. */
     isProvisional: integer('is_provisional', { mode: 'boolean' }).notNull().default(false),
     passwordHash: text('password_hash').notNull(),
     createdAt: time('created_at').notNull(),
     disabledAt: time('disabled_at'),
-    /** What the platform calls the person. */
+    /** The person's id on the platform. */
     externalId: text('external_id'),
-    /** When a mail server refused the address for good. */
+    /** When a mail server permanently refused the address. */
     emailBouncedAt: time('email_bounced_at'),
-    /** When role or disabled changed last: what a running server looks for after a command beside it. */
-    /** The person is gone; the row stays, without anything of theirs, for the messages that refer to it. */
+    /** The account is deleted. The row stays without personal data, because messages refer to it. */
     deletedAt: time('deleted_at'),
   },
   (table) => [
@@ -81,8 +80,7 @@ export const users = sqliteTable(
     check('users_locale', oneOf('locale', locales)),
     check('users_email_verified', sql.raw('email_verified IN (0, 1)')),
     uniqueIndex('users_external_id').on(table.externalId).where(sql.raw('external_id IS NOT NULL')),
-    // Whom an announcement reaches, in the order in which it does.
-    // Announcements reach who is not disabled: counting them reads no row.
+    // The recipients of an announcement, in delivery order. `disabled_at` is included so that counting them reads no row.
     index('users_present').on(table.id, table.disabledAt).where(sql.raw('deleted_at IS NULL')),
     index('users_present_role')
       .on(table.role, table.id, table.disabledAt)
@@ -90,7 +88,7 @@ export const users = sqliteTable(
   ],
 )
 
-/** One login on one device: the family of the refresh tokens that descend from it. */
+/** One login on one device: the family of refresh tokens that descend from it. */
 export const sessions = sqliteTable(
   'sessions',
   {
@@ -103,7 +101,7 @@ export const sessions = sqliteTable(
     createdAt: time('created_at').notNull(),
     lastUsedAt: time('last_used_at').notNull(),
     revokedAt: time('revoked_at'),
-    /** When its owner last proved in it who they are; the login is no such proof. */
+    /** When the user last re-authenticated in this session; the login itself does not count. */
     confirmedAt: time('confirmed_at'),
   },
   (table) => [
@@ -112,11 +110,11 @@ export const sessions = sqliteTable(
   ],
 )
 
-/** Consumed tokens stay until they expire, so that a reuse is recognised. */
+/** Consumed tokens are kept until they expire, so that a reuse is detected. */
 export const refreshTokens = sqliteTable(
   'refresh_tokens',
   {
-    /** SHA-256 of the token in hex; the token itself is nowhere. */
+    /** SHA-256 of the token in hex; the token itself is not stored. */
     hash: text('hash').primaryKey(),
     sessionId: text('session_id')
       .notNull()
@@ -124,7 +122,7 @@ export const refreshTokens = sqliteTable(
     parentHash: text('parent_hash'),
     expiresAt: time('expires_at').notNull(),
     consumedAt: time('consumed_at'),
-    /** SHA-256 in hex of the idempotency key that it was traded with. */
+    /** SHA-256 in hex of the idempotency key of the request that consumed the token. */
     keyHash: text('key_hash'),
   },
   (table) => [
@@ -153,28 +151,28 @@ export const signingKeys = sqliteTable(
   ],
 )
 
-/** What a mailed or printed link proves: the address, or that its holder runs this server. */
+/** Tokens of mailed or printed links. They prove control of an address, or of this server. */
 export const oneTimeTokens = sqliteTable(
   'one_time_tokens',
   {
-    /** SHA-256 of the token in hex; the token itself is nowhere. */
+    /** SHA-256 of the token in hex; the token itself is not stored. */
     hash: text('hash').primaryKey(),
     purpose: text('purpose', { enum: tokenPurposes }).notNull(),
     userId: text('user_id').references(() => users.id, { onDelete: 'cascade' }),
-    /** The address that it was mailed to; it proves no other. */
+    /** The address it was mailed to; the token proves no other. */
     email: text('email'),
     expiresAt: time('expires_at').notNull(),
   },
   (table) => [
     check('one_time_tokens_purpose', oneOf('purpose', tokenPurposes)),
     index('one_time_tokens_user').on(table.userId, table.purpose),
-    // A former address is reserved for as long as its change can be undone.
+    // A former address stays reserved as long as its change can be undone.
     index('one_time_tokens_reserved').on(table.email).where(sql.raw("purpose = 'undo_email'")),
     index('one_time_tokens_expiry').on(table.expiresAt),
   ],
 )
 
-/** The second factor of a person: a secret that their authenticator shares. */
+/** A user's TOTP secret, shared with their authenticator app. */
 export const totpFactors = sqliteTable(
   'totp_factors',
   {
@@ -183,12 +181,12 @@ export const totpFactors = sqliteTable(
       .references(() => users.id, { onDelete: 'cascade' }),
     /** Base32. */
     secret: text('secret').notNull(),
-    /** Null until the first code has shown that the authenticator works. */
+    /** Null until the first code has proved that the authenticator works. */
     confirmedAt: time('confirmed_at'),
-    /** The time step of the newest code that was used: it and those before it work no more. */
+    /** The time step of the newest used code: that code and older ones are refused. */
     lastStep: integer('last_step').notNull().default(0),
     createdAt: time('created_at').notNull(),
-    /** Switched on before anybody had proved the address: it goes with a reset by mail. */
+    /** Enabled before the address was verified. A password reset by mail removes it. */
     isProvisional: integer('is_provisional', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
@@ -196,26 +194,26 @@ export const totpFactors = sqliteTable(
   ],
 )
 
-/** Codes of which each stands in for the authenticator once. WITHOUT ROWID in the migration. */
+/** Recovery codes: each replaces one code of the authenticator, once. WITHOUT ROWID in the migration. */
 export const recoveryCodes = sqliteTable(
   'recovery_codes',
   {
     userId: text('user_id')
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
-    /** SHA-256 of the code in hex; the code itself is nowhere. */
+    /** SHA-256 of the code in hex; the code itself is not stored. */
     hash: text('hash').notNull(),
   },
   (table) => [primaryKey({ columns: [table.userId, table.hash] })],
 )
 
-/** What this server alone knows. */
+/** Secret keys of this server. */
 export const secrets = sqliteTable('secrets', {
   name: text('name').primaryKey(),
   value: text('value').notNull(),
 })
 
-/** Mails that an address got lately, by its hash: who removes the account and registers again is counted on. */
+/** Recent mails per hashed address. The limit thus survives a deleted and re-registered account. */
 export const sentMails = sqliteTable(
   'sent_mails',
   {
@@ -230,21 +228,21 @@ export const sentMails = sqliteTable(
   ],
 )
 
-/** How much text a user has stored in a day, to the last 64 KiB. */
+/** Bytes of text that a user stored per day, accurate to 64 KiB. */
 export const textUsage = sqliteTable(
   'text_usage',
   {
     userId: text('user_id')
       .primaryKey()
       .references(() => users.id),
-    /** When the day began (UTC). */
+    /** Start of the day (UTC). */
     day: time('day').notNull(),
     bytes: integer('bytes').notNull(),
   },
   (table) => [index('text_usage_day').on(table.day)],
 )
 
-/** Who did what: append-only, no secrets. */
+/** The audit log: append-only, without secrets. */
 export const auditLog = sqliteTable(
   'audit_log',
   {
@@ -256,7 +254,6 @@ export const auditLog = sqliteTable(
     targetType: text('target_type'),
     targetId: text('target_id'),
     ip: text('ip'),
-    /** JSON. */
     details: text('details'),
   },
   (table) => [
@@ -269,13 +266,14 @@ export const auditLog = sqliteTable(
   ],
 )
 
-/** What must still happen outside of this process, written in the transaction that makes it due. */
+/** Jobs with effects outside of this process, written in the transaction that makes them due. */
 export const outbox = sqliteTable(
   'outbox',
   {
     id: text('id').primaryKey(),
     kind: text('kind').notNull(),
-    /** The webhook or the push service that gets it, else ''. Each has places of its own: one that hangs holds up no other. */
+    /** The webhook or push service that gets it, else ''. Each receiver has its own slots, so that one that hangs holds
+     *  up no other. */
     receiver: text('receiver').notNull().default(''),
     payload: text('payload', { mode: 'json' }).notNull(),
     createdAt: time('created_at').notNull(),
@@ -293,13 +291,13 @@ export const outbox = sqliteTable(
   ],
 )
 
-// The rest of the platform
+// Platform
 
-/** What another part of the platform calls us with. */
+/** API keys for other services of the platform. */
 export const serviceKeys = sqliteTable('service_keys', {
   id: text('id').primaryKey(),
   name: text('name').notNull(),
-  /** SHA-256 of the key in hex; the key itself is nowhere. */
+  /** SHA-256 of the key in hex; the key itself is not stored. */
   hash: text('hash').notNull().unique(),
   scopes: text('scopes', { mode: 'json' }).$type<readonly ServiceScope[]>().notNull(),
   createdAt: time('created_at').notNull(),
@@ -308,7 +306,7 @@ export const serviceKeys = sqliteTable('service_keys', {
   revokedAt: time('revoked_at'),
 })
 
-/** WITHOUT ROWID in the migration: the followers of a host lie together, in the order in which a broadcast visits them. */
+/** WITHOUT ROWID in the migration: the followers of a host are adjacent, in the order of a broadcast's delivery. */
 export const follows = sqliteTable(
   'follows',
   {
@@ -327,7 +325,7 @@ export const follows = sqliteTable(
   ],
 )
 
-/** How many people who can be reached follow a host. Triggers in the migration keep it. */
+/** The number of reachable followers of a host, maintained by triggers in the migration. */
 export const audiences = sqliteTable('audiences', {
   hostId: text('host_id')
     .primaryKey()
@@ -338,7 +336,7 @@ export const audiences = sqliteTable('audiences', {
 export const calls = sqliteTable(
   'calls',
   {
-    /** The platform's name for it. */
+    /** The platform's id of the call. */
     id: text('id').primaryKey(),
     hostId: text('host_id')
       .notNull()
@@ -347,7 +345,7 @@ export const calls = sqliteTable(
       .notNull()
       .references(() => users.id),
     state: text('state', { enum: callStates }).notNull(),
-    /** When it became active; the right to chat lapses some hours later. */
+    /** When the call became active; the right to chat lapses some hours later. */
     activeAt: time('active_at'),
     updatedAt: time('updated_at').notNull(),
   },
@@ -362,7 +360,7 @@ export const calls = sqliteTable(
 
 // Chat
 
-/** One between any two users: `userA` is the smaller id. */
+/** One per pair of users: `userA` is the smaller id. */
 export const conversations = sqliteTable(
   'conversations',
   {
@@ -373,7 +371,7 @@ export const conversations = sqliteTable(
     userB: text('user_b')
       .notNull()
       .references(() => users.id),
-    /** `seq` of the newest message and, as it is dense, the number of messages. */
+    /** `seq` of the newest message. It is dense, so it is also the number of messages. */
     lastSeq: integer('last_seq').notNull().default(0),
     createdAt: time('created_at').notNull(),
   },
@@ -383,7 +381,7 @@ export const conversations = sqliteTable(
   ],
 )
 
-/** A conversation as one of its users sees it. WITHOUT ROWID in the migration: the rows of a user lie together. */
+/** A conversation as one of its users sees it. WITHOUT ROWID in the migration: the rows of a user are adjacent. */
 export const participants = sqliteTable(
   'participants',
   {
@@ -398,10 +396,10 @@ export const participants = sqliteTable(
       .references(() => users.id),
     unreadCount: integer('unread_count').notNull().default(0),
     lastReadSeq: integer('last_read_seq').notNull().default(0),
-    /** The id of the newest message, of the conversation itself while there is none: it orders the list, and tells what
-     *  moved since a message. */
+    /** The id of the newest message, or of the conversation while it is empty. It orders the list and finds
+     *  conversations with activity since a given message. */
     lastActivityId: text('last_activity_id').notNull(),
-    /** Until then nothing of the conversation is pushed. */
+    /** Until then the conversation causes no pushes. */
     mutedUntil: time('muted_until'),
   },
   (table) => [
@@ -411,7 +409,7 @@ export const participants = sqliteTable(
   ],
 )
 
-/** Totals of the conversation list, so that a badge costs the same however many there are. */
+/** Totals of the conversation list, so that the cost of a badge does not grow with the list. */
 export const inboxes = sqliteTable('inboxes', {
   userId: text('user_id')
     .primaryKey()
@@ -421,7 +419,7 @@ export const inboxes = sqliteTable('inboxes', {
   unreadCount: integer('unread_count').notNull().default(0),
 })
 
-/** What a host says to all followers, and how far it has come. */
+/** Messages of a host to all followers, with their delivery progress. */
 export const broadcasts = sqliteTable(
   'broadcasts',
   {
@@ -434,7 +432,7 @@ export const broadcasts = sqliteTable(
     clientId: text('client_id'),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
-    /** Every follower up to this id has the message. */
+    /** Delivery progress: every follower up to this id has the message. */
     lastFollowerId: text('last_follower_id').notNull().default(''),
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),
@@ -446,7 +444,7 @@ export const broadcasts = sqliteTable(
   ],
 )
 
-/** WITHOUT ROWID in the migration: a page of a conversation is one range of neighbouring rows. */
+/** WITHOUT ROWID in the migration: a page of a conversation is one range of adjacent rows. */
 export const messages = sqliteTable(
   'messages',
   {
@@ -463,15 +461,15 @@ export const messages = sqliteTable(
     fileType: text('file_type'),
     /** The sender's idempotency key. */
     clientId: text('client_id'),
-    /** What it is a copy of; the sender does not see each copy go out. */
+    /** The broadcast that this message is a copy of. The sender gets no event for each copy. */
     broadcastId: text('broadcast_id').references(() => broadcasts.id),
     createdAt: time('created_at').notNull(),
-    /** When its text was removed; the row keeps the place. */
+    /** When the text was removed. The row stays, so that `seq` has no gap. */
     deletedAt: time('deleted_at'),
   },
   (table) => [
     primaryKey({ columns: [table.conversationId, table.seq] }),
-    // The sender is a participant, and its row is there for good: one key says so for both columns.
+    // Participants are never deleted, so one foreign key covers both columns.
     foreignKey({
       columns: [table.senderId, table.conversationId],
       foreignColumns: [participants.userId, participants.conversationId],
@@ -484,7 +482,7 @@ export const messages = sqliteTable(
   ],
 )
 
-/** What removed messages said, kept for a while for reports alone. */
+/** The text of removed messages, kept for a while for reports only. */
 export const removedMessages = sqliteTable(
   'removed_messages',
   {
@@ -504,8 +502,8 @@ type Said = Pick<
 
 // Moderation
 
-/** Who does not hear of whom. A block makes two rows, one for each side, so that one look-up answers for both; `id` and
- *  `blockedAt` are null on the side that did not block. WITHOUT ROWID in the migration. */
+/** Blocks between users. Each makes two rows, one per side, so that one look-up answers for both. `id` and `blockedAt`
+ *  are null on the side that did not block. WITHOUT ROWID in the migration. */
 export const blocks = sqliteTable(
   'blocks',
   {
@@ -517,7 +515,7 @@ export const blocks = sqliteTable(
       .references(() => users.id),
     id: text('id'),
     blockedAt: time('blocked_at'),
-    /** What the other user was called when the two came apart: later names reach nobody across a block. */
+    /** The other user's name at the time of the block: later names stay hidden. */
     otherName: text('other_name').notNull().default(''),
   },
   (table) => [
@@ -527,7 +525,7 @@ export const blocks = sqliteTable(
   ],
 )
 
-/** What somebody tells the desk about a person or a message. */
+/** A user's report to the desk about a person or a message. */
 export const reports = sqliteTable(
   'reports',
   {
@@ -538,16 +536,16 @@ export const reports = sqliteTable(
     reportedId: text('reported_id')
       .notNull()
       .references(() => users.id),
-    /** Null where the person is meant. */
+    /** Null when the report is about the person. */
     messageId: text('message_id'),
-    /** The message, else the person. */
+    /** The id of the reported message, else of the person. */
     targetId: text('target_id').notNull(),
     reason: text('reason', { enum: reportReasons }).notNull(),
     body: text('body'),
     status: text('status', { enum: reportStatuses }).notNull(),
-    /** What the desk notes about it. */
+    /** The desk's note on the report. */
     note: text('note'),
-    /** The message and its neighbours as they were, oldest first; gone with the resolution. */
+    /** The message and its neighbours at the time of the report, oldest first. Deleted when the report is resolved. */
     excerpt: text('excerpt', { mode: 'json' }).$type<readonly Record<string, unknown>[]>(),
     resolvedById: text('resolved_by_id').references(() => users.id),
     resolvedAt: time('resolved_at'),
@@ -570,42 +568,42 @@ export const reports = sqliteTable(
 
 // Files
 
-/** What people have uploaded; the bytes lie in `DATA_DIR/files` or in a bucket. */
+/** Uploaded files; the bytes are in `DATA_DIR/files` or in a bucket. */
 export const files = sqliteTable(
   'files',
   {
-    /** 256 random bits in base64url: whoever knows it may read the file. */
+    /** 256 random bits in base64url. The id is the only permission needed to read the file. */
     id: text('id').primaryKey(),
     ownerId: text('owner_id')
       .notNull()
       .references(() => users.id),
     name: text('name').notNull(),
-    /** Bytes; while it is uploaded those that are kept free for it. */
+    /** Bytes; during the upload the number of bytes reserved for it. */
     size: integer('size').notNull(),
     type: text('type').notNull(),
-    /** Whether the first bytes agree with a type that a browser may show on its own. */
+    /** Whether the first bytes match a type that is safe to display in a browser. */
     isInline: integer('is_inline', { mode: 'boolean' }).notNull(),
-    /** Null while the bytes are on their way. */
+    /** Null until the upload is complete. */
     storedAt: time('stored_at'),
-    /** Since when nothing uses it, at first since it began; null while something does. */
+    /** Since when the file has no use, from the start of the upload on; null while it has one. */
     unusedSince: time('unused_since'),
-    /** When it was taken from everybody; the desk still sees it where it was said with a message, for a while. */
+    /** When the file was removed for users. For a while the desk still sees it with the message that it was attached to. */
     removedAt: time('removed_at'),
     createdAt: time('created_at').notNull(),
   },
   (table) => [
-    // Holds all that a quota asks for.
+    // Covers the quota query.
     index('files_owner').on(table.ownerId, table.id, table.size),
     index('files_unused').on(table.unusedSince).where(sql.raw('unused_since IS NOT NULL')),
     check('files_is_inline', sql.raw('is_inline IN (0, 1)')),
   ],
 )
 
-/** What uses a file: a message, a ticket message, a report, or the picture of a person. WITHOUT ROWID in the migration. */
+/** The uses of a file: a message, a ticket message, a report, or a user's picture. WITHOUT ROWID in the migration. */
 export const fileUses = sqliteTable(
   'file_uses',
   {
-    /** The id of what uses it. */
+    /** The id of the message, report or user. */
     usedBy: text('used_by').notNull(),
     fileId: text('file_id')
       .notNull()
@@ -619,40 +617,39 @@ export const fileUses = sqliteTable(
 
 // Webhooks
 
-/** Where the platform wants to be told of events. */
+/** Endpoints of the platform that receive events. */
 export const webhooks = sqliteTable('webhooks', {
   id: text('id').primaryKey(),
   url: text('url').notNull(),
   events: text('events', { mode: 'json' }).$type<readonly EventType[]>().notNull(),
   description: text('description'),
-  /** `whsec_…`, in full: each delivery is signed with it. */
+  /** `whsec_…`, in full, because each delivery is signed with it. */
   secret: text('secret').notNull(),
-  /** The one before it signs beside it until then. */
+  /** The previous secret also signs deliveries until `formerSecretUntil`. */
   formerSecret: text('former_secret'),
   formerSecretUntil: time('former_secret_until'),
-  /** Since when no delivery has succeeded. */
+  /** Time of the first failure since the last successful delivery. */
   failingSince: time('failing_since'),
-  /** When an admin or five days of failure switched it off. */
+  /** When an admin, or five days of failures, disabled it. */
   disabledAt: time('disabled_at'),
   createdAt: time('created_at').notNull(),
 })
 
-/** What the last deliveries to each webhook came to; those that are still to be tried lie in the outbox. WITHOUT ROWID in the
- *  migration. */
+/** Results of the latest deliveries to each webhook; pending ones are in the outbox. WITHOUT ROWID in the migration. */
 export const webhookDeliveries = sqliteTable(
   'webhook_deliveries',
   {
     webhookId: text('webhook_id')
       .notNull()
       .references(() => webhooks.id, { onDelete: 'cascade' }),
-    /** The `webhook-id` of the request, the same in each attempt. */
+    /** The `webhook-id` header of the request, the same in each attempt. */
     id: text('id').notNull(),
     event: text('event', { mode: 'json' }).$type<Record<string, string>>().notNull(),
     status: text('status', { enum: ['waiting', 'delivered', 'failed'] }).notNull(),
     attempts: integer('attempts').notNull(),
-    /** The HTTP status of the last answer; null where none came. */
+    /** The HTTP status of the last response; null if there was none. */
     responseStatus: integer('response_status'),
-    /** The beginning of the last answer, or why none came. */
+    /** The beginning of the last response, or the reason why there was none. */
     response: text('response'),
     createdAt: time('created_at').notNull(),
     attemptedAt: time('attempted_at').notNull(),
@@ -663,47 +660,47 @@ export const webhookDeliveries = sqliteTable(
   ],
 )
 
-// Support. The migration adds what drizzle does not know: `ticket_search`, a full-text index with one row for each
-// ticket, and the triggers that keep it and `ticket_counts` true.
+// Support. The migration adds two things that drizzle cannot express: `ticket_search`, a full-text index with one row per
+// ticket, and the triggers that maintain it and `ticket_counts`.
 
 export const tickets = sqliteTable(
   'tickets',
   {
-    /** 1, 2, 3 … in commit order, without gaps: what the full-text index calls a ticket. */
+    /** 1, 2, 3 … in commit order, without gaps. Also the rowid in the full-text index. */
     n: integer('n').primaryKey(),
     id: text('id').notNull().unique(),
     userId: text('user_id')
       .notNull()
       .references(() => users.id),
-    /** 1, 2, 3 … of this owner, without gaps. */
+    /** 1, 2, 3 … per owner, without gaps. */
     userSeq: integer('user_seq').notNull(),
     subject: text('subject').notNull(),
     status: text('status', { enum: ticketStatuses }).notNull(),
     priority: text('priority', { enum: ticketPriorities }).notNull(),
     category: text('category', { enum: ticketCategories }).notNull(),
     assigneeId: text('assignee_id').references(() => users.id),
-    /** `seq` of the newest message and, as it is dense, the number of messages. */
+    /** `seq` of the newest message. It is dense, so it is also the number of messages. */
     messageCount: integer('message_count').notNull(),
-    /** How much of it the owner wrote, in messages and in code points. */
+    /** The owner's share of the ticket: messages, and characters in code points. */
     ownerMessageCount: integer('owner_message_count').notNull().default(0),
     ownerCharacters: integer('owner_characters').notNull().default(0),
-    /** Since when the inbox of the desk has not been told of what the owner wrote. */
+    /** Since when an owner's message waits to be mailed to the desk's inbox; null if none does. */
     inboxDueAt: time('inbox_due_at'),
-    /** When the assignee was mailed last. */
+    /** When the assignee was last mailed. */
     assigneeMailedAt: time('assignee_mailed_at'),
-    /** Since when the owner waits for an answer. */
+    /** Since when the owner has been waiting for an answer. */
     waitingSince: time('waiting_since'),
     firstResponseAt: time('first_response_at'),
-    /** Since when it is resolved, with nothing written, or closed. */
+    /** Since when the ticket is closed, or resolved without a new message. */
     settledAt: time('settled_at'),
     createdAt: time('created_at').notNull(),
     updatedAt: time('updated_at').notNull(),
-    /** The order of the desk: who waits longest, then what changed last. Every time is below 2^51. */
+    /** Sort key of the desk's list: longest waiting first, then last changed. Every time is below 2^51. */
     queueKey: integer('queue_key').notNull(),
   },
   (table) => {
-    // An index for each order that the desk walks along. It also holds whatever else can be filtered there: looking into
-    // each row instead takes forty times as long.
+    // One covering index per sort order of the desk. Each includes every other filterable column: reading the rows instead
+    // takes forty times as long.
     const { n, userId, queueKey, status, priority, category, assigneeId } = table
     return [
       uniqueIndex('tickets_owner').on(userId, table.userSeq),
@@ -731,11 +728,11 @@ export const tickets = sqliteTable(
   },
 )
 
-/** How many tickets there are of each kind. WITHOUT ROWID in the migration; triggers keep it. */
+/** The number of tickets per combination, maintained by triggers. WITHOUT ROWID in the migration. */
 export const ticketCounts = sqliteTable(
   'ticket_counts',
   {
-    /** Empty for nobody. */
+    /** Empty for unassigned tickets. */
     assigneeId: text('assignee_id').notNull(),
     status: text('status', { enum: ticketStatuses }).notNull(),
     priority: text('priority', { enum: ticketPriorities }).notNull(),
@@ -749,26 +746,26 @@ export const ticketCounts = sqliteTable(
   ],
 )
 
-/** WITHOUT ROWID in the migration: the messages of a ticket lie together. */
+/** WITHOUT ROWID in the migration: the messages of a ticket are adjacent. */
 export const ticketMessages = sqliteTable(
   'ticket_messages',
   {
     ticketId: text('ticket_id')
       .notNull()
       .references(() => tickets.id),
-    /** 1, 2, 3 … within the ticket, in commit order, without gaps. The first one opened it. */
+    /** 1, 2, 3 … within the ticket, in commit order, without gaps. Message 1 opened the ticket. */
     seq: integer('seq').notNull(),
     id: text('id').notNull().unique(),
     authorId: text('author_id')
       .notNull()
       .references(() => users.id),
-    /** Whether it came from the desk. */
+    /** Whether the desk wrote it. */
     isAdmin: integer('is_admin', { mode: 'boolean' }).notNull(),
     body: text('body').notNull(),
     /** The author's idempotency key. */
     clientId: text('client_id'),
     createdAt: time('created_at').notNull(),
-    /** Files, as they were answered when they were uploaded. */
+    /** Files, in the form of the upload's response. */
     attachments: text('attachments', { mode: 'json' }).$type<readonly Attachment[]>(),
   },
   (table) => [
@@ -780,7 +777,7 @@ export const ticketMessages = sqliteTable(
   ],
 )
 
-/** What admins tell each other about a ticket: apart from its messages, so that no query for its owner meets it. */
+/** Internal notes of admins about a ticket. They have their own table so that no query for the owner can return them. */
 export const ticketNotes = sqliteTable(
   'ticket_notes',
   {
@@ -805,7 +802,7 @@ export const ticketHistory = sqliteTable(
       .notNull()
       .references(() => tickets.id),
     at: time('at').notNull(),
-    /** Null for what happened by itself. */
+    /** Null for automatic changes. */
     actorId: text('actor_id').references(() => users.id),
     field: text('field', { enum: ticketFields }).notNull(),
     from: text('from_value'),
@@ -824,8 +821,8 @@ export const cannedReplies = sqliteTable('canned_replies', {
 })
 // Notifications
 
-/** WITHOUT ROWID in the migration: the notifications of a user lie together. It also has an index of the followers that
- *  they name, for what is left of somebody who has gone. */
+/** WITHOUT ROWID in the migration: the notifications of a user are adjacent. The migration also indexes the followers
+ *  named in them, to erase those names with the account. */
 export const notifications = sqliteTable(
   'notifications',
   {
@@ -839,8 +836,7 @@ export const notifications = sqliteTable(
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
     /** The same event again is the same notification. */
     dedupeKey: text('dedupe_key'),
-    /** False for what the user wants to be pushed or mailed alone: nobody sees the row, it is kept for a while for what it
-     *  deduplicates. */
+    /** False when the user wants this kind by push or mail only. The row is then hidden and kept only to deduplicate. */
     inApp: integer('in_app', { mode: 'boolean' }).notNull(),
     readAt: time('read_at'),
     mailedAt: time('mailed_at'),
@@ -860,7 +856,7 @@ export const notifications = sqliteTable(
   ],
 )
 
-/** Totals of the notification list. Triggers in the migration keep them. */
+/** Totals of the notification list, maintained by triggers in the migration. */
 export const notificationCounts = sqliteTable(
   'notification_counts',
   {
@@ -873,7 +869,7 @@ export const notificationCounts = sqliteTable(
   () => [check('notification_counts_unread', sql.raw('unread_count BETWEEN 0 AND total_count'))],
 )
 
-/** What a user has switched off or on; what is not here is as usual. WITHOUT ROWID in the migration. */
+/** Settings that differ from the defaults. WITHOUT ROWID in the migration. */
 export const notificationPreferences = sqliteTable(
   'notification_preferences',
   {
@@ -888,7 +884,7 @@ export const notificationPreferences = sqliteTable(
   (table) => [primaryKey({ columns: [table.userId, table.type] })],
 )
 
-/** Devices that can be reached. A token ends with the session in which it was registered. */
+/** Push tokens of devices. A token is deleted with the session in which it was registered. */
 export const pushTokens = sqliteTable(
   'push_tokens',
   {
@@ -899,11 +895,11 @@ export const pushTokens = sqliteTable(
     sessionId: text('session_id')
       .notNull()
       .references(() => sessions.id, { onDelete: 'cascade' }),
-    /** What the device got from its push service; long, so that its hash is what is unique. */
+    /** The token issued by the device's push service. Tokens are long, so uniqueness is on their hash. */
     token: text('token').notNull(),
     tokenHash: text('token_hash').notNull().unique(),
     platform: text('platform', { enum: pushPlatforms }).notNull(),
-    /** The push service that takes its messages. */
+    /** The push service that accepts its messages. */
     service: text('service').notNull().default('fcm'),
     createdAt: time('created_at').notNull(),
     registeredAt: time('registered_at').notNull(),
@@ -915,7 +911,7 @@ export const pushTokens = sqliteTable(
   ],
 )
 
-/** The one key pair that browsers bind their subscriptions to. */
+/** The key pair that browsers bind their subscriptions to (VAPID). */
 export const vapidKeys = sqliteTable(
   'vapid_keys',
   {
@@ -926,14 +922,14 @@ export const vapidKeys = sqliteTable(
   () => [check('vapid_keys_one', sql.raw('id = 1'))],
 )
 
-/** What an admin tells many, and how far it has come. */
+/** Announcements of admins to many users, with their delivery progress. */
 export const announcements = sqliteTable(
   'announcements',
   {
     id: text('id').primaryKey(),
     audience: text('audience', { enum: audienceKinds }).notNull(),
     role: text('role', { enum: roles }),
-    /** For an audience of single users, in the order of their ids. */
+    /** For an audience of single users, sorted by id. */
     userIds: text('user_ids', { mode: 'json' }).$type<readonly string[]>(),
     title: text('title').notNull(),
     body: text('body').notNull(),
@@ -945,7 +941,7 @@ export const announcements = sqliteTable(
       .references(() => users.id),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
-    /** Everybody up to this id has it. */
+    /** Delivery progress: every user up to this id has it. */
     lastUserId: text('last_user_id').notNull().default(''),
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),

@@ -1,8 +1,8 @@
 import { and, eq, type SQLWrapper, sql } from 'drizzle-orm'
 import { blocks, users } from './schema.ts'
 
-/** A person as somebody sees them: between people who are apart the name as at the block, and no picture. The query joins
- *  `blocks` by `isApartFrom`. */
+/** A person as another user sees them: after a block between the two, the name at the time of the block and no picture.
+ *  The query joins `blocks` by `isApartFrom`. */
 export const shownPerson = {
   id: users.id,
   displayName: sql<string>`coalesce(${blocks.otherName}, ${users.displayName})`,

@@ -8,23 +8,23 @@ import { createWriter } from './writer.ts'
 
 type StorageOptions = {
   log: Log
-  /** Where checkpoint-worker.ts is. */
+  /** URL of checkpoint-worker.ts. */
   worker: URL
-  /** Told of commits and syncs; times in milliseconds. */
+  /** Observes commits and syncs; times in milliseconds. */
   counts: {
     committed: (size: number, milliseconds: number) => void
     commitFailed: () => void
     synced: (milliseconds: number) => void
   }
   onFatal: (error: unknown) => void
-  /** In the place of `fdatasync` of the wal; called with the real one. */
+  /** Replaces `fdatasync` of the wal; receives the real one. */
   sync?: ((real: () => Promise<void>) => Promise<void>) | undefined
   maxPending?: number | undefined
 }
 
 export type Storage = ReturnType<typeof openStorage>
 
-/** Durable writing on an open database: the writer, the sync of its wal, and the checkpoints that keep it short. */
+/** Durable writes on an open database: the writer, the sync of its wal, and its checkpoints. */
 export function openStorage(connection: Connection, options: StorageOptions) {
   const { log, worker, counts, onFatal, sync, maxPending } = options
   const { sqlite, path } = connection
@@ -56,7 +56,7 @@ export function openStorage(connection: Connection, options: StorageOptions) {
     ...(maxPending !== undefined && { maxPending }),
   })
 
-  // A commit has worked: there is room again. A sync of the former wal may still run.
+  // A commit has worked, so there is room again. A sync of the old wal may still be running.
   function share() {
     try {
       connection.share()
@@ -71,7 +71,7 @@ export function openStorage(connection: Connection, options: StorageOptions) {
   return {
     write: writer.write,
     afterCommit: writer.afterCommit,
-    /** Asks the disk only after a failure: a commit that works is answer enough. */
+    /** Tests the disk only after a failure: a successful commit is proof enough. */
     async isWritable() {
       if (writer.isHealthy()) return true
       await writer.write(() => connection.touch()).catch(() => undefined)
@@ -91,15 +91,16 @@ export function openStorage(connection: Connection, options: StorageOptions) {
       try {
         connection.close()
       } catch (error) {
-        // No promise depends on this last checkpoint: the wal is whole and is read at the next start.
+        // Durability does not depend on this last checkpoint: the wal is complete and is read at the next start.
         log.warn('the wal could not be copied into the database', { error })
       }
     },
   }
 }
 
-/** The write-ahead log of a database as a file that can be synced beside the loop: `fdatasync` runs on the runtime's
- *  I/O threads. SQLite reuses one wal file for as long as a connection is open, so one descriptor is enough. */
+/** The write-ahead log of a database, opened as a file so that it can be synced without blocking the event loop:
+ *  `fdatasync` runs on the runtime's I/O threads. SQLite reuses one wal file as long as a connection is open, so one
+ *  descriptor is enough. */
 export function openWal(databasePath: string) {
   const descriptor = openSync(`${databasePath}-wal`, 'r+')
   const syncFile = promisify(fdatasync)

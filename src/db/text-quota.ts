@@ -7,18 +7,18 @@ import { textUsage, users } from './schema.ts'
 const perDay = 50_000_000
 const perDayUnverified = 5_000_000
 const day = 86_400_000
-/** What a restart forgets at most. */
+/** Bytes: the most that a restart can lose of a user's count. */
 const savedEvery = 65_536
 const rememberedUsers = 20_000
 
-/** Counts what a user is about to store, inside the `write` that does.
+/** Charges the texts to the user's daily quota, inside the `write` that stores them.
  *  @throws text_quota_exceeded */
 export type TakeText = (userId: string, ...texts: (string | null | undefined)[]) => void
 
 type Usage = { day: number; bytes: number; savedBytes: number; mayBytes: number }
 
-/** How many bytes of text each user has stored since midnight (UTC). A message must not wait for it: it is counted in memory
- *  and written down now and then. */
+/** Counts the bytes of text that each user has stored since midnight (UTC). It counts in memory and saves now and then,
+ *  to add no write to each message. */
 export function createTextQuota({ orm, clock, afterCommit }: Core): TakeText {
   const known = createLru<Usage>(rememberedUsers)
   const save = orm.$client.prepare<unknown, [string, number, number]>(

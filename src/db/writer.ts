@@ -2,10 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 
-/** Runs `work` (synchronous, SQL and nothing else) inside the next commit. It may run twice, so it changes nothing that
- *  it captured. The promise settles, in the order of the calls, after a sync of the wal that began after that commit;
- *  only a failed commit rejects at once.
- *  @throws what `work` throws; its own changes alone are rolled back
+/** Runs `work` (synchronous, SQL only) inside the next commit. It may run twice, so it must not change captured state.
+ *  The promise settles, in the order of the calls, after a sync of the wal that began after that commit; only a failed
+ *  commit rejects at once.
+ *  @throws what `work` throws; only its own changes are rolled back
  *  @throws unavailable (503) when the queue is full or the commit failed: nothing was written */
 export type Write = <T>(work: () => T) => Promise<T>
 
@@ -16,12 +16,12 @@ export type AfterCommit = (callback: () => void) => void
 type Writer = {
   write: Write
   afterCommit: AfterCommit
-  /** False from a failed commit until the next one that works. */
+  /** False from a failed commit until the next successful one. */
   isHealthy(): boolean
-  /** Commits nothing until `resume`: what is written meanwhile waits, beside the loop. */
+  /** Pauses commits until `resume`; writes queue meanwhile without blocking the loop. */
   hold(): void
   resume(): void
-  /** Takes nothing more; resolves when everything accepted so far is settled. */
+  /** Accepts no more writes; resolves when every accepted one has settled. */
   close(): Promise<void>
 }
 
@@ -29,18 +29,19 @@ export type WriterOptions = {
   sqlite: Database
   /** Makes every commit so far safe against a power cut. */
   sync: () => Promise<void>
-  /** Called after each commit with how many functions it held, and for how long it held the loop. An error is logged. */
+  /** Called after each commit with the number of functions in it and the milliseconds it blocked the loop. An error is
+   *  logged. */
   onCommit: (size: number, milliseconds: number) => void
-  /** Told of each commit that was given up. */
+  /** Called for each commit that failed. */
   onCommitFailure?: () => void
-  /** Told how long each sync took. */
+  /** Called with the duration of each sync. */
   onSync?: (milliseconds: number) => void
   /** A sync failed: no promise can be kept any more and the process must end. */
   onFatal: (error: unknown) => void
   log: Log
   maxPending?: number
   maxBatchMilliseconds?: number
-  /** Whether the disk takes writes, as far as is known. */
+  /** The last known state of the disk: whether it accepts writes. */
   isHealthy?: boolean
 }
 
@@ -55,11 +56,11 @@ type Task = {
 const maxBatch = 256
 const retryAfterSeconds = 1
 
-/** Group commit: what one turn of the event loop queued is one transaction. The disk is waited for beside the loop,
+/** Group commit: the writes queued in one turn of the event loop form one transaction. The sync runs on another thread
  *  while the next batch is gathered and committed. */
 export function createWriter(options: WriterOptions): Writer {
   const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
-  // One turn of the loop must stay short however much is queued, and whatever a write does.
+  // Limits each turn of the loop, whatever the length of the queue and of single writes.
   const { maxBatchMilliseconds = 5 } = options
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
   const commit = sqlite.prepare('COMMIT')
@@ -129,15 +130,15 @@ export function createWriter(options: WriterOptions): Writer {
     }
   }
 
-  // A commit that changes nothing says nothing of the disk.
+  // A commit that wrote no frame does not prove that the disk has room.
   function noticeRoom(framesBefore: number) {
     if (healthy || countFrames() === framesBefore) return
     log.info('writing works again')
     healthy = true
   }
 
-  /** Commits at least one task, and the next ones while there is time.
-   *  @returns how many */
+  /** Commits at least one task, and more as time allows.
+   *  @returns the number of tasks */
   function commitSome(tasks: Task[]): number {
     let count: number
     begin.run()
@@ -147,7 +148,7 @@ export function createWriter(options: WriterOptions): Writer {
       mustBeOwn(error)
       rollback.run()
       begin.run()
-      // A savepoint costs as much as a message: only a batch in which one has thrown gets them.
+      // A savepoint costs as much as a message, so only a batch in which a task has thrown uses them.
       count = runSome(tasks, runAlone)
     }
     commit.run()
@@ -190,7 +191,7 @@ export function createWriter(options: WriterOptions): Writer {
     release.run()
   }
 
-  // SQLite itself may have ended the transaction (disk full, I/O error): then the whole batch is lost.
+  // SQLite may have rolled back the transaction itself (disk full, I/O error): then the whole batch is lost.
   function mustBeOwn(error: unknown) {
     if (isStorageFailure(error) || !sqlite.inTransaction) throw error
   }
