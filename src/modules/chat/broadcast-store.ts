@@ -6,7 +6,6 @@ import { eachRow } from '../../db/statements.ts'
 export type BroadcastRow = typeof broadcasts.$inferSelect
 export type BroadcastStore = ReturnType<typeof createBroadcastStore>
 
-/** SQL over broadcasts. */
 export function createBroadcastStore(orm: Orm) {
   const find = (id: string): BroadcastRow | undefined =>
     orm.select().from(broadcasts).where(eq(broadcasts.id, id)).get()
@@ -21,7 +20,7 @@ export function createBroadcastStore(orm: Orm) {
       const found = find(id)
       return found?.completedAt === null ? found : undefined
     },
-    /** Whether somebody may broadcast at this moment. */
+    /** Hosts need a verified address; admins need none. Disabled accounts never send. */
     maySend(senderId: string): boolean {
       const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
       const isSender = and(eq(users.id, senderId), isNull(users.disabledAt))
@@ -37,13 +36,12 @@ export function createBroadcastStore(orm: Orm) {
       const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))
       return orm.select().from(broadcasts).where(own).get()
     },
-    /** `count` more followers, up to `lastFollowerId`, have it. */
+    /** Records that the copies up to `lastFollowerId` are delivered, `count` more than before. */
     updateProgress: (id: string, count: number, lastFollowerId: string): BroadcastRow =>
       update(id, { deliveredCount: sql`${broadcasts.deliveredCount} + ${count}`, lastFollowerId }),
-    /** Everybody has it: those whom it reached are its recipients. */
+    /** From now on `recipients_count` is the number of people reached. */
     updateCompleted: (id: string, completedAt: number): BroadcastRow =>
       update(id, { completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` }),
-    /** Every broadcast of a user, oldest first. */
     eachSentBy: (senderId: string) =>
       eachRow<BroadcastRow>((last, limit) => {
         const { id } = broadcasts

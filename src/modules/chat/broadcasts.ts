@@ -8,10 +8,9 @@ import type { BroadcastRow, BroadcastStore } from './broadcast-store.ts'
 import { draftOf } from './model.ts'
 import type { ChatService, MayTalk } from './service.ts'
 
-/** The followers of a host. */
 export type Followers = {
   count(hostId: string): number
-  /** The next ones in the order of their ids. */
+  /** Ordered by follower id. */
   listAfter(hostId: string, after: string, limit: number): string[]
 }
 
@@ -25,8 +24,8 @@ type Parts = {
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
 
-/** What a host says to all followers. Who follows or leaves meanwhile is met or missed as the job comes along; a host who
- *  may not broadcast any more reaches nobody further. */
+/** Broadcasts from a host to all followers. People who follow or unfollow during delivery may or may not get it.
+ *  Delivery stops when the host may no longer broadcast. */
 export function createBroadcasts(core: Core, parts: Parts) {
   const { store, chat, followers, mayTalk, takeText } = parts
   const { write, outbox, newId, clock, events } = core
@@ -42,7 +41,7 @@ export function createBroadcasts(core: Core, parts: Parts) {
     },
   })
 
-  // The host's own sockets hear nothing of the copies.
+  // The host's own sockets get no frame for the copies.
   function deliver({ id: broadcastId, senderId, body }: BroadcastRow, followerId: string) {
     if (!mayTalk(senderId, followerId)) return false
     const conversation = chat.openConversation(senderId, followerId)
@@ -74,8 +73,7 @@ export function createBroadcasts(core: Core, parts: Parts) {
     send: (senderId: string, body: string, clientId: string | undefined) =>
       write(() => begin(senderId, body, clientId)),
 
-    /** Progress of a broadcast of one's own.
-     *  @throws not_found · not_owner */
+    /** @throws not_found · not_owner */
     get(senderId: string, idText: string): BroadcastRow {
       const id = parseId(idText)
       const broadcast = id === undefined ? undefined : store.find(id)

@@ -27,7 +27,6 @@ type Neighbours = {
   takeText: TakeText
 }
 
-/** Conversations, messages and broadcasts. */
 export function createChat(core: Core, neighbours: Neighbours) {
   const { pushMessage, areInCall, followers, mayTalk, takeText } = neighbours
   const { config, orm } = core
@@ -95,7 +94,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
     jobs: { broadcast: broadcasts.job },
     exportOf: (userId: string) => ({
       conversations: inbox.each(userId).map(itemView),
-      // Of removed messages what is kept of the sender's own.
+      // The sender's export shows the original text of removed messages while it is kept.
       messages: store
         .eachOf(userId)
         .map((row) => row && messageView(row.senderId === userId ? store.asSaid(row) : row)),

@@ -11,14 +11,14 @@ export type InboxStore = ReturnType<typeof createInboxStore>
 export type InboxRow = ReturnType<InboxStore['list']>[number]
 export type MessageKey = { id: string; conversationId: string; seq: number }
 
-/** After the id of every message. */
+/** Sorts after every message id. */
 const start = '~'
 const value = sql.placeholder
 
-/** SQL over conversation lists, most recent activity first, and over what somebody missed. Nothing is kept for the latter:
- *  ids rise in commit order, in each conversation too. */
+/** SQL over conversation lists, most recent activity first, and over missed messages. Catch-up needs no table of its
+ *  own: ids rise in commit order, within each conversation too. */
 export function createInboxStore(orm: Orm) {
-  // The page is cut from the index alone; only its rows meet the other tables.
+  // Cuts the page from the index alone; only rows of the page are joined.
   const page = orm
     .select({ conversationId: participants.conversationId })
     .from(participants)
@@ -91,7 +91,7 @@ export function createInboxStore(orm: Orm) {
   const known = sqlite.prepare<{ seq: number }, [string, number, string]>(
     'SELECT seq FROM messages WHERE conversation_id = ? AND seq > ? AND id <= ? ORDER BY seq DESC LIMIT 1',
   )
-  // The copies of a broadcast are not told to the one who sent it.
+  // The sender of a broadcast does not get its copies.
   const keys = sqlite.prepare<MessageKey, [string, number, string]>(
     `SELECT id, conversation_id AS conversationId, seq FROM messages
      WHERE conversation_id = ? AND seq > ? AND NOT (sender_id = ? AND broadcast_id IS NOT NULL)`,
@@ -110,24 +110,24 @@ export function createInboxStore(orm: Orm) {
       const own = eq(inboxes.userId, userId)
       return orm.select({ n: conversationCount }).from(inboxes).where(own).get()?.n ?? 0
     },
-    /** A user's conversations with what the list shows; `before` is a `lastActivityId`. */
+    /** `before` is a `lastActivityId`. */
     list,
     each: (userId: string) =>
       eachRow<ReturnType<typeof list>[number]>((last, limit) =>
         list(userId, { limit, offset: 0, before: last?.lastActivityId }),
       ),
-    /** Conversations of a user with something newer than a message. */
+    /** The user's conversations with activity after message `since`. */
     listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
-    /** The `seq` of the newest message up to `since`, read backwards down to `floor`, which is the answer when there is
-     *  none above it. */
+    /** The `seq` of the newest message up to `since`. Reads backwards down to `floor`, and returns `floor` when none
+     *  is above it. */
     findKnownSeq: (conversationId: string, since: string, floor: number): number =>
       known.get(conversationId, floor, since)?.seq ?? Math.max(0, floor),
-    /** Messages with `seq` > `after` that are told to a user. */
+    /** Messages with `seq` > `after` that the user gets. */
     listKeys: (userId: string, conversationId: string, after: number): MessageKey[] =>
       keys.all(conversationId, after, userId),
     listMessages: (wanted: readonly MessageKey[]): MessageRow[] =>
       wanted.flatMap(({ conversationId, seq }) => one.get(conversationId, seq) ?? []),
-    /** The id of the newest message of all, empty when there is none. */
+    /** @returns the newest message id of all, or an empty text */
     findNewestId: (): string => newest.get()?.id ?? '',
   }
 }

@@ -37,7 +37,6 @@ export const NewConversation = Type.Object(
   { title: 'NewConversation', additionalProperties: true },
 )
 
-/** What a message holds, over REST and in a frame. */
 export const messageFields = {
   body: Text({ max: 5_000 }, { examples: [samples.text] }),
   file_url: Maybe(HttpUrl(2_048, { examples: [samples.file.url] })),
@@ -59,13 +58,13 @@ const fileFields = {
 }
 const fileMessage = { body: '', type: 'file', ...fileFields }
 
-/** What a sender hands over: the fields of a file are null on a text. */
+/** The fields that a sender sets; those of a file are null on a text. */
 export type Draft = Pick<
   MessageRow,
   'type' | 'body' | 'fileUrl' | 'fileName' | 'fileSize' | 'fileType' | 'clientId'
 >
 
-/** The draft in a body or a frame, which name its type differently. */
+/** REST and frames name the message type differently, hence the parameter. */
 export function draftOf(fields: Static<typeof MessageFields>, type?: MessageType | null): Draft {
   const isFile = type === 'file'
   return {
@@ -92,7 +91,7 @@ export const NewMessage = Refined(
 )
 export type NewMessage = Static<typeof NewMessage>
 
-/** What the kind of a message asks of its fields: a text shows something, a file has an address. */
+/** A text message needs a body that is not blank; a file message needs an address. */
 export function messageProblems(
   { body, file_url }: { body?: unknown; file_url?: unknown },
   type: MessageType | null | undefined,
@@ -126,7 +125,7 @@ export const NewBroadcast = Refined(
   (broadcast) => messageProblems(broadcast, 'text'),
 )
 
-/** What a host said to all followers; `recipients_count` is how many there were, at the end how many it reached. */
+/** `recipients_count` is the number of followers at first, and the number reached at the end. */
 export const Broadcast = Type.Object(
   {
     id: Sample(samples.broadcastId),
@@ -247,10 +246,9 @@ export function newMessageFrame(row: MessageRow): NewMessageFrame {
   return { type: 'new_message', message: messageView(row) }
 }
 
-/** A socket that messages are shown to. */
 export type MessageReader = Pick<Peer, 'userId' | 'wants'>
 
-/** What else a message says to those sockets of its sender that match answers to what they sent. */
+/** Adds `client_id` for those sockets of the sender that asked for acks. */
 export function senderVariant(row: MessageRow, frame: NewMessageFrame) {
   const { senderId, clientId } = row
   if (clientId === null) return undefined

@@ -6,23 +6,23 @@ import type { ConversationReadFrame, ReadReceiptFrame } from './frames.ts'
 import { type MayTalk, otherOf, type Participate } from './service.ts'
 import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
 
-/** What is muted without an end; the latest time that there is. */
+/** Muted without an end: the latest time that a Date can hold. */
 const forever = 8_640_000_000_000_000
 
 type Parts = { store: ChatStore; participate: Participate; mayTalk: MayTalk }
 
-/** What somebody reads: up to a message, or everything. */
+/** Up to a message, or everything. */
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
 
 type ReadFrames = { receipt: ReadReceiptFrame; read: ConversationReadFrame; from: Peer | undefined }
 
 export type ReadState = ReturnType<typeof createReadState>
 
-/** How far people have read, and what they hear of what they have not. */
+/** Read positions, unread counts and muting. */
 export function createReadState(core: Core, { store, participate, mayTalk }: Parts) {
   const { write, afterCommit, hub, clock } = core
 
-  /** The message up to which is read; undefined for everything.
+  /** @returns the message to read up to; undefined for everything
    *  @throws validation_error (`message_id`: none of this conversation) */
   function upTo({ id: conversationId }: ConversationRow, messageId: string | null | undefined) {
     if (messageId === undefined || messageId === null) return undefined
@@ -32,7 +32,7 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     throw invalidField('message_id', 'unknown_message')
   }
 
-  /** What is unread after a place. The shorter way there is counted. */
+  /** Counts the unread messages after `seq`, from whichever end is closer. */
   function unreadAfter(seq: number, { lastSeq }: ConversationRow, before: ParticipantRow): number {
     const { userId, conversationId, lastReadSeq, unreadCount } = before
     const count = (after: number, until: number) =>
@@ -58,13 +58,13 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     const message = upTo(conversation, messageId)
     const { seq, id } = message ?? { seq: conversation.lastSeq, id: undefined }
     const before = store.findParticipant(userId, conversation.id)
-    // Between people who do not talk, positions stay as they are.
+    // Read positions do not move between blocked users.
     if (!before || !mayTalk(userId, before.otherUserId)) return
     const unreadCount = advance(before, seq, conversation)
     const isWhole = seq === conversation.lastSeq
     if (unreadCount === undefined && !isWhole) return
     const common = { conversation_id: conversation.id }
-    // Choice: a receipt for every read of everything, also when nothing was unread.
+    // Choice: reading everything sends a receipt even when nothing was unread.
     publishRead(userId, conversation, {
       receipt: {
         type: 'read_receipt',
@@ -77,7 +77,7 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     })
   }
 
-  /** @returns what is unread after a place; undefined when that has been read before */
+  /** @returns the unread count after `seq`; undefined when it was read before */
   function advance(before: ParticipantRow, seq: number, conversation: ConversationRow) {
     if (seq <= before.lastReadSeq) return undefined
     const unreadCount = unreadAfter(seq, conversation, before)
@@ -85,7 +85,7 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     return unreadCount
   }
 
-  /** Whether a user hears nothing of a conversation while it is closed. */
+  /** Whether a conversation sends this user no pushes: it is muted or blocked. */
   function isSilent({ userId, otherUserId, mutedUntil }: ParticipantRow): boolean {
     return (mutedUntil ?? 0) > clock.now() || !mayTalk(userId, otherUserId)
   }
@@ -96,15 +96,15 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
   }
 
   return {
-    /** Marks a conversation as read, up to a message and never back; tells the other user, and the reader's other sockets
-     *  than `from`.
+    /** Marks a conversation as read, up to a message; a position never moves back. Notifies the other user and the
+     *  reader's sockets except `from`.
      *  @throws not_found · not_participant · validation_error (`message_id`: none of this conversation) */
     async markRead(userId: string, conversationId: string, reading: Reading = {}): Promise<void> {
       participate(userId, conversationId)
       await write(() => read(userId, conversationId, reading))
     },
 
-    /** Nothing of the conversation is pushed to the user any more, until a time (ms since the epoch) or for good.
+    /** Stops pushes of the conversation until a time (ms since the epoch) or for good.
      *  @throws not_found · not_participant · validation_error (`until` is over) */
     async mute(userId: string, conversationId: string, until = forever): Promise<void> {
       const { id } = participate(userId, conversationId)
@@ -118,7 +118,7 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
       await write(() => store.updateMuted(userId, id, null))
     },
 
-    /** What is to be pushed of what a user has not read. */
+    /** For pushes: `find` and `findAll` skip muted and blocked conversations. */
     unread: {
       find: (userId: string, conversationId: string, seq: number) =>
         findListening(userId, conversationId) && store.findUnread(userId, conversationId, seq),

@@ -11,7 +11,6 @@ import type { InboxRow, InboxStore } from './inbox-store.ts'
 import { type Draft, messageView, newMessageFrame, senderVariant } from './model.ts'
 import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 
-/** What a message says, before it has a place, an id and a time. */
 export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt' | 'deletedAt'>
 
 /** Adds the pushes of a message to the queue, inside its `write`. */
@@ -21,12 +20,12 @@ export type PushMessage = (message: {
   seq: number
 }) => void
 
-/** Whether neither of two users has blocked the other. */
+/** False when either user has blocked the other. */
 export type MayTalk = (userId: string, otherId: string) => boolean
 
 type SentMessage = { message: MessageRow; replayed: boolean }
 
-/** Messages on either side of one that is reported. */
+/** Neighbours on each side of a reported message. */
 const neighbours = 20
 
 export type ChatService = ReturnType<typeof createChatService>
@@ -36,7 +35,7 @@ type Parts = {
   inbox: InboxStore
   participate: Participate
   pushMessage: PushMessage
-  /** Whether two users are in a call; undefined when nobody has to be. */
+  /** Whether two users are in a call; undefined when sending needs no call. */
   areInCall: ((userId: string, otherId: string) => boolean) | undefined
   mayTalk: MayTalk
   takeText: TakeText
@@ -47,8 +46,8 @@ export function createChatService(core: Core, parts: Parts) {
   const { store, inbox, participate, pushMessage, areInCall, mayTalk, takeText } = parts
   const mayType = createTypingThrottle(clock)
 
-  /** Inside a `write`: the one conversation of two users, made at the first call.
-   *  @throws blocked (there is none yet) */
+  /** Inside a `write`: finds or creates the one conversation of two users.
+   *  @throws blocked (only when it would be new) */
   function openConversation(userId: string, otherId: string): ConversationRow {
     const [userA, userB] = userId < otherId ? [userId, otherId] : [otherId, userId]
     const existing = store.findByPair(userA, userB)
@@ -59,7 +58,7 @@ export function createChatService(core: Core, parts: Parts) {
     return conversation
   }
 
-  /** Inside a `write`: stores a message, shows it to `watchers` once it is safe, and has it pushed. */
+  /** Inside a `write`: stores a message and queues its pushes; the frames follow after the commit. */
   function post(content: Content, conversation: ConversationRow, watchers: readonly string[]) {
     const row = { ...content, id: newId(), createdAt: clock.now(), deletedAt: null }
     const message = store.insertMessage(row, conversation)
@@ -70,7 +69,7 @@ export function createChatService(core: Core, parts: Parts) {
       const frame = newMessageFrame(message)
       hub.send(watchers, frame, { id, variant: senderVariant(message, frame) })
     })
-    // Copies of a broadcast are told of with the broadcast.
+    // A broadcast publishes one event for all its copies.
     if (content.broadcastId === null) {
       const { fileUrl, senderId: fileOwnerId } = message
       events.publish({ type: 'message.created', ids: { message_id: id }, fileUrl, fileOwnerId })
@@ -78,7 +77,7 @@ export function createChatService(core: Core, parts: Parts) {
     return message
   }
 
-  /** @throws no_active_call. Admins need none. */
+  /** @throws no_active_call. Admins need no call. */
   function mustBeInCall(senderId: string, { userA, userB }: ConversationRow) {
     if (!areInCall || areInCall(userA, userB) || store.isAdmin(senderId)) return
     throw new AppError('no_active_call')
@@ -89,7 +88,7 @@ export function createChatService(core: Core, parts: Parts) {
     const first =
       draft.clientId === null ? undefined : store.findByClientId(senderId, draft.clientId)
     if (first && !isReplay(content, first)) throw new AppError('idempotency_mismatch')
-    // Choice: what was sent before is answered, not delivered again.
+    // Choice: a repeated send is answered with the first message and not delivered again.
     if (first) return { message: first, replayed: true }
     const receiverId = otherOf(conversation, senderId)
     if (!mayTalk(senderId, receiverId)) throw new AppError('blocked')
@@ -101,7 +100,7 @@ export function createChatService(core: Core, parts: Parts) {
   }
 
   /** Inside a `write`.
-   *  @param removedBy its sender; undefined for an admin, of whom people who are apart hear as well */
+   *  @param removedBy the sender; undefined for an admin, whose removal also reaches blocked users */
   function removeMessage(
     message: MessageRow,
     conversation: ConversationRow,
@@ -125,8 +124,8 @@ export function createChatService(core: Core, parts: Parts) {
     openConversation,
     post,
 
-    /** Removes a message whoever wrote it, inside a `write`. Repeating it changes nothing.
-     *  @returns whether there is such a message */
+    /** Removes a message by any author, inside a `write`. Idempotent.
+     *  @returns whether the message exists */
     removeAny(messageId: string): boolean {
       const message = store.findMessage(messageId)
       const conversation = message && store.find(message.conversationId)
@@ -134,7 +133,7 @@ export function createChatService(core: Core, parts: Parts) {
       return conversation !== undefined
     },
 
-    /** The conversation of two users, made at the first call.
+    /** Finds or creates the conversation of two users.
      *  @throws validation_error (oneself) · not_found (no such user, or removed) · blocked (a new one) */
     async open(userId: string, otherIdText: string) {
       const otherId = parseId(otherIdText)
@@ -146,8 +145,8 @@ export function createChatService(core: Core, parts: Parts) {
       return { id, participant, createdAt, unreadCount }
     },
 
-    /** A message of one of the user's conversations with up to 20 before and after it, oldest first; also what was said in
-     *  those that were removed lately. */
+    /** A message of one of the user's conversations with up to 20 before and after it, oldest first. Recently
+     *  removed messages keep their text here. */
     findExcerpt(userId: string, messageId: string) {
       const message = store.findMessage(messageId)
       const conversation = message && store.find(message.conversationId)
@@ -157,7 +156,7 @@ export function createChatService(core: Core, parts: Parts) {
       return { senderId, messages: around.reverse().map((row) => messageView(store.asSaid(row))) }
     },
 
-    /** A user's conversations, most recent activity first. */
+    /** Most recent activity first. */
     listConversations: (userId: string, range: ListRange): Listing<InboxRow> =>
       listByPosition(range, {
         name: 'conversations',
@@ -166,7 +165,7 @@ export function createChatService(core: Core, parts: Parts) {
         position: (row) => row.lastActivityId,
       }),
 
-    /** Messages of a conversation, newest first.
+    /** Newest first.
      *  @throws not_found · not_participant */
     listMessages(userId: string, conversationId: string, range: ListRange): Listing<MessageRow> {
       const { id, lastSeq } = participate(userId, conversationId)
@@ -178,16 +177,16 @@ export function createChatService(core: Core, parts: Parts) {
       })
     },
 
-    /** Sends a message and delivers it to both users' sockets, once it is safe on the disk. The same `clientId` with
-     *  the same content gives the first message again, and delivers nothing.
-     *  @throws not_found · not_participant · blocked · no_active_call · recipient_gone · text_quota_exceeded · idempotency_mismatch
-     *  (`clientId` was used for something else) */
+    /** Sends a message, and delivers it to both users' sockets after the commit is on disk. The same `clientId` with
+     *  the same content returns the first message and delivers nothing.
+     *  @throws not_found · not_participant · blocked · no_active_call · recipient_gone · text_quota_exceeded ·
+     *  idempotency_mismatch (`clientId` was used for something else) */
     async send(senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> {
       const conversation = participate(senderId, conversationId)
       return write(() => sendOnce(senderId, conversation, draft))
     },
 
-    /** Removes a message of one's own: its text goes, its place stays. Repeating it changes nothing.
+    /** Removes a message of the user's own: the text goes, the `seq` stays. Idempotent.
      *  @throws not_found · not_participant · not_owner */
     async remove(userId: string, conversationId: string, messageIdText: string): Promise<void> {
       const conversation = participate(userId, conversationId)
@@ -200,7 +199,7 @@ export function createChatService(core: Core, parts: Parts) {
       })
     },
 
-    /** Tells the other user now and then that this one is typing.
+    /** Sends the other user a typing frame, at a limited rate.
      *  @throws not_found · not_participant */
     typing(userId: string, conversationId: string): void {
       const conversation = participate(userId, conversationId)
@@ -215,7 +214,6 @@ export function createChatService(core: Core, parts: Parts) {
 
 export type Participate = (userId: string, conversationId: string) => ConversationRow
 
-/** Makes the function that finds the conversation of a participant. */
 export function createParticipate(store: ChatStore): Participate {
   /** @throws not_found · not_participant */
   return (userId, conversationId) => {
@@ -238,7 +236,6 @@ export function otherOf({ userA, userB }: ConversationRow, userId: string): stri
 const typingRule = { burst: 5, millisecondsPerToken: 2_000 }
 const rememberedTypists = 10_000
 
-/** Whether a typing frame of a user in a conversation is passed on. */
 function createTypingThrottle(clock: Clock) {
   const buckets = createLru<TokenBucket>(rememberedTypists)
 
@@ -250,7 +247,7 @@ function createTypingThrottle(clock: Clock) {
   }
 }
 
-/** Of what was removed since only the place can be compared. */
+/** A removed message has no content to compare, only its conversation. */
 function isReplay(content: Content, stored: MessageRow): boolean {
   if (stored.deletedAt !== null) return content.conversationId === stored.conversationId
   const names = Object.keys(content) as Array<keyof Content>

@@ -20,8 +20,7 @@ const exportChunk = 200
 
 export type ChatStore = ReturnType<typeof createChatStore>
 
-/** SQL over conversations and messages. What a sent message and a page of messages need is plain SQL, which costs half
- *  of the ORM's statements. */
+/** Sending a message and listing a page use plain SQL: it costs half as much as the ORM's statements. */
 export function createChatStore(orm: Orm) {
   const sqlite = orm.$client
   const conversationColumns = selectList(conversations)
@@ -72,7 +71,7 @@ export function createChatStore(orm: Orm) {
   const participant = (userId: string, conversationId: string) =>
     and(eq(participants.userId, userId), eq(participants.conversationId, conversationId))
 
-  // Copies of the user's own broadcasts are passed over.
+  // Yields undefined in place of copies of the user's own broadcasts.
   function* eachMessage(conversationId: string, userId: string) {
     let chunk = messageRange.all(conversationId, 0, exportChunk)
     for (let until = exportChunk; chunk.length > 0; until += exportChunk) {
@@ -91,7 +90,7 @@ export function createChatStore(orm: Orm) {
         .from(conversations)
         .where(and(eq(conversations.userA, userA), eq(conversations.userB, userB)))
         .get(),
-    /** Makes the conversation and both participants, and counts it for both. */
+    /** Inserts both participants too, and counts the conversation for both. */
     insert(row: ConversationRow) {
       insertConversation(row)
       const common = {
@@ -109,7 +108,7 @@ export function createChatStore(orm: Orm) {
         countConversation.run(userId)
       }
     },
-    /** Somebody as `viewerId` sees them; undefined for somebody who is gone, too. */
+    /** The user as `viewerId` sees them; undefined also for a removed user. */
     findPerson: (id: string, viewerId: string) =>
       orm
         .select(shownPerson)
@@ -117,7 +116,7 @@ export function createChatStore(orm: Orm) {
         .leftJoin(blocks, isApartFrom(viewerId))
         .where(and(eq(users.id, id), isNull(users.deletedAt)))
         .get(),
-    /** Whether somebody is there to read a message: neither removed nor disabled. */
+    /** False for removed and disabled users. */
     isReachable: (userId: string): boolean => reachable.get(userId) !== null,
     isAdmin: (userId: string): boolean =>
       orm.select({ role: users.role }).from(users).where(eq(users.id, userId)).get()?.role ===
@@ -127,7 +126,7 @@ export function createChatStore(orm: Orm) {
     findMessage: (id: string): MessageRow | undefined => byId.get(id) ?? undefined,
     findByClientId: (senderId: string, clientId: string): MessageRow | undefined =>
       byClientId.get(senderId, clientId) ?? undefined,
-    /** Appends a message to its conversation and counts it for the other side. */
+    /** Appends a message and counts it as unread for the receiver. */
     insertMessage(content: Omit<MessageRow, 'seq'>, { id, userA, userB }: ConversationRow) {
       const row: MessageRow = { ...content, seq: nextSeq.get(id)?.seq ?? 0 }
       insertMessage(row)
@@ -135,8 +134,8 @@ export function createChatStore(orm: Orm) {
       countUnread.run(row.senderId === userA ? userB : userA)
       return row
     },
-    /** Empties a message, which keeps its place; while the receiver has not read it, it no longer counts. What it said is
-     *  kept beside it for reports. */
+    /** Empties a message, which keeps its `seq`, and keeps the text in `removed_messages` for reports. An unread
+     *  message no longer counts. */
     updateDeleted(message: MessageRow, receiverId: string, now: number) {
       const { id, conversationId, seq, type, body, fileUrl, fileName, fileSize, fileType } = message
       const said = { type, body, fileUrl, fileName, fileSize, fileType }
@@ -157,7 +156,7 @@ export function createChatStore(orm: Orm) {
         .all()
       countRead.run(unread.length, receiverId)
     },
-    /** A message as it was before it was removed, where that is still kept. */
+    /** The message with the text it had before its removal, if that is still kept. */
     asSaid(row: MessageRow): MessageRow {
       if (row.deletedAt === null) return row
       const { messageId } = removedMessages
@@ -167,8 +166,8 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Every message that a user sent or received, copies of their own broadcasts left out, conversation by conversation,
-     *  oldest first, read in small chunks; undefined in the place of those copies. */
+    /** Every message that a user sent or received, by conversation, oldest first, in small chunks. Yields undefined
+     *  in place of copies of the user's own broadcasts. */
     *eachOf(userId: string): Generator<MessageRow | undefined> {
       let own = ownConversations.all(userId, '')
       while (own.length > 0) {
@@ -176,8 +175,7 @@ export function createChatStore(orm: Orm) {
         own = ownConversations.all(userId, own.at(-1)?.id ?? '')
       }
     },
-    /** What a push says of the newest message to somebody in a conversation; undefined when they have read it, or when
-     *  it is another one than `seq`. */
+    /** The content of a push; undefined when the message is read or removed, or has a newer one after it. */
     findUnread(userId: string, conversationId: string, seq: number) {
       return orm
         .select({
@@ -203,7 +201,7 @@ export function createChatStore(orm: Orm) {
         )
         .get()
     },
-    /** What a user has not read in a conversation: the `seq` of the newest message, and when the oldest came. */
+    /** The `seq` of the newest unread message, and the time of the oldest. */
     findAllUnread({ userId, conversationId, lastReadSeq, unreadCount }: ParticipantRow) {
       if (unreadCount === 0) return undefined
       const { conversationId: conversation, seq, senderId, createdAt } = messages
@@ -222,10 +220,10 @@ export function createChatStore(orm: Orm) {
     countUnread: (userId: string): number =>
       orm.select({ n: inboxes.unreadCount }).from(inboxes).where(eq(inboxes.userId, userId)).get()
         ?.n ?? 0,
-    /** How many messages of the other side a user has with `after` < seq ≤ `until`. */
+    /** Counts messages of the other side with `after` < seq ≤ `until`. */
     countUnreadIn: (userId: string, conversationId: string, after: number, until: number): number =>
       countFromOther.get(conversationId, after, until, userId)?.n ?? 0,
-    /** Moves a read position to a later place, where `unreadCount` messages are left. */
+    /** @param unreadCount the messages still unread after `lastReadSeq` */
     updateRead(before: ParticipantRow, lastReadSeq: number, unreadCount: number) {
       const { userId, conversationId } = before
       countRead.run(before.unreadCount - unreadCount, userId)
@@ -235,7 +233,7 @@ export function createChatStore(orm: Orm) {
         .where(participant(userId, conversationId))
         .run()
     },
-    /** @param mutedUntil ms since the epoch; null for no longer */
+    /** @param mutedUntil ms since the epoch; null to unmute */
     updateMuted(userId: string, conversationId: string, mutedUntil: number | null) {
       const own = participant(userId, conversationId)
       orm.update(participants).set({ mutedUntil }).where(own).run()
