@@ -2,10 +2,11 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type FileStorage, mustBeFileKey } from './storage.ts'
 
-/** The sync of a large file at once would hold up those of others. */
+/** Syncing a large file in one go would delay the syncs of others. */
 const syncedAtOnceBytes = 4 * 1_024 * 1_024
 
-/** A directory of the local disk, one file for each key. It is made for the first one: a start may find the disk full. */
+/** Stores files in a local directory, one file per key. The directory is created with the first file, because the disk
+ *  may be full at the start. */
 export function createDiskStorage(directory: string): FileStorage {
   const pathOf = (key: string) => join(directory, mustBeFileKey(key))
   const unfinishedPathOf = (key: string) => `${pathOf(key)}.part`
@@ -28,7 +29,7 @@ export function createDiskStorage(directory: string): FileStorage {
   }
 }
 
-/** Writes a new file and syncs it as it grows. */
+/** Writes a new file and syncs it piece by piece. */
 async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
   const file = await open(path, 'wx', 0o600)
   try {

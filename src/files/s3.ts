@@ -2,20 +2,20 @@ import { S3Client, type S3File } from 'bun'
 import { createSemaphore } from '../lib/concurrency.ts'
 import { type FileStorage, mustBeFileKey } from './storage.ts'
 
-/** A bucket of an S3-compatible store, and what opens it. */
+/** A bucket of an S3-compatible store, with its credentials. */
 export type Bucket = {
   endpoint: string
   name: string
-  /** Without slashes around it; empty for none. */
+  /** Without slashes at either end; may be empty. */
   prefix: string
   region: string
   accessKeyId: string
   secretAccessKey: string
 }
 
-/** The least that the protocol allows. */
+/** The smallest part size that S3 allows. */
 const partBytes = 5 * 1_024 * 1_024
-/** Each holds a part or two in memory. */
+/** Each upload holds one or two parts in memory. */
 const uploadsAtOnce = 4
 const pieceBytes = 512 * 1_024
 const chunkBytes = 64 * 1_024
@@ -25,9 +25,9 @@ export function openBucket(bucket: Bucket): S3Client {
   return new S3Client({ endpoint, bucket: name, region, accessKeyId, secretAccessKey })
 }
 
-/** A bucket. What comes in lies on the disk until all of it is there: people are slow, and each open upload to a bucket
- *  holds parts of it in memory.
- *  @param spool where it lies until then */
+/** Stores files in a bucket. Uploads are spooled to the disk first: clients are slow, and each open upload to a bucket
+ *  holds parts in memory.
+ *  @param spool storage for incomplete uploads */
 export function createS3Storage(bucket: Bucket, spool: FileStorage): FileStorage {
   const client = openBucket(bucket)
   const inTurn = createSemaphore(uploadsAtOnce)
@@ -57,8 +57,8 @@ export function createS3Storage(bucket: Bucket, spool: FileStorage): FileStorage
   }
 }
 
-/** Writes and removes an object.
- *  @returns why that does not work; undefined when it does */
+/** Tests the bucket by writing and removing an object.
+ *  @returns the reason for a failure; undefined on success */
 export async function tryBucket(bucket: Bucket): Promise<string | undefined> {
   const file = openBucket(bucket).file(objectName(bucket, `check-${crypto.randomUUID()}`))
   try {
@@ -82,7 +82,7 @@ async function upload(from: Blob, to: S3File) {
   await writer.end()
 }
 
-// Bun would fetch an object as fast as it comes, however slowly it is read.
+// Bun's reader of a whole object buffers it faster than a slow client reads, so fetch it in pieces.
 async function* piecesOf(file: S3File, start: number, end: number) {
   for (let at = start; at < end; at += pieceBytes) {
     yield await file.slice(at, Math.min(end, at + pieceBytes)).bytes()

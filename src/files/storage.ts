@@ -1,26 +1,26 @@
 import { PermanentFailure } from '../lib/errors.ts'
 
-/** Where files lie below a data directory. */
+/** Directory of the files, below the data directory. */
 export const filesDirectory = 'files'
 
-/** Whether a file of people may be called that. Names in a bucket or a database may be anybody's: others would be paths. */
+/** Whether a name has the form of a file key. Names from a bucket or a database are not trusted: others could be paths. */
 export const isFileKey = (name: string): boolean => /^[\w-]{43}$/.test(name)
 
 /** @returns the key itself
- *  @throws PermanentFailure when it is none */
+ *  @throws PermanentFailure when it is not a file key */
 export function mustBeFileKey(key: string): string {
   if (isFileKey(key)) return key
   throw new PermanentFailure('a file has a name that hostline gives none')
 }
 
-/** Where the bytes of files lie, each file under a key of its own that is never used again. */
+/** Storage for the bytes of files. Each file has its own key, which is never used again. */
 export type FileStorage = {
-  /** Keeps bytes as they come, without holding them in memory. What it resolves is safe against a power cut.
-   *  @throws what `bytes` throws; a part may be left then, which `delete` takes away */
+  /** Stores a stream without holding it in memory. Once resolved, the file is safe against a power cut.
+   *  @throws what `bytes` throws; a partial file may be left, which `delete` removes */
   write(key: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
-  /** The bytes from `start` on and before `end`, read at the pace of whoever takes them; undefined when there are none. */
+  /** Reads the bytes from `start` to before `end`, at the consumer's pace; undefined when there is no such file. */
   read(key: string, start: number, end: number): Promise<FileBytes | undefined>
-  /** Also when there is nothing (left). */
+  /** Also succeeds when there is no such file. */
   delete(key: string): Promise<void>
 }
 

@@ -1,29 +1,29 @@
 import type { Core } from '../core.ts'
 
-/** How one row reaches many people, each once, in the order of their ids. */
+/** Delivers one row to many users, once each, in the order of their ids. */
 type FanOut<Row> = {
-  /** Undefined once it is complete. */
+  /** Undefined when the delivery is complete. */
   find(id: string): Row | undefined
-  /** The next people; nobody when the rest are not to be reached. */
+  /** The next recipients; empty at the end, or when the rest must not be reached. */
   listNext(row: Row, limit: number): string[]
-  /** Delivers to one person, inside a `write`.
+  /** Delivers to one user, inside a `write`.
    *  @returns whether it counts as delivered */
   deliver(row: Row, userId: string): boolean
   updateProgress(row: Row, delivered: number, lastUserId: string): Row
   updateCompleted(row: Row): Row
 }
 
-/** People in one commit: the first chunk is served before the answer, the others by a job. Each may have many devices,
- *  and each device makes a row. */
+/** Users per commit. The first chunk is delivered before the response, the others by a job. A user may have many
+ *  devices, and each device adds a row. */
 const firstChunk = 20
 const chunk = 10
-/** Between two chunks others have the loop for about as long as a chunk takes. */
+/** Pause between two chunks, about as long as a chunk takes, for other work on the event loop. */
 const pauseMilliseconds = 1
-/** How long a job works before it lets others run. */
+/** A job ends after this time, to let other jobs run, and continues later. */
 const runMilliseconds = 1_000
 
-/** Delivers to an audience in chunks. The progress is kept in the commit that delivers, so each person is reached once
- *  whenever the process dies. */
+/** Delivers to an audience in chunks. The progress is stored in the commit of each delivery, so after a crash nobody is
+ *  skipped or reached twice. */
 export function createFanOut<Row>({ write, clock }: Core, fanOut: FanOut<Row>) {
   function deliverNext(row: Row, size: number) {
     const ids = fanOut.listNext(row, size)
@@ -42,7 +42,7 @@ export function createFanOut<Row>({ write, clock }: Core, fanOut: FanOut<Row>) {
   return {
     /** Delivers the first chunk, inside a `write`. */
     begin: (row: Row) => deliverNext(row, firstChunk),
-    /** Delivers to the others, as a job. */
+    /** Delivers to the remaining users, as a job. */
     async run(id: string, isStopping: () => boolean) {
       const until = clock.now() + runMilliseconds
       while (clock.now() < until && !isStopping()) {

@@ -23,20 +23,20 @@ import type { NewId } from '../lib/ids.ts'
 import type { RowRange } from '../lib/list-range.ts'
 import type { EventType } from '../lib/vocabulary.ts'
 
-/** Somebody, unless they have another address by then; null where nobody has the one that was given. */
+/** A mail to a user, dropped if their address has changed by then. `user_id` is null when no account has the address. */
 export type AccountMail = { user_id: string | null; address_hash: string }
 
-/** What can be due later, by kind. Payloads name things and hold no secrets: tokens are made when a job runs. */
+/** Payloads of jobs, by kind. They refer to rows by id and hold no secrets: tokens are made when a job runs. */
 export type OutboxJobs = {
   verification_mail: AccountMail
-  /** Without `ip` somebody else has asked for it. */
+  /** Without `ip` the request did not come from the user. */
   password_reset_mail: AccountMail & { ip?: string }
   password_changed_mail: AccountMail
   totp_enabled_mail: AccountMail
   totp_disabled_mail: AccountMail
-  /** To an address that somebody wants to have: `address_hash` is its own. */
+  /** To the new address: `address_hash` is the hash of that. */
   email_change_mail: AccountMail
-  /** To the address that somebody had before. */
+  /** To the former address. */
   email_changed_mail: AccountMail
   erasure: { user_id: string }
   broadcast: { broadcast_id: string }
@@ -48,10 +48,10 @@ export type OutboxJobs = {
   urgent_push: { user_id: string; push_token_id: string; notification_id: string }
   notification_push: { user_id: string; push_token_id: string; notification_id: string }
   message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
-  /** The bytes of a file whose row is gone. */
+  /** Deletes the bytes of a file whose row is gone. */
   file_removal: { key: string }
   unread_push: { user_id: string; conversation_id: string }
-  /** To one endpoint. `event` names what has happened: its type, when it was, and ids. */
+  /** To one endpoint. `event` holds its type, its time and ids. */
   webhook_delivery: { webhook_id: string; event: WebhookEvent }
 }
 
@@ -60,8 +60,8 @@ export type WebhookEvent = { type: EventType; at: string } & Record<string, stri
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect
 
-/** Jobs of one kind for one receiver: the id of a webhook, a push service; '' for jobs of our own. There are few receivers,
- *  as the runner looks at each. */
+/** Jobs of one kind for one receiver: the id of a webhook, a push service, or '' for internal jobs. The runner looks at
+ *  every receiver, so there must be few. */
 export type QueueName = { kind: string; receiver: string }
 
 export const jobStates = ['waiting', 'dead'] as const
@@ -73,11 +73,11 @@ export type OutboxStats = { waiting: number; dead: number; oldestAge: number }
 type Head = QueueName & { runAt: number }
 type Added = Pick<Head, 'receiver' | 'runAt'>
 type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'attempts'> & { payload: string }
-/** `attempts` counts the one that is due. */
+/** `attempts` includes the one that is due. */
 export type DueJob = Omit<DueRow, 'payload'> & { payload: unknown }
 type JobOptions = { delayMilliseconds?: number; receiver?: string }
 
-// Metrics are read often, and must not make a long queue longer.
+// Metrics are read often; counting a long queue in full would slow it further.
 const countedAtMost = 10_000
 const erasedAtOnce = 500
 
@@ -88,7 +88,7 @@ type OutboxCore = { orm: Orm; newId: NewId; clock: Clock; afterCommit: AfterComm
 const inState = (state: JobState | undefined): SQL | undefined =>
   state && (state === 'dead' ? isNotNull(outbox.deadAt) : isNull(outbox.deadAt))
 
-/** The only queue: rows that are written in the transaction that makes them due. Every function is SQL. */
+/** The job queue: rows are written in the transaction that makes them due. Every function is plain SQL. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   let onAdded = (_added: Added) => {}
   const sqlite = orm.$client
@@ -109,8 +109,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
        WHERE id = ? AND dead_at IS NULL AND run_at <= ?`,
     ),
   )
-  // The index begins with kind and receiver: each is one step in it. SQLite would walk through all jobs of a receiver to get
-  // past it if both were compared at once.
+  // Two queries, because the index begins with kind and receiver: each is one seek. If both were compared at once, SQLite
+  // would scan all jobs of a receiver.
   const firstOfReceiverAfter = lazy(() =>
     sqlite.prepare<Head, [string, string]>(
       `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND receiver > ?
@@ -135,7 +135,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     return orm.select({ n: count() }).from(some).get()?.n ?? 0
   }
 
-  /** The first job of each queue. */
+  /** The first waiting job of each queue. */
   function* heads(): Generator<Head> {
     let head = firstOfKindAfter().get('')
     while (head) {
@@ -156,7 +156,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     afterCommit(() => onAdded({ receiver, runAt }))
   }
 
-  // Choice: a slow endpoint of a webhook is not our backlog.
+  // Choice: webhook jobs do not count here, because a slow endpoint is not our backlog.
   function oldestAge(now: number): number {
     const ages = [...heads()].map(({ kind, runAt }) =>
       kind === 'webhook_delivery' ? 0 : now - runAt,
@@ -169,11 +169,11 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   }
 
   return {
-    /** Adds a job, for now or for later. */
+    /** Adds a job, due now or later. */
     add<K extends JobKind>(kind: K, payload: OutboxJobs[K], options: JobOptions = {}): void {
       insertJob(newId(), { kind, payload, ...options })
     },
-    /** Adds a job that was done before, under the same id. */
+    /** Adds a job again under its former id. */
     addAgain<K extends JobKind>(
       id: string,
       kind: K,
@@ -187,7 +187,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
       onAdded = listener
     },
     heads,
-    /** Ids of due jobs, the longest due first. */
+    /** Ids of due jobs, longest due first. */
     listDue: ({ kind, receiver }: QueueName, limit: number): string[] =>
       due()
         .all(kind, receiver, clock.now(), limit)
@@ -213,7 +213,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     },
     count: (state: JobState | undefined): number =>
       orm.select({ n: count() }).from(outbox).where(inState(state)).get()?.n ?? 0,
-    /** Ids of jobs that were given up at `until` (ms since the epoch) or before. */
+    /** Ids of jobs given up at or before `until` (ms since the epoch). */
     listDead: (until: number, limit: number): string[] =>
       orm
         .select({ id: outbox.id })
@@ -222,25 +222,25 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
         .limit(limit)
         .all()
         .map(({ id }) => id),
-    /** The job is due now, as if it had never run. */
+    /** Makes a job due now and resets its attempts. */
     retry(id: string): void {
       const runAt = clock.now()
       update(id, { runAt, attempts: 0, deadAt: null })
       afterCommit(() => onAdded({ receiver: '', runAt }))
     },
-    /** The job is not done and is due again after a while; that was no attempt. */
+    /** Makes an unfinished job due again after a delay, without counting an attempt. */
     requeue: (id: string, delayMilliseconds: number): void =>
       update(id, { runAt: clock.now() + delayMilliseconds }),
-    /** The job failed and is due again at `runAt`. */
+    /** Makes a failed job due again at `runAt`. */
     postpone: (
       id: string,
       attempts: number,
       { runAt, reason }: { runAt: number; reason: string },
     ): void => update(id, { attempts, runAt, lastError: reason }),
-    /** The job is given up and stays to be seen. */
+    /** Gives a job up; its row stays for the operator. */
     markDead: (id: string, attempts: number, reason: string): void =>
       update(id, { attempts, deadAt: clock.now(), lastError: reason }),
-    /** The clock was set back: what waits is due that much earlier. */
+    /** Moves waiting jobs to an earlier time, after the clock was set back. */
     moveBack(milliseconds: number): void {
       orm
         .update(outbox)
@@ -248,7 +248,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
         .where(isNull(outbox.deadAt))
         .run()
     },
-    /** Removes what is due for somebody who is gone, in pieces. */
+    /** Removes the waiting jobs of a deleted user, in pieces. */
     *erase(userId: string): Generator<() => void> {
       const of = sql`json_extract(${outbox.payload}, '$.user_id') = ${userId}`
       let after = ''
@@ -267,7 +267,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
         yield () => orm.delete(outbox).where(which).run()
       }
     },
-    /** By kind and state, those that there are. */
+    /** Counts jobs by kind and state; combinations without jobs are absent. */
     countByKind: (): { kind: string; state: JobState; count: number }[] =>
       jobStates.flatMap((state) =>
         orm

@@ -21,7 +21,7 @@ import {
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
-/** Rows in one transaction: short enough for the loop. */
+/** Rows per transaction: short enough not to hold up the event loop. */
 const chunk = 500
 
 type Rule = {
@@ -30,21 +30,22 @@ type Rule = {
   days: number
   which?: string
   everyMilliseconds?: number
-  /** What else goes with a row, in the same transaction; given the first column of its key. */
+  /** Deletes related data in the same transaction; receives the first column of the row's key. */
   onDelete?: (id: string) => void
 }
 
-/** All but the newest hundred of each webhook. SQLite keeps the order of a CROSS JOIN: few webhooks, then their deliveries. */
+/** All but the newest hundred of each webhook. CROSS JOIN fixes SQLite's join order: few webhooks first, then their
+ *  deliveries. */
 const olderDeliveries = `SELECT webhook_id, delivery.id FROM webhooks
   CROSS JOIN webhook_deliveries AS delivery ON webhook_id = webhooks.id AND delivery.id <=
     (SELECT id FROM webhook_deliveries WHERE webhook_id = webhooks.id ORDER BY id DESC LIMIT 1 OFFSET 100)
   LIMIT ${chunk}`
 
-/** How long each kind of row is kept, counted from `time`. */
+/** The retention of each kind of row, counted from `time`. */
 const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   { key: [refreshTokens.hash], time: refreshTokens.expiresAt, days: 0 },
   { key: [oneTimeTokens.hash], time: oneTimeTokens.expiresAt, days: 0 },
-  // Longer than any token of an unused session lives.
+  // Longer than the lifetime of any token of an unused session.
   { key: [sessions.id], time: sessions.lastUsedAt, days: 31 },
   {
     key: [notifications.userId, notifications.id],
@@ -62,7 +63,7 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   { key: [sentMails.addressHash, sentMails.kind, sentMails.at], time: sentMails.at, days: 1 },
   { key: [textUsage.userId], time: textUsage.day, days: 2 },
   { key: [outbox.id], time: outbox.deadAt, days: 30 },
-  // Longer than any report about a call can be late.
+  // Reports about a call may arrive up to this late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },
   { key: [reports.id], time: reports.resolvedAt, days: 365 },
   { key: [removedMessages.messageId], time: removedMessages.removedAt, days: 30 },
@@ -85,7 +86,7 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
     days: 1,
     which: 'confirmed_at IS NULL',
   },
-  // What nobody uses, and uploads that have not ended.
+  // Files without a use, and unfinished uploads.
   {
     key: [files.id],
     time: files.unusedSince,
@@ -94,8 +95,8 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   },
 ]
 
-/** Deletes what has expired, at the start and once an hour or as its rule says, in small chunks.
- *  @returns how to stop */
+/** Deletes expired rows in small chunks: at the start, and then hourly or at the rule's interval.
+ *  @returns the function that stops it */
 export function startRetention(core: Core): () => void {
   const { orm, write, clock, log } = core
   const byInterval = Map.groupBy(rulesOf(core), ({ everyMilliseconds = hour }) => everyMilliseconds)

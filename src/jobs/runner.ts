@@ -3,11 +3,11 @@ import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
 import type { DueJob, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 
-/** Does a job of its kind. Throwing postpones it; a `PermanentFailure` gives it up at once.
- *  A job may run again after a crash, with the same `id`: receivers can recognise a double by it.
- *  A job that has more to do, because it is long or because the process `isStopping`, returns when to run again; that is
- *  no failure. `attempts` counts this one; `withOutcome` adds work to the write that keeps how it ended; `signal` ends what
- *  still waits for an answer when the process cannot wait any longer. */
+/** Runs a job of its kind. Throwing postpones the job; a `PermanentFailure` gives it up at once. A job may run again
+ *  after a crash, with the same `id`, by which receivers can recognise duplicates. A job with more to do, because it is
+ *  long or the process `isStopping`, returns when to run again; that is no failure. `attempts` includes this run;
+ *  `withOutcome` adds work to the write that stores the outcome; `signal` aborts pending requests when the process
+ *  cannot wait any longer. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: {
@@ -20,32 +20,32 @@ export type JobHandler<K extends JobKind> = (
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
-/** How a run of a job ended: `again` did a part of its work, `failed` is tried again later. */
+/** The result of a run: `again` did part of its work, `failed` is retried later. */
 export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
 
 type RunnerOptions = {
-  /** When the process before this one was last seen to run: later than now when the clock was set back since. */
+  /** When the previous process was last seen running, by its clock. If that lies in the future, the clock was set back
+   *  since. */
   lastSeenAt?: number | undefined
   handlers: JobHandlers
   /** 0 ≤ n < 1 */
   random: () => number
-  /** Told of every run, once its outcome is kept. */
+  /** Called after each run, once its outcome is stored. */
   onOutcome: (kind: string, outcome: JobOutcome) => void
 }
 
 const pollMilliseconds = 500
-/** Jobs of one kind that run at the same time. The first of each receiver always does, so many receivers that hang
- *  hold up no other. */
+/** Running jobs per kind. Each receiver may always run one, so that many receivers that hang hold up no other. */
 const placesPerKind = 64
-/** An endpoint is asked four things at a time. */
+/** Concurrent requests to one endpoint. */
 const placesPerReceiver = 4
-/** One push service serves most devices: with four places and 100 ms for an answer, news for 100,000 devices would take
- *  40 minutes. */
+/** One push service serves most devices: with four slots and 100 ms per response, a notification to 100,000 devices
+ *  would take 40 minutes. */
 const placesPerPushService = 16
 const pushKinds: readonly string[] = ['urgent_push', 'notification_push', 'message_push']
-/** Jobs of a queue in memory. One read serves many short jobs, and a disk that takes no outcome stops them. */
+/** Jobs per queue in memory. One read fetches many short jobs; if outcomes cannot be stored, no more are started. */
 const heldPerQueue = 32
-/** Receivers have many short jobs: reads and outcomes gather for so long, as a commit for each would be too many. */
+/** Jobs for receivers are short and many: reads and outcomes are gathered for this long into one commit. */
 const gatherMilliseconds = 10
 /** When the event loop lags, jobs for receivers wait eight times the lag, so that requests go first. */
 const lagFactor = 8
@@ -54,18 +54,20 @@ const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
 const stopMilliseconds = 4_000
-/** A clock is corrected by less all the time. */
+/** Normal clock corrections are smaller. */
 const setBackMilliseconds = 1_000
 
-/** Jobs of one kind for one receiver: `held` are in memory until their outcome is kept, of them `ready` wait for a place. */
+/** Jobs of one kind for one receiver. `held` are in memory until their outcome is stored; of these, `ready` wait for a
+ *  slot. */
 type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
-/** A failure without `runAt` is given up. */
+/** Without `runAt` the job is given up. */
 type Failure = { reason: string; runAt: number | undefined }
 type JobEnd = { again?: number | undefined; failure?: Failure; alsoWrite: () => void }
 
-/** Works off the outbox: does what is due, tries it again with growing delays, gives up visibly. Only this process runs
- *  jobs and it knows which, so a row changes once, with the outcome: a job that waits costs no write and no attempt, and a
- *  process that died leaves nothing to release. An idle runner reads nothing: it knows when the next job is due. */
+/** Runs the jobs of the outbox: starts due ones, retries failed ones with growing delays, and finally gives up visibly.
+ *  Only this process runs jobs, so it tracks the running ones in memory. A row changes only with the outcome: waiting
+ *  costs no write and no attempt, and a crash leaves no lock to release. An idle runner reads nothing, because it knows
+ *  when the next job is due. */
 export function startRunner(core: Core, options: RunnerOptions) {
   const { outbox, write, clock, log } = core
   const writeGathered = createGate(write)
@@ -106,7 +108,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     nextRunAt = Number.POSITIVE_INFINITY
     for (const head of outbox.heads()) {
       const isDue = head.runAt <= now
-      // A due job is held already, or waits until others of its queue are done.
+      // A due job is either held already or waits for others of its queue.
       nextRunAt = Math.min(nextRunAt, isDue ? now + pollMilliseconds : head.runAt)
       const isTurn = head.receiver === '' || soon === undefined
       if (isDue && isTurn && Object.hasOwn(handlers, head.kind)) hold(queueOf(head))
@@ -127,7 +129,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const ids = unknown.slice(0, heldPerQueue - held.size)
     if (ids.length === 0) return
     for (const id of ids) held.add(id)
-    // The rows may be younger than the last sync, and this node may have lost the lead: an empty write waits for both.
+    // The rows may be newer than the last sync, and this node may no longer lead. An empty write resolves only after both
+    // are certain.
     write(() => {}).then(
       () => {
         ready.push(...ids)
@@ -185,7 +188,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     }
   }
 
-  // The job is held until then: with a full disk it is not done again and again.
+  // The job stays held until its outcome is stored: otherwise it would run again and again on a full disk.
   async function keepUntilTaken(job: DueJob, end: JobEnd): Promise<void> {
     for (let isTold = false; !(await isKept(job, end, isTold)) && !isStopped; isTold = true) {
       await Bun.sleep(pollMilliseconds)
@@ -233,12 +236,12 @@ export function startRunner(core: Core, options: RunnerOptions) {
   ) {
     const fields = { job: id, kind, attempts, reason }
     if (outcome === 'given_up') return log.error('a job was given up', fields)
-    // A receiver of somebody else's that is down must not fill the log.
+    // A receiver that is down must not fill the log.
     const logFailure = receiver === '' ? log.warn : log.debug
     logFailure('a job failed and is tried again', fields)
   }
 
-  // Doubling, with a spread of a fifth either way so that what failed together does not come back together.
+  // Doubles each time, plus or minus a fifth so that jobs that failed together are not retried together.
   function delay(attempts: number) {
     const full = Math.min(longestDelayMilliseconds, firstDelayMilliseconds * 2 ** (attempts - 1))
     return Math.round(full * (0.8 + 0.4 * random()))
@@ -262,7 +265,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const stopPolling = clock.every(pollMilliseconds, poll)
 
   return {
-    /** Starts nothing more and waits for what runs. */
+    /** Starts no more jobs and waits for the running ones. */
     async stop() {
       isStopped = true
       stopPolling()
@@ -276,7 +279,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
 
 const sumOf = (queues: Queue[]) => queues.reduce((sum, { running }) => sum + running, 0)
 
-/** Makes `write` wait a moment, for others to share the commit. */
+/** Delays each `write` by a moment, so that several share a commit. */
 function createGate(write: Core['write']): Core['write'] {
   let waiting: (() => void)[] = []
 

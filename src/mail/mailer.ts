@@ -4,7 +4,7 @@ import type { Locale } from '../lib/i18n.ts'
 import type { Log } from '../lib/log.ts'
 import { withoutAddresses } from '../lib/text.ts'
 
-/** A mail as it leaves: plain text and the same as HTML. */
+/** An outgoing mail: plain text and the same as HTML. */
 export type Mail = {
   to: string
   replyTo?: string
@@ -12,28 +12,29 @@ export type Mail = {
   text: string
   html: string
   locale: Locale
-  /** The same for every attempt, so that receivers recognise a double. */
+  /** The same for every attempt, so that receivers recognise duplicates. */
   messageId: string
 }
 
 export type Mailer = {
-  /** @throws RecipientRefused · PermanentFailure when trying again cannot help */
+  /** @throws RecipientRefused · PermanentFailure when a retry cannot help */
   send(mail: Mail): Promise<void>
   close(): void
 }
 
-/** The mail server does not take mails for this recipient, and never will. */
+/** The mail server permanently refuses this recipient. */
 export class RecipientRefused extends PermanentFailure {}
 
 type Observers = {
   log: Log
   state: DeliveryState
-  /** Told of an address that is refused for good.
-   *  @returns whether it is somebody's */
+  /** Called for a permanently refused address.
+   *  @returns whether it belongs to a user */
   onRefused: (address: string) => Promise<boolean>
 }
 
-/** Notes what becomes of mails. One to a user's address that is refused for good counts as done: trying again cannot help. */
+/** Records the result of each mail. A user's address that is permanently refused counts as done, because a retry cannot
+ *  help. */
 export function observeMails(mailer: Mailer, { log, state, onRefused }: Observers): Mailer {
   async function send(mail: Mail) {
     const { subject, messageId: message_id } = mail
@@ -51,8 +52,8 @@ export function observeMails(mailer: Mailer, { log, state, onRefused }: Observer
   return { send, close: mailer.close }
 }
 
-/** Writes mails to the log when no SMTP server is configured: with their links for development, without the tokens in
- *  them where people are served, since whoever reads the log could use them. */
+/** Writes mails to the log when no SMTP server is configured. In production (an https: URL) the tokens in links are
+ *  hidden, because readers of the log could use them. */
 export function createLogMailer(log: Log, publicUrl: string): Mailer {
   const isServing = publicUrl.startsWith('https:')
   return {

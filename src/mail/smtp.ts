@@ -9,8 +9,7 @@ const timeouts = {
 }
 const maxConnections = 2
 
-/** Sends through an SMTP server, over connections that are kept open and used again. `smtps:` speaks TLS from the
- *  start, `smtp:` goes over to it by STARTTLS. */
+/** Sends through an SMTP server over pooled connections. `smtps:` uses TLS from the start, `smtp:` upgrades by STARTTLS. */
 export function createSmtpMailer(url: string, from: string): Mailer {
   let transport: ReturnType<typeof open> | undefined
 
@@ -34,7 +33,7 @@ export function createSmtpMailer(url: string, from: string): Mailer {
 }
 
 /** Connects and logs in without sending anything.
- *  @returns why that fails, or undefined */
+ *  @returns the reason for a failure; undefined on success */
 export async function trySmtp(url: string): Promise<string | undefined> {
   const { createTransport } = await loadNodemailer()
   const transport = createTransport({ url, ...timeouts })
@@ -48,12 +47,13 @@ export async function trySmtp(url: string): Promise<string | undefined> {
   }
 }
 
-// Its many files would make every start longer.
+// Imported on demand: its many files would slow every start.
 const loadNodemailer = () => import('nodemailer')
 
 type SmtpError = Error & { responseCode?: number; command?: string }
 
-// 5xx to the recipient or the message is final. Failures of our own configuration the operator may mend.
+// A 5xx response to the recipient or the message is permanent. Failures of our own configuration are retried, because the
+// operator can fix them.
 function translate(error: SmtpError): Error {
   const { responseCode = 0, command, message } = error
   if (responseCode < 500) return error

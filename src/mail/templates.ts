@@ -2,7 +2,7 @@ import { type Locale, type Texts, texts } from '../lib/i18n.ts'
 
 type MailText = { subject: string; lead: string; button?: string; note: string }
 
-/** Subject, text and HTML of a mail. `link` belongs to the button of the kinds that have one. */
+/** Renders the subject, text and HTML of a mail. `link` is the target of the button, for kinds with one. */
 export function renderMail(kind: keyof Texts['mails'], locale: Locale, link?: string) {
   const { subject, lead, button, note }: MailText = texts[locale].mails[kind]
   const text = [lead, ...(link === undefined ? [] : [link]), note].join('\n\n')
@@ -15,7 +15,7 @@ export function renderMail(kind: keyof Texts['mails'], locale: Locale, link?: st
 
 type Item = { title: string; body: string }
 
-/** One mail for several notifications, oldest first. Anybody may have written their texts. */
+/** One mail for several notifications, oldest first. Their texts are untrusted. */
 export function renderDigest(locale: Locale, items: readonly Item[]) {
   const { note } = texts[locale].digest
   const line = oneLine(items[0]?.title ?? '')
@@ -31,7 +31,7 @@ export function renderDigest(locale: Locale, items: readonly Item[]) {
   }
 }
 
-/** What an owner wrote, for the desk. */
+/** An owner's message in a ticket, for the desk. */
 export type DeskNews = {
   id: string
   subject: string
@@ -39,13 +39,13 @@ export type DeskNews = {
   body: string
   category: string
   priority: string
-  /** The name and the address of who asks. */
+  /** Name and address of the ticket's owner. */
   from: string
   /** To the ticket in the console. */
   link: string
 }
 
-/** Tells the inbox of tickets that wait, in English. A stranger may have written everything in it. */
+/** A mail to the desk's inbox about waiting tickets, in English. All its content is untrusted. */
 export function renderInboxMail(news: readonly DeskNews[]) {
   const line = oneLine(news[0]?.subject ?? '')
   const subject =
@@ -53,7 +53,7 @@ export function renderInboxMail(news: readonly DeskNews[]) {
   return deskMail(subject, news)
 }
 
-/** Tells whoever works on a ticket that its owner wrote. */
+/** A mail to a ticket's assignee: the owner has written. */
 export function renderAnswerMail(news: DeskNews) {
   return deskMail(`Answer in ticket: ${oneLine(news.subject)}`, [news])
 }
@@ -79,7 +79,7 @@ const excerptLength = 1_000
 const excerpt = (text: string) =>
   text.length > excerptLength ? `${text.slice(0, excerptLength).toWellFormed()}…` : text
 
-/** The frame of every mail. `title` and `content` are HTML. */
+/** The HTML frame of every mail. `title` and `content` are HTML. */
 function htmlMail(locale: Locale, title: string, content: string) {
   return `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${title}</title></head><body style="font-family:sans-serif;line-height:1.5;color:#1c2330">${content}</body></html>`
 }

@@ -9,7 +9,7 @@ import { createAccessTokens, type ServiceAccount } from './service-account.ts'
 type FcmOptions = {
   account: ServiceAccount
   clock: Clock
-  /** Of the service, before `/v1/projects/…`. */
+  /** Base URL of the service, before `/v1/projects/…`. */
   baseUrl: string
   timeoutMilliseconds?: number
 }
@@ -38,7 +38,7 @@ export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
   }
 }
 
-/** A message holds only the part for the platform of its target. */
+/** Contains only the part for the platform of the target. */
 function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: number) {
   const { title, body, data, type } = message
   const common = { token, notification: { title, body }, data: { ...data, type } }
@@ -57,7 +57,7 @@ function androidPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
     priority: urgency === 'high' ? 'HIGH' : 'NORMAL',
     ttl: `${ttlSeconds}s`,
     collapse_key: collapseKey,
-    // The key replaces a message that waits, the tag one that is shown.
+    // The key replaces a waiting message, the tag a displayed one.
     notification: collapseKey === undefined ? undefined : { tag: collapseKey },
   }
 }
@@ -67,7 +67,7 @@ function apnsPart({ urgency, ttlSeconds, collapseKey, badge }: PushMessage, now:
     headers: {
       'apns-priority': urgency === 'high' ? '10' : '5',
       'apns-expiration': String(Math.floor(now / 1_000) + ttlSeconds),
-      // Apple takes 64 bytes; a topic is shorter.
+      // Apple accepts 64 bytes; a topic is shorter.
       'apns-collapse-id': collapseKey === undefined ? undefined : topicOf(collapseKey),
     },
     payload: { aps: { badge, sound: urgency === 'high' ? 'default' : undefined } },
@@ -80,14 +80,14 @@ function webPushPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
   return { headers: { TTL: String(ttlSeconds), Urgency: urgency, Topic: topic }, notification }
 }
 
-// 401 may also be about the credentials for Apple or the browsers, which another access token would not change.
+// A 401 may also concern the credentials for Apple or the browsers; a new access token would not help then.
 function isTokenRefused({ status, text }: Answer) {
   return status === 401 && errorCodeOf(text) !== 'THIRD_PARTY_AUTH_ERROR'
 }
 
 function fcmOutcome(answer: Answer, clock: Clock): 'delivered' | 'gone' {
   if (errorCodeOf(answer.text) === 'UNREGISTERED') return 'gone'
-  // Choice: the operator can mend our credentials, so the message waits for that.
+  // Choice: retry, because the operator can fix our credentials.
   if (answer.status === 401) throw new RetryLater(reasonOf(answer), 0)
   return outcomeOf(answer, clock)
 }

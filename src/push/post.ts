@@ -13,11 +13,11 @@ type Post = {
   signal?: AbortSignal | undefined
 }
 
-/** What was answered; `text` is the start of the body. */
+/** A push service's response; `text` is the start of the body. */
 export type Answer = { host: string; status: number; retryAfter: string | null; text: string }
 
-/** Posts once, to exactly this address: a redirect is an answer like others.
- *  @throws RetryLater when no answer came in time */
+/** Posts once and does not follow redirects.
+ *  @throws RetryLater when no response came in time */
 export async function post(url: string, request: Post): Promise<Answer> {
   const { headers, body, timeoutMilliseconds = usualTimeoutMilliseconds, signal } = request
   const { host } = new URL(url)
@@ -41,7 +41,7 @@ export async function post(url: string, request: Post): Promise<Answer> {
   }
 }
 
-/** What became of a message, by the answer to it.
+/** Derives the outcome of a message from the response.
  *  @throws RetryLater when the service is busy or broken · PushRefused for every other failure */
 export function outcomeOf(answer: Answer, clock: Clock): 'delivered' | 'gone' {
   const { status, retryAfter } = answer
@@ -56,8 +56,8 @@ export function reasonOf({ host, status, text }: Answer): string {
   return `${host} answered ${status} ${text.slice(0, longestReason)}`.trimEnd()
 }
 
-// A server may send without end. The status already says what became of the message, so a body that breaks off is taken
-// as it is.
+// Reads only the start, because a server may send without end. The status already determines the outcome, so a truncated
+// body is accepted.
 async function readStart({ body }: Response) {
   const decoder = new TextDecoder()
   let text = ''

@@ -5,17 +5,17 @@ import { withoutAddresses } from '../lib/text.ts'
 import type { pushPlatforms } from '../lib/vocabulary.ts'
 import { isWithin, parseSubscription, type WebPushSubscription } from './subscription.ts'
 
-/** A notification as it leaves for one device. */
+/** A push message for one device. */
 export type PushMessage = {
   title: string
   body: string
-  /** Reaches the app as it is, together with `type`. */
+  /** Passed to the app unchanged, together with `type`. */
   data: Record<string, string>
   type: string
-  /** How long the push service keeps it for a device that is away. */
+  /** How long the push service keeps it for a device that is offline. */
   ttlSeconds: number
   urgency: 'normal' | 'high'
-  /** A message replaces an earlier one with the same key, waiting or shown. */
+  /** Replaces an earlier message with the same key, waiting or displayed. */
   collapseKey?: string
   badge?: number
 }
@@ -25,8 +25,8 @@ export type FcmTarget = { kind: 'fcm'; token: string; platform: PushPlatform }
 export type WebPushTarget = { kind: 'web_push'; subscription: WebPushSubscription }
 export type PushTarget = FcmTarget | WebPushTarget
 
-/** Hands a message to the push service of a device. `gone`: the device can never be reached by this token again.
- *  @throws RetryLater when the service is busy, broken or away · PushRefused for every other failure */
+/** Passes a message to the push service of a device. `gone`: the token is permanently invalid.
+ *  @throws RetryLater when the service is busy, broken or unreachable · PushRefused for every other failure */
 export type PushDriver<Target extends PushTarget> = (
   target: Target,
   message: PushMessage,
@@ -35,7 +35,7 @@ export type PushDriver<Target extends PushTarget> = (
 
 export type Pusher = ReturnType<typeof createPusher>
 
-/** The push service does not want this message. The token stays: nothing is wrong with it. */
+/** The push service refuses this message. The token stays valid. */
 export class PushRefused extends Error {}
 
 type Drivers = { fcm: PushDriver<FcmTarget> | undefined; webPush: PushDriver<WebPushTarget> }
@@ -50,7 +50,7 @@ export function createPusher({ fcm, webPush }: Drivers) {
 
 type Observers = { log: Log; state: DeliveryState }
 
-/** Notes what becomes of pushes. */
+/** Records the result of each push. */
 export function observePushes(pusher: Pusher, { log, state }: Observers): Pusher {
   return async (target, message, signal) => {
     try {
@@ -67,13 +67,14 @@ export function observePushes(pusher: Pusher, { log, state }: Observers): Pusher
   }
 }
 
-/** Where a push token leads: a PushSubscription that a browser made to its own push service, all others to FCM. */
+/** The target of a push token: a browser's PushSubscription goes to its own push service, any other token to FCM. */
 export function targetOf(token: string, platform: PushPlatform): PushTarget {
   const subscription = platform === 'web' ? parseSubscription(token) : undefined
   return subscription ? { kind: 'web_push', subscription } : { kind: 'fcm', token, platform }
 }
 
-/** Which push service takes a message. Users choose the host, so all hosts below one of `hostSuffixes` are one service. */
+/** The name of the push service of a target. Users choose the host, so all hosts below one of `hostSuffixes` count as
+ *  one service. */
 export function serviceOf(target: PushTarget, hostSuffixes: readonly string[]): string {
   if (target.kind === 'fcm') return 'fcm'
   const { host } = new URL(target.subscription.endpoint)
@@ -82,7 +83,7 @@ export function serviceOf(target: PushTarget, hostSuffixes: readonly string[]): 
 
 const topicPattern = /^[\w-]{1,32}$/
 
-/** The same key in the form that every push service takes: at most 32 characters of base64url (RFC 8030, 5.4). */
+/** The key in a form that every push service accepts: at most 32 characters of base64url (RFC 8030, 5.4). */
 export function topicOf(collapseKey: string): string {
   if (topicPattern.test(collapseKey)) return collapseKey
   return createHash('sha256').update(collapseKey).digest('base64url').slice(0, 32)

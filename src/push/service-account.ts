@@ -5,7 +5,7 @@ import { RetryLater } from '../lib/errors.ts'
 import { parseJson } from '../lib/fields.ts'
 import { post } from './post.ts'
 
-/** Who we are to Google. */
+/** Our credentials at Google. */
 export type ServiceAccount = {
   projectId: string
   clientEmail: string
@@ -21,7 +21,7 @@ const KeyFile = Type.Object({
 })
 
 /** Reads the JSON key file of a service account.
- *  @throws Error with what the text must be, as the end of a sentence */
+ *  @throws Error with the requirement that the text fails, worded as the end of a sentence */
 export function parseServiceAccount(text: string): ServiceAccount {
   const file = parseJson(KeyFile, text)
   if (!file) {
@@ -40,7 +40,7 @@ function readPrivateKey(pem: string) {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === 'rsa') return key
   } catch {
-    // The error below says it: the parser's own might quote the key.
+    // The parser's own message might quote the key; the error below replaces it.
   }
   throw new Error('have an RSA private key in PEM form as private_key')
 }
@@ -58,12 +58,12 @@ const Grant = Type.Object({
 
 type Options = { account: ServiceAccount; clock: Clock; timeoutMilliseconds?: number | undefined }
 
-/** Access tokens by the JWT bearer grant (RFC 7523), never more than one grant at a time. */
+/** Access tokens by the JWT bearer grant (RFC 7523), with at most one grant request at a time. */
 export function createAccessTokens({ account, clock, timeoutMilliseconds }: Options) {
   let held: { token: string; freshUntil: number } | undefined
   let pending: Promise<string> | undefined
 
-  // Everybody who waits shares it, so no single push may abort it.
+  // All waiting callers share the request, so no single push may abort it.
   async function fetchToken() {
     const body = new URLSearchParams({
       grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
@@ -73,14 +73,14 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
     const answer = await post(account.tokenUri, { headers, body, timeoutMilliseconds })
     const { host, status, text } = answer
     const grant = parseJson(Grant, text)
-    // Choice: also when the account itself is refused, as the operator can mend that.
+    // Choice: retry even when the account itself is refused, because the operator can fix that.
     if (!grant) throw new RetryLater(`${host} granted no access token (${status})`, 0)
     const { access_token: token, expires_in } = grant
     held = { token, freshUntil: clock.now() + expires_in * 1_000 - spareMilliseconds }
     return token
   }
 
-  /** A token that is valid for a while, the same for all who ask meanwhile. */
+  /** A valid token. Concurrent callers share one request. */
   function current(): Promise<string> {
     if (held && held.freshUntil > clock.now()) return Promise.resolve(held.token)
     pending ??= fetchToken().finally(() => {
@@ -91,7 +91,7 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
 
   return {
     current,
-    /** Another token than this one, which was refused. */
+    /** A new token in place of a refused one. */
     renew(refused: string): Promise<string> {
       if (held?.token === refused) held = undefined
       return current()
@@ -99,8 +99,8 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
   }
 }
 
-/** Tries whether Google accepts the account.
- *  @returns why not; undefined when it does */
+/** Tests whether Google accepts the account.
+ *  @returns the reason for a failure; undefined on success */
 export async function tryServiceAccount(account: ServiceAccount, clock: Clock) {
   const tokens = createAccessTokens({ account, clock, timeoutMilliseconds: tryMilliseconds })
   return tokens.current().then(

@@ -7,11 +7,10 @@ const WebPushSubscription = Type.Object({
   endpoint: Type.String({ maxLength: 2_048 }),
   keys: Type.Object({ p256dh: Type.String(), auth: Type.String() }),
 })
-/** What a browser hands out (PushSubscription.toJSON of the Push API); both keys in base64url. */
+/** A browser's PushSubscription.toJSON (Push API); both keys in base64url. */
 export type WebPushSubscription = Static<typeof WebPushSubscription>
 
-/** The hosts of the browsers' push services, each with every host below it: Chrome and what is built on it, Firefox,
- *  Safari, Edge. */
+/** The push services of browsers, each including its subdomains: Chrome and its derivatives, Firefox, Safari, Edge. */
 export const publicPushServices: readonly string[] = [
   'fcm.googleapis.com',
   'push.services.mozilla.com',
@@ -22,7 +21,7 @@ export const publicPushServices: readonly string[] = [
 const publicKeyBytes = 65
 const authSecretBytes = 16
 
-/** Reads a push token of a browser; undefined when no message can be encrypted for it. */
+/** Parses a browser's push token; undefined when no message can be encrypted for it. */
 export function parseSubscription(text: string): WebPushSubscription | undefined {
   const subscription = parseJson(WebPushSubscription, text)
   if (!subscription || !URL.canParse(subscription.endpoint)) return undefined
@@ -31,12 +30,12 @@ export function parseSubscription(text: string): WebPushSubscription | undefined
   return isUsable ? { endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } } : undefined
 }
 
-/** Whether messages may be posted to this endpoint: it comes from a user, so it must be one of the push services.
- *  Choice: only an address in its canonical spelling passes, so the address that was checked is the one that is called. */
+/** Whether messages may be posted to this endpoint. Users supply it, so it must belong to a known push service. Choice:
+ *  only the canonical spelling of a URL passes, so the checked address is the one that is called. */
 export function isAllowedEndpoint(endpoint: string, hostSuffixes: readonly string[]): boolean {
   if (!URL.canParse(endpoint)) return false
   const { href, hostname } = new URL(endpoint)
-  // There is neither a user nor a port between the scheme, the host and the path.
+  // Allows neither credentials nor a port between the scheme, the host and the path.
   const isPlain = href === endpoint && href.startsWith(`https://${hostname}/`)
   const isAddress = isIP(hostname) !== 0 || hostname.startsWith('[')
   if (!isPlain || isAddress) return false

@@ -6,11 +6,11 @@ import { vapidKeys } from '../db/schema.ts'
 export type VapidKeys = {
   /** PKCS #8 in PEM. */
   privateKey: string
-  /** The point on P-256, 65 bytes in base64url: the `applicationServerKey` of a browser. */
+  /** The point on P-256, 65 bytes in base64url: the `applicationServerKey` in browsers. */
   publicKey: string
 }
 
-/** The key pair of this server, made at its first start. */
+/** Loads the key pair of this server, or makes it at the first start. */
 export function loadVapidKeys(orm: Orm): VapidKeys {
   const known = orm.select().from(vapidKeys).get()
   if (known) return known

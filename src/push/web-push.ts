@@ -24,7 +24,7 @@ type WebPushOptions = {
   /** A mailto: or https: address by which push services reach the operator. */
   subject: string
   clock: Clock
-  /** Asked right before each message, as the endpoint comes from a user. */
+  /** Called right before each message, because users supply the endpoint. */
   isAllowed: (endpoint: string) => boolean
   timeoutMilliseconds?: number
 }
@@ -32,15 +32,15 @@ type WebPushOptions = {
 const curve = 'prime256v1'
 const tagBytes = 16
 const headerBytes = 16 + 4 + 1 + 65
-/** A push service need not take more (RFC 8030, 7.2). */
+/** A push service need not accept more (RFC 8030, 7.2). */
 const maxBodyBytes = 4_096
 const lastRecord = Buffer.of(2)
 
-/** What fits into one message: header, delimiter and tag take their part. */
+/** The largest message, after header, delimiter and tag. */
 export const maxPlaintextBytes = maxBodyBytes - headerBytes - lastRecord.length - tagBytes
 
-/** Sends to browsers through the push services of their makers (RFC 8030). The service worker finds
- *  `{title, body, data, badge?, tag?}` in the event; `data` carries the `type`, as with FCM. */
+/** Sends to browsers through their push services (RFC 8030). The service worker finds `{title, body, data, badge?,
+ *  tag?}` in the event; `data` includes the `type`, as with FCM. */
 export function createWebPushDriver(options: WebPushOptions): PushDriver<WebPushTarget> {
   const { isAllowed, clock, timeoutMilliseconds } = options
   const authorize = createAuthorization(options)
@@ -76,11 +76,11 @@ function headersOf({ ttlSeconds, urgency, collapseKey }: PushMessage) {
 
 const tokenMilliseconds = 12 * 3_600_000
 const renewedAfterMilliseconds = 11 * 3_600_000
-// Users choose the hosts within a push service's domain, so there may be any number.
+// Users choose the hosts within a push service's domain, so their number is unlimited.
 const maxOrigins = 100
 
-/** Tells push services who sends (RFC 8292).
- *  @returns what makes the Authorization header for an endpoint; a token serves for half a day */
+/** Authenticates us to push services (RFC 8292).
+ *  @returns a function that makes the Authorization header for an endpoint; a token is reused for half a day */
 function createAuthorization({ keys, subject, clock }: WebPushOptions) {
   const headers = createLru<{ header: string; madeAt: number }>(maxOrigins)
 
@@ -102,7 +102,7 @@ function createAuthorization({ keys, subject, clock }: WebPushOptions) {
   }
 }
 
-/** What is made anew for every message. */
+/** The ephemeral values of one message. */
 type Sender = { ecdh: ECDH; salt: Uint8Array }
 
 /** Encrypts for one browser (RFC 8291) in one record of aes128gcm (RFC 8188).
@@ -131,7 +131,7 @@ function newSender(): Sender {
   return { ecdh, salt: randomBytes(16) }
 }
 
-// salt, record size, length of the key id, key id: the sender's public key
+// Salt, record size, length of the key id, key id: the sender's public key.
 function headerOf(salt: Uint8Array, senderKey: Uint8Array) {
   const sizes = Buffer.alloc(5)
   sizes.writeUInt32BE(maxBodyBytes)
