@@ -20,12 +20,11 @@ import {
 } from './frames.ts'
 import { closeCodes, type Peer } from './hub.ts'
 
-/** What a socket that names a message missed. */
 export type Replay = {
-  /** Where a replay after this id begins.
+  /** @returns the id after which the replay begins
    *  @throws validation_error (`since`) */
   start(since: string): string
-  /** @throws resync when there is more than a replay brings */
+  /** @throws resync when more messages are missing than a replay sends */
   read(reader: Peer, since: string): Iterable<ReplayPart>
 }
 
@@ -33,7 +32,7 @@ type ChannelOptions = {
   frames: ClientFrames
   serverFrames: ServerFrames
   replay: Replay
-  /** The person behind an access token, unless it is invalid or they are shut out. */
+  /** Undefined when the token is invalid or the person is locked out. */
   authenticate: (token: string) => Promise<UserPrincipal | undefined>
   counts: {
     received: (type: string) => void
@@ -46,12 +45,12 @@ export type Channel = ReturnType<typeof createChannel>
 
 const maxFrameBytes = 64 * 1_024
 const maxUnsentBytes = 1_024 * 1_024
-// A peer that answers no ping for this long is gone.
+// The server closes a socket whose peer answers no ping for this long.
 const idleSeconds = 45
 const sweepMilliseconds = 1_000
 const maxReplaysPerUser = 2
 const burstFactor = 3
-// All sockets of a user together, in sockets.
+// All sockets of a user may send as many frames as three single ones.
 const userFactor = 3
 const rememberedUsers = 100_000
 
@@ -67,7 +66,7 @@ const PingFrame = Type.Object(
   { additionalProperties: true, description: 'Asks for a pong.' },
 )
 
-/** The socket channel: one connection per socket, frames in their order, errors as frames. */
+/** The WebSocket channel: frames are handled in the order they arrive, and errors are sent as frames. */
 export function createChannel({ hub, clock, log, config }: Core, options: ChannelOptions) {
   const { replay, authenticate, counts } = options
   const received: ClientFrames = {
@@ -89,7 +88,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   const running = new Set<Promise<void>>()
   let draining = false
 
-  /** A socket that is opened anew has a bucket of its own again; that of its user stays. */
+  /** Each new socket gets a new bucket; the user's bucket lasts across sockets. */
   function bucketsOf(userId: string): TokenBucket[] {
     const limit = config.limits.frames
     if (limit === 'off') return []
@@ -105,7 +104,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     connection.extend(principal)
   }
 
-  // Synchronous up to the queued write: the order of a connection's frames is the order of its messages.
+  // Synchronous up to the queued write, so that messages are stored in the order of their frames.
   function receive(connection: Connection, data: string | Buffer) {
     const now = clock.now()
     const value = parseFrame(data)
@@ -206,12 +205,11 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   return {
     handlers,
-    /** What a client can ask for by `?events=`. */
+    /** The names that `?events=` accepts. */
     groups,
-    /** Schemas of the frames, for the description of the channel. */
+    /** For the AsyncAPI description. */
     schemas: { received: schemasOf(received), sent: schemasOf(sent) },
-    /** What a new connection starts with.
-     *  @throws validation_error (`since`) */
+    /** @throws validation_error (`since`) */
     connect(principal: UserPrincipal, { locale, groups: asked, since }: Wishes): Connection {
       const withheld = Object.keys(sent).filter((type) => {
         const group = sent[type]?.group
@@ -227,7 +225,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
           hub.noteUnsent(connection, bytes, { now: clock.now(), hasRead }),
       })
     },
-    /** Takes no more frames, waits until those taken are answered, and closes every socket with 1001. */
+    /** Ignores new frames, waits for the answers to earlier ones, and closes every socket with 1001. */
     async drain() {
       draining = true
       stopSweeping()

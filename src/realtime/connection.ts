@@ -6,23 +6,23 @@ import type { Role } from '../lib/vocabulary.ts'
 import type { Frame } from './frames.ts'
 import type { CloseCode, Peer } from './hub.ts'
 
-/** A part of what a client missed, oldest first. */
+/** Missed messages, oldest first. */
 export type ReplayPart = ReadonlyArray<{ id: string; frame: Frame }>
 
-/** Runs a piece of work when nobody else's runs, in a turn of the event loop of its own. */
+/** Runs one piece of work at a time, each in its own turn of the event loop. */
 export type InTurn = <T>(work: () => T) => Promise<T>
 
 export type ConnectionOptions = {
   locale: Locale
-  /** Types of frames that this client did not ask for. */
+  /** Types of frames whose group the client did not ask for. */
   withheld: ReadonlySet<string>
-  /** The id after which a replay begins; without it there is none. */
+  /** The message id after which the replay begins; undefined for no replay. */
   since: string | undefined
-  /** What counts the frames of this socket, and those of all sockets of the user; none without a limit. */
+  /** The socket's own bucket and its user's; empty without a limit. */
   buckets: readonly TokenBucket[]
-  /** Told of each frame that the socket took. */
+  /** Called for each frame that the socket accepted. */
   onSent: () => void
-  /** Told how much is unsent, when frames wait and when the peer has read some. */
+  /** Called with the unsent bytes when frames queue up, and when the peer has read some. */
   onUnsent: (connection: Connection, bytes: number, hasRead: boolean) => void
 }
 
@@ -32,7 +32,6 @@ const malformedLimit: Limit = { count: 19, windowMilliseconds: 60_000 }
 const behindBytes = 64 * 1_024
 const maxHeldFrames = 1_000
 
-/** One socket of a user: whose it is, for how long, and how much it may still send. */
 export class Connection implements Peer {
   readonly userId: string
   readonly role: Role
@@ -49,9 +48,9 @@ export class Connection implements Peer {
   #socket: ServerWebSocket<Connection> | undefined
   #isClosed = false
   #whenDrained = () => {}
-  /** The newest message that the client has or had replayed. */
+  /** The id of the newest message that the client has. */
   #position: string
-  /** What must wait until the replay is through; undefined while frames go out as they come. */
+  /** Live frames held back during the replay; undefined when there is no replay. */
   #held: string[] | undefined
 
   constructor(principal: UserPrincipal, options: ConnectionOptions) {
@@ -74,7 +73,7 @@ export class Connection implements Peer {
     return this.#sessionId
   }
 
-  /** The id after which the replay begins; undefined when there is none. */
+  /** Undefined when there is no replay. */
   get replaysAfter(): string | undefined {
     return this.#held && this.#position
   }
@@ -93,24 +92,23 @@ export class Connection implements Peer {
     return now >= this.#expiresAt + expiryGraceMilliseconds
   }
 
-  /** Counts a frame.
-   *  @returns 0, or for a frame too many the milliseconds until the next one is taken */
+  /** @returns 0, or for a frame over the limit the milliseconds until the next is accepted */
   countFrame(now: number): number {
     const full = this.#buckets.find((bucket) => !bucket.take(now))
     return full ? Math.max(1, full.waitMilliseconds) : 0
   }
 
-  /** Counts a refused frame; false at the 50th within a minute. */
+  /** @returns false at the 50th refused frame within a minute */
   countRefused(now: number): boolean {
     return this.#refused.take(refusedLimit, now)
   }
 
-  /** Counts a malformed frame; false at the 20th within a minute. */
+  /** @returns false at the 20th malformed frame within a minute */
   countMalformed(now: number): boolean {
     return this.#malformed.take(malformedLimit, now)
   }
 
-  /** Answers this client, also in the middle of a replay. */
+  /** Sends at once, even during a replay. */
   sendFrame(frame: Frame): boolean {
     return this.#transmit(JSON.stringify(frame))
   }
@@ -131,8 +129,8 @@ export class Connection implements Peer {
     return this.#held !== undefined || this.#unsentBytes() > behindBytes
   }
 
-  /** Sends what the client missed at the pace at which it reads, then lets live frames through. Each part is read
-   *  `inTurn`, as all replays of the service together must leave time for others. */
+  /** Sends missed messages as fast as the client reads, then the live frames. All replays of the service share one
+   *  `inTurn`, so that other requests are served in between. */
   async replay(parts: Iterable<ReplayPart>, inTurn: InTurn): Promise<void> {
     const reader = parts[Symbol.iterator]()
     for (;;) {
@@ -146,7 +144,7 @@ export class Connection implements Peer {
     }
   }
 
-  // Nothing may come between the end of the parts and the first live frame.
+  // Goes live in the same turn as the last read; otherwise a message could be missed in between.
   #readPart(reader: Iterator<ReplayPart>): ReplayPart | undefined {
     const { done, value } = reader.next()
     if (!done) return value
@@ -154,7 +152,7 @@ export class Connection implements Peer {
     return undefined
   }
 
-  /** Lets live frames through, those first that waited for the replay. */
+  /** Sends the frames held back during the replay and ends it. */
   goLive(): void {
     const held = this.#held ?? []
     this.#held = undefined
@@ -168,20 +166,19 @@ export class Connection implements Peer {
     })
   }
 
-  /** The peer has read of what was unsent. */
+  /** The peer has read some unsent bytes. */
   drained(): void {
     this.#onUnsent(this, this.#unsentBytes(), true)
     this.#whenDrained()
   }
 
-  /** The socket is gone. */
   detach(): void {
     this.#isClosed = true
     this.#socket = undefined
     this.#whenDrained()
   }
 
-  // The socket answers 0 for a dropped frame and -1 for one that waits, and closes by itself when too much is unsent.
+  // `send` returns 0 for a dropped frame and -1 for a queued one. The socket closes itself when too much is unsent.
   #transmit(text: string): boolean {
     const sent = this.#socket?.send(text) ?? 0
     if (sent === -1) this.#onUnsent(this, this.#unsentBytes(), false)
@@ -193,7 +190,7 @@ export class Connection implements Peer {
     return this.#socket?.getBufferedAmount() ?? 0
   }
 
-  /** Breaks the connection, as with a reader that is too slow: the client reconnects and catches up. */
+  /** Terminates the connection of a slow reader: the client reconnects and catches up. */
   drop(): void {
     this.#isClosed = true
     this.#socket?.terminate()

@@ -8,17 +8,15 @@ import type { Connection } from './connection.ts'
 
 export type Frame = { type: string; [field: string]: unknown }
 
-/** A frame that the server sends. One with a `group` goes only to sockets that asked for the group by `?events=`. */
+/** Server frames by type. A frame with a `group` goes only to sockets that asked for the group by `?events=`. */
 export type ServerFrames = Record<string, { schema: TSchema; group?: string }>
 
-/** A frame that clients send. */
 export type ClientFrame = {
   schema: TSchema
   handle: (frame: never, connection: Connection) => void | Promise<void>
 }
 export type ClientFrames = Record<string, ClientFrame>
 
-/** Ties the handler of a frame to its schema. */
 export function clientFrame<Schema extends TSchema>(
   schema: Schema,
   handle: (frame: Static<Schema>, connection: Connection) => void | Promise<void>,
@@ -65,14 +63,13 @@ const ErrorFrame = Type.Object(
 )
 export type ErrorFrame = Static<typeof ErrorFrame>
 
-/** What the channel itself sends. */
 export const channelFrames: ServerFrames = {
   pong: { schema: PongFrame },
   error: { schema: ErrorFrame },
   resync: { schema: ResyncFrame },
 }
 
-/** Reads frames of these types as clients send them. */
+/** Creates the parser of client frames. */
 export function createDecoder(frames: ClientFrames) {
   const knownTypes = Object.keys(frames).join(', ')
   const guards = new Map(
@@ -80,7 +77,7 @@ export function createDecoder(frames: ClientFrames) {
   )
 
   function typeOf(value: unknown): string {
-    // Undefined is what was no JSON, or no text.
+    // `undefined` stands for binary frames and invalid JSON.
     if (value === undefined) throw invalidField('body', 'malformed_json')
     if (!isObject(value)) throw invalidField('body', 'not_an_object')
     const { type } = value
@@ -89,7 +86,7 @@ export function createDecoder(frames: ClientFrames) {
     throw invalidField('type', 'one_of', knownTypes)
   }
 
-  /** @throws validation_error: no JSON object, an unknown type, or a field that is not as it must be */
+  /** @throws validation_error: not a JSON object, an unknown type, or an invalid field */
   return (value: unknown) => {
     const type = typeOf(value)
     const { handle } = frames[type] as ClientFrame // `typeOf` knows no other
@@ -98,7 +95,7 @@ export function createDecoder(frames: ClientFrames) {
   }
 }
 
-/** Says what was refused and why. Of the refused frame only the fields that identify it come back. */
+/** An error frame. It repeats only the fields that identify the refused frame. */
 export function errorFrame(refusal: AppError, locale: Locale, refused: unknown): ErrorFrame {
   const { reason, retryAfterSeconds } = refusal
   const fields = ['type', 'conversation_id', 'client_id'].flatMap((name) => {

@@ -1,7 +1,6 @@
 import type { Role } from '../lib/vocabulary.ts'
 import type { Frame } from './frames.ts'
 
-/** Why the server closes a socket. */
 export const closeCodes = {
   goingAway: 1001,
   malformedFrames: 4400,
@@ -12,29 +11,27 @@ export const closeCodes = {
 } as const
 export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
 
-/** A live socket of a user. */
 export type Peer = {
   readonly userId: string
   readonly sessionId: string
   readonly role: Role
-  /** Whether this socket takes what is for admins alone. */
+  /** Whether this socket gets the frames meant for admins. */
   readonly mayAdminister: boolean
-  /** Whether this socket takes a frame: some go only to those who asked for them, and what a replay brings is not sent
-   *  twice (`id`). */
+  /** False for frames of a group that the client did not ask for, and for messages (`id`) that its replay sends. */
   wants(type: string, id: string | undefined): boolean
-  /** Hands over a serialised frame; false when the socket could not take it. */
+  /** @returns false when the socket could not take the serialised frame */
   send(text: string): boolean
   /** True while frames queue up because the peer reads slowly. */
   isBehind(): boolean
-  /** Breaks the connection of a peer that cannot follow. */
+  /** Terminates the connection of a peer that reads too slowly. */
   drop(): void
   close(code: CloseCode): void
 }
 
 type SendOptions = {
-  /** The socket that caused it and need not hear of it. */
+  /** The socket that caused the frame; it does not get it. */
   except?: Peer | undefined
-  /** For what a replay can bring, too: its id there, which rises in commit order. */
+  /** The message id, for frames that a replay may send too. Ids rise in commit order. */
   id?: string
   /** Another form of the frame, for some of the sockets. */
   variant?: { frame: Frame; isFor: (peer: Peer) => boolean } | undefined
@@ -43,15 +40,15 @@ type SendOptions = {
 export type Hub = ReturnType<typeof createHub>
 
 const maxPeersPerUser = 50
-/** All peers together; each alone may have 1 MiB. */
+/** For all peers together; a single peer may have 1 MiB. */
 const maxUnsentBytes = 32 * 1_024 * 1_024
 const stuckMilliseconds = 10_000
 
-/** The live sockets of each user. Nothing is only here: what a peer misses it reads again from the database. */
+/** The live sockets of each user. It stores nothing: a peer reads missed messages from the database. */
 export function createHub() {
   const peersByUser = new Map<string, Set<Peer>>()
   const admins = new Set<Peer>()
-  // What peers have not read yet, beyond what the kernel takes, and since when they have read nothing.
+  // Unsent bytes beyond the kernel's buffer, and the time since which the peer has read nothing.
   const unsent = new Map<Peer, { bytes: number; since: number }>()
   let unsentBytes = 0
   let count = 0
@@ -94,7 +91,7 @@ export function createHub() {
 
   const peersOf = (userId: string): Iterable<Peer> => peersByUser.get(userId) ?? []
 
-  /** Serialises each form of a frame once, for the first who wants it. */
+  /** Serialises each form of a frame at most once. */
   function createDelivery(frame: Frame, { except, id, variant }: SendOptions, isVolatile = false) {
     const textOf = createSerializer(frame)
     const variantTextOf = variant && createSerializer(variant.frame)
@@ -110,20 +107,17 @@ export function createHub() {
   return {
     add,
     remove,
-    /** Sends a frame to every socket of each user. */
     send(userIds: readonly string[], frame: Frame, options: SendOptions = {}) {
       const deliver = createDelivery(frame, options)
       for (const userId of userIds) deliver(peersOf(userId))
     },
-    /** Sends a frame that matters only now: a slow reader does not get it. */
+    /** Skips peers that read slowly, since the frame matters only now. */
     sendVolatile: (userId: string, frame: Frame) =>
       createDelivery(frame, {}, true)(peersOf(userId)),
-    /** Sends a frame to every socket of every admin. */
     sendToAdmins: (frame: Frame) => createDelivery(frame, {})(admins),
-    /** Whether a user has a socket open. */
     isOnline: (userId: string): boolean => peersByUser.has(userId),
-    /** Notes what a peer has not read yet. Past the bound of all together, those with most of it are dropped.
-     *  @param hasRead whether it has read some of it just now */
+    /** Records a peer's unsent bytes. Above the bound for all peers, those with the most unsent bytes are dropped.
+     *  @param hasRead whether the peer has just read some of them */
     noteUnsent(peer: Peer, bytes: number, { now, hasRead }: { now: number; hasRead: boolean }) {
       setUnsent(peer, bytes, (hasRead ? undefined : unsent.get(peer)?.since) ?? now)
       while (unsentBytes > maxUnsentBytes) {
@@ -131,23 +125,21 @@ export function createHub() {
         drop(slowest)
       }
     },
-    /** Drops the peers that have read nothing for a while of what waits for them. */
+    /** Drops the peers that have read nothing for ten seconds although frames wait. */
     dropStuck(now: number) {
       for (const [peer, { since }] of [...unsent]) if (now - since >= stuckMilliseconds) drop(peer)
     },
-    /** Closes the sockets of one session. */
     closeSession(userId: string, sessionId: string) {
       for (const peer of [...peersOf(userId)]) {
         if (peer.sessionId === sessionId) end(peer, closeCodes.accessRevoked)
       }
     },
-    /** Closes every socket of a user, but for those that `mayStay`. */
+    /** Closes every socket of a user except those that `mayStay`. */
     closeUser(userId: string, mayStay = (_: Peer) => false) {
       for (const peer of [...peersOf(userId)]) {
         if (!mayStay(peer)) end(peer, closeCodes.accessRevoked)
       }
     },
-    /** Closes every socket there is. */
     closeAll(code: CloseCode) {
       for (const peers of [...peersByUser.values()]) {
         for (const peer of [...peers]) end(peer, code)

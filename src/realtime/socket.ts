@@ -11,9 +11,8 @@ import type { Channel } from './channel.ts'
 
 const socket = operations('Chat', { access: 'socket' })
 
-/** What the upgrade request may ask for, besides the token. */
 export const socketQuery = (channel: Channel) => ({
-  // Choice: an unknown name is refused: a client that waits for frames which never come is hard to debug.
+  // Choice: an unknown name is refused. A client that waits for frames which never come is hard to debug.
   events: CheckedText(
     (text) =>
       eventsIn(text).every((name) => channel.groups.includes(name))
@@ -30,7 +29,7 @@ export const socketQuery = (channel: Channel) => ({
   }),
 })
 
-/** The upgrade to the channel; the pipeline has checked the token. */
+/** The WebSocket upgrade; the pipeline has checked the token. */
 export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config) {
   return new Elysia({ name: 'socket' }).use(routeBase).get(
     '/v1/chat/ws',
