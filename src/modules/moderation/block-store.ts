@@ -7,7 +7,7 @@ import type { RowRange } from '../../lib/list-range.ts'
 export type BlockStore = ReturnType<typeof createBlockStore>
 export type BlockItem = ReturnType<BlockStore['list']>[number]
 
-/** SQL over blocks. Every message asks whether its two users talk: that is one plain look-up. */
+/** SQL over blocks. A block has a row on either side, so that sending a message costs one look-up. */
 export function createBlockStore(orm: Orm) {
   const apart = orm.$client.prepare<unknown, [string, string]>(
     'SELECT 1 FROM blocks WHERE user_id = ? AND other_user_id = ?',
@@ -31,13 +31,13 @@ export function createBlockStore(orm: Orm) {
       .limit(limit)
       .offset(offset)
       .all()
-      // The condition leaves out nulls.
+      // `own` has excluded nulls; the type does not know.
       .map(({ id, blockedAt, user }) => ({ id: id ?? '', blockedAt: blockedAt ?? 0, user }))
 
   return {
-    /** Whether one of two users blocks the other. */
+    /** True when either user blocks the other. */
     areApart: (userId: string, otherId: string): boolean => apart.get(userId, otherId) !== null,
-    /** With whom a user does not talk, whoever blocks. */
+    /** The users that this one blocks or is blocked by. */
     listApart: (userId: string): string[] =>
       orm
         .select({ id: blocks.otherUserId })
@@ -61,7 +61,7 @@ export function createBlockStore(orm: Orm) {
       const other = { userId: otherUserId, otherUserId: userId, otherName: nameOf(userId) }
       orm.insert(blocks).values(other).onConflictDoNothing().run()
     },
-    /** Takes back a block by one side, which the other side may still have made: then both rows stay. */
+    /** For a mutual block: the other side's block stays, and both rows with it. */
     updateUnblocked(userId: string, otherUserId: string) {
       const set = { id: null, blockedAt: null }
       orm.update(blocks).set(set).where(side(userId, otherUserId)).run()

@@ -5,12 +5,11 @@ import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { BlockItem, BlockStore } from './block-store.ts'
 
-/** People in one transaction: short enough for the loop. */
+/** Rows deleted in one transaction, few enough for the event loop. */
 const erasedAtOnce = 200
 
 export type Blocks = ReturnType<typeof createBlocks>
 
-/** Who blocks whom. */
 export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
   /** Inside a `write`. */
   function unblock(userId: string, otherId: string) {
@@ -19,11 +18,11 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
   }
 
   return {
-    /** Whether neither of two users blocks the other. */
+    /** False when either user blocks the other. */
     mayTalk: (userId: string, otherId: string): boolean => !store.areApart(userId, otherId),
     listApart: store.listApart,
 
-    /** From now on the two hear nothing of each other. Repeating it changes nothing.
+    /** Blocks a user. Idempotent.
      *  @throws validation_error (oneself) · not_found (no such user, or removed) */
     block: (userId: string, otherIdText: string): Promise<void> =>
       write(() => {
@@ -34,7 +33,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
         store.insert(userId, otherId, { id: newId(), blockedAt: clock.now() })
       }),
 
-    /** Takes a block back; without one it does nothing.
+    /** Removes a block, if there is one.
      *  @throws not_found (no possible id) */
     async unblock(userId: string, otherIdText: string): Promise<void> {
       const otherId = parseId(otherIdText)
@@ -42,7 +41,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
       await write(() => unblock(userId, otherId))
     },
 
-    /** Whom a user blocks, the newest block first. */
+    /** Newest block first. */
     list: (userId: string, range: ListRange): Listing<BlockItem> =>
       listById(range, {
         name: 'blocks',
@@ -50,7 +49,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
         count: () => store.count(userId),
       }),
 
-    /** Takes somebody who is gone out of all blocks, in pieces. */
+    /** Deletes all blocks by and of a removed user, in pieces. */
     *erase(userId: string): Generator<() => void> {
       for (const some of chunksOf(store.listApart(userId), erasedAtOnce)) {
         yield () => {

@@ -81,7 +81,7 @@ export const ReportUpdate = Refined(
   ({ status, note }) => (status || note ? {} : { body: problem('nothing_to_change') }),
 )
 
-/** A report as whoever made it sees it. */
+/** A report as its reporter sees it. */
 export const OwnReport = Type.Object(
   { id: Sample(samples.recordId), status: ReportStatusField, created_at: Timestamp },
   { title: 'OwnReport' },
@@ -104,7 +104,7 @@ export const Report = Type.Object(
   { title: 'Report' },
 )
 
-/** A report with what was said around the message. */
+/** A report with the excerpt around the message. */
 export const ReportDetail = Type.Object(
   {
     ...Report.properties,
@@ -144,7 +144,7 @@ export function ownReportView({ id, status, createdAt }: ReportRow): Static<type
   return { id, status, created_at: isoTime(createdAt) }
 }
 
-/** A report as it is exported to whoever made it. */
+/** A report in the export of its reporter. */
 export function exportedReportView(row: ReportRow) {
   const { reportedId, messageId, reason, body } = row
   return { ...ownReportView(row), user_id: reportedId, message_id: messageId, reason, body }
@@ -167,7 +167,7 @@ export function reportView({ report, reporter, reported }: ReportItem): Static<t
   }
 }
 
-/** @param deskUrl where the desk sees a file */
+/** @param deskUrl gives the address at which the desk sees a file */
 export function reportDetailView(
   detail: Detail,
   deskUrl: (fileUrl: string) => string,

@@ -7,7 +7,7 @@ import { createReportStore } from './report-store.ts'
 import { createReports, type ReportNeighbours } from './reports.ts'
 import { moderationRoutes } from './routes.ts'
 
-/** What keeps strangers safe from each other: blocks, and reports to the desk. */
+/** Blocks between users, and reports to the desk. */
 export function createModeration(
   core: Core,
   { deskUrl, ...neighbours }: ReportNeighbours & { deskUrl: (fileUrl: string) => string },

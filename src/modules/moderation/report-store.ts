@@ -8,13 +8,12 @@ import type { ReportStatus } from '../../lib/vocabulary.ts'
 
 export type ReportRow = typeof reports.$inferSelect
 type Side = { id: string; displayName: string }
-/** A report with the names of both sides, without what was said. */
+/** A report with the names of both sides, without the excerpt. */
 export type ReportItem = { report: Omit<ReportRow, 'excerpt'>; reporter: Side; reported: Side }
 export type ReportDetail = ReportItem & Pick<ReportRow, 'excerpt'>
 
 export type ReportStore = ReturnType<typeof createReportStore>
 
-/** SQL over reports. */
 export function createReportStore(orm: Orm) {
   const reporters = alias(users, 'reporters')
   const reported = alias(users, 'reported')
@@ -29,7 +28,7 @@ export function createReportStore(orm: Orm) {
   return {
     insert: (row: typeof reports.$inferInsert): ReportRow =>
       orm.insert(reports).values(row).returning().get(),
-    /** The open report of somebody about a person or a message. */
+    /** The reporter's open report about a person or a message. */
     findOpen: (reporterId: string, targetId: string): ReportRow | undefined =>
       orm
         .select()
@@ -38,7 +37,7 @@ export function createReportStore(orm: Orm) {
           and(
             eq(reports.reporterId, reporterId),
             eq(reports.targetId, targetId),
-            // As it stands in the index, which holds open reports alone.
+            // As in the partial index, so that SQLite uses it.
             sql`status = 'open'`,
           ),
         )
@@ -65,7 +64,7 @@ export function createReportStore(orm: Orm) {
         .all(),
     count: (status: ReportStatus | undefined): number =>
       orm.select({ n: count() }).from(reports).where(inStatus(status)).get()?.n ?? 0,
-    /** When somebody made their reports, from an id on, oldest first. */
+    /** Times of the reporter's reports from an id on, oldest first. */
     listTimesSince: (reporterId: string, since: string): number[] =>
       orm
         .select({ at: reports.createdAt })

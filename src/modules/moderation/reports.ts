@@ -8,17 +8,16 @@ import type { ReportReason, ReportStatus } from '../../lib/vocabulary.ts'
 import { type ReportCreatedFrame, reportView } from './model.ts'
 import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-store.ts'
 
-/** A message and its neighbours as they are now, oldest first. */
+/** A message and its neighbours at the time of the report, oldest first. */
 export type Excerpt = {
   senderId: string
   messages: readonly { file_url: string | null; [field: string]: unknown }[]
 }
 
-/** What the reports need of the other modules. Everything is called inside a `write`. */
+/** Functions of the other modules. All are called inside a `write`. */
 export type ReportNeighbours = {
-  /** The excerpt around a message of one of the user's conversations. */
   findExcerpt: (userId: string, messageId: string) => Excerpt | undefined
-  /** @returns whether there is such a message */
+  /** @returns whether the message exists */
   removeMessage: (messageId: string) => boolean
   /** Keeps files for as long as a report is open. */
   files: {
@@ -37,7 +36,7 @@ type Draft = {
 
 type Parts = {
   store: ReportStore
-  /** Whether somebody is there, and not removed. */
+  /** False for removed users. */
   isPresent: (userId: string) => boolean
 } & ReportNeighbours
 
@@ -46,12 +45,12 @@ const perDay = 20
 
 export type Reports = ReturnType<typeof createReports>
 
-/** What people tell the desk about each other, and what the desk does about it. */
+/** Reports by users about people and messages, and the desk's work on them. */
 export function createReports(core: Core, parts: Parts) {
   const { store, isPresent, findExcerpt, removeMessage, files, takeText } = parts
   const { write, afterCommit, audit, events, hub, newId, clock } = core
 
-  /** Whom and what a report is about.
+  /** The reported user and the person or message that the report is about.
    *  @throws not_found · validation_error (oneself) */
   function targetOf(reporterId: string, draft: Draft) {
     const target = draft.messageId === undefined ? personOf(draft) : messageOf(reporterId, draft)
@@ -110,7 +109,7 @@ export function createReports(core: Core, parts: Parts) {
     return item
   }
 
-  /** A resolved report keeps no text of the conversation. */
+  /** Resolving a report deletes its excerpt. */
   function changesOf({ report }: ReportItem, status: ReportStatus | undefined, by: ByUser) {
     if (status === undefined || status === report.status) return {}
     if (status === 'open') {
@@ -121,9 +120,9 @@ export function createReports(core: Core, parts: Parts) {
   }
 
   return {
-    /** Tells the desk of a person or a message. The same target again while it is open gives the first report.
-     *  @throws not_found (nobody, or a message of a conversation that is not one's own) · validation_error (oneself) ·
-     *  quota_exceeded (20 a day) · text_quota_exceeded */
+    /** Opens a report. While it is open, the same target returns the first report.
+     *  @throws not_found (no such user, or a message of a conversation that is not the reporter's) ·
+     *  validation_error (oneself) · quota_exceeded (20 a day) · text_quota_exceeded */
     open: (reporterId: string, draft: Draft): Promise<ReportRow> =>
       write(() => open(reporterId, draft)),
 
@@ -136,7 +135,7 @@ export function createReports(core: Core, parts: Parts) {
         count: () => store.count(status),
       }),
 
-    /** A report with what was said around it: that somebody read it is noted.
+    /** A report with its excerpt. The audit log records who viewed it.
      *  @throws not_found */
     view: (idText: string, by: ByUser): Promise<ReportDetail> =>
       write(() => {
@@ -145,7 +144,7 @@ export function createReports(core: Core, parts: Parts) {
         return item
       }),
 
-    /** @throws not_found · report_open (there is a newer one of the same) */
+    /** @throws not_found · report_open (there is a newer open report of the same target) */
     update(
       idText: string,
       changes: { status?: ReportStatus | undefined; note?: string | undefined },
@@ -161,7 +160,7 @@ export function createReports(core: Core, parts: Parts) {
       })
     },
 
-    /** Removes a message whoever wrote it.
+    /** Removes a message by any author.
      *  @throws not_found */
     removeMessage: (idText: string, by: ByUser): Promise<void> =>
       write(() => {

@@ -32,7 +32,6 @@ type Parts = {
   deskUrl: (fileUrl: string) => string
 }
 
-/** Blocking and reporting, and what the desk does about it. */
 export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts) {
   return new Elysia({ name: 'moderation' })
     .use(routeBase)
