@@ -6,14 +6,13 @@ const parameter = 'desk'
 
 export type DeskPass = ReturnType<typeof createDeskPass>
 
-/** Lets who reads a report see a file that is removed: a signature in its address, for an hour. It ends with the process. */
+/** Signs the address of a removed file for readers of a report, for an hour. The key lives as long as the process. */
 export function createDeskPass(clock: Clock) {
   const key = randomBytes(32)
   const sign = (id: string, until: number) =>
     `${until}.${createHmac('sha256', key).update(`${id} ${until}`).digest('base64url')}`
 
   return {
-    /** @returns the address with a pass for the file */
     add(url: string, id: string): string {
       const signed = new URL(url)
       signed.searchParams.set(parameter, sign(id, clock.now() + hour))

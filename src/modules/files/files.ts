@@ -17,7 +17,6 @@ type Neighbours = {
 const failuresTold = 8
 const againMilliseconds = 600_000
 
-/** What people upload, and what uses it. */
 export function createFiles(core: Core, neighbours: Neighbours) {
   const { publicUrl, files: limits } = core.config
   const store = createFileStore(core.orm)
@@ -29,7 +28,7 @@ export function createFiles(core: Core, neighbours: Neighbours) {
   return {
     routes: fileRoutes({ files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
-    /** The address at which the desk sees a file, which may be removed. */
+    /** The address at which the desk sees a file; a removed one needs a pass. */
     deskUrl(url: string): string {
       const file = store.findKept(urls.idIn(url) ?? '')
       return file && file.removedAt !== null ? pass.add(url, file.id) : url
@@ -40,7 +39,7 @@ export function createFiles(core: Core, neighbours: Neighbours) {
           await neighbours.storage.delete(key)
           return undefined
         } catch (error) {
-          // A storage may be away for days. What people removed goes all the same: it is never given up.
+          // The storage may be away for days, so a removal is never given up.
           if (error instanceof PermanentFailure || attempts < failuresTold) throw error
           return { againAfterMilliseconds: againMilliseconds }
         }

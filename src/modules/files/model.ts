@@ -6,7 +6,7 @@ import { samples } from '../../lib/samples.ts'
 import { isMediaType, textProblem } from '../../lib/text.ts'
 import type { FileRow } from './store.ts'
 
-/** What an upload is answered with; a message takes the last four fields as they are. */
+/** The answer to an upload; a message takes the last four fields as they are. */
 export const UploadedFile = Type.Object(
   {
     id: Sample(samples.file.id),
@@ -22,10 +22,10 @@ export type UploadedFile = Static<typeof UploadedFile>
 const maxTypeLength = 127
 const defaultName = 'file'
 const defaultType = 'application/octet-stream'
-/** Of a name in an address, which messages take up to 2,048 characters of. */
+/** For the name in an address; messages accept addresses of up to 2,048 characters. */
 const maxNameInUrl = 100
 
-/** What a file is called: of a path the last part.
+/** The last part of a path.
  *  @throws validation_error (`file_name`) */
 export function fileNameOf(text: string): string {
   const name = text.split(/[/\\]/).at(-1) ?? ''
@@ -49,14 +49,14 @@ function mustBeFine(field: string, wrong: FieldProblem | undefined) {
 
 export type FileUrls = ReturnType<typeof createFileUrls>
 
-/** The addresses of files. The id alone finds one: the name is there for people. */
+/** Addresses of files. The id alone identifies a file; the name is for people. */
 export function createFileUrls(publicUrl: string) {
   return {
     urlOf({ id, name }: Pick<FileRow, 'id' | 'name'>): string {
       const end = [...name].slice(-maxNameInUrl).join('')
       return `${publicUrl}/v1/files/${id}/${encodeURIComponent(end)}`
     },
-    /** The id in an address of ours, however it is spelt; undefined for any other address. */
+    /** The id in an address of this service, however it is spelt; undefined for other addresses. */
     idIn(url: string): string | undefined {
       const { origin, pathname } = URL.parse(url) ?? {}
       const [, id] = /^\/v1\/files\/([^/]*)/.exec(pathname ?? '') ?? []

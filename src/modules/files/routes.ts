@@ -11,7 +11,7 @@ import type { FileRow } from './store.ts'
 
 const user = operations('Files', { access: 'user' })
 const admin = operations('Files', { access: 'admin' })
-// Pictures of a whole conversation are asked for at once.
+// No limit, because a client asks for all pictures of a conversation at once.
 const anybody = operations('Files', { access: 'public', limit: 'none' })
 
 type Asked = {
@@ -32,7 +32,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
     if (file.removedAt !== null) headers['cache-control'] = 'private, no-store'
     set.status = status
     Object.assign(set.headers, headers)
-    // The runtime takes what yields bytes as a body; its type does not say so.
+    // Bun accepts an async iterable as a body; the type does not say so.
     return new Response(body as Blob | null, { status, headers })
   }
 

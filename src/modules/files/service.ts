@@ -7,13 +7,13 @@ import { isShownInline, sniffedBytes } from './inline.ts'
 import { fileNameOf, fileTypeOf } from './model.ts'
 import type { FileRow, FileStore } from './store.ts'
 
-/** A file that is on its way. */
+/** A file that is being uploaded. */
 export type IncomingFile = {
-  /** How many bytes it has at most, where that is known. */
+  /** The size, or an upper bound of it, if the request says so. */
   announcedBytes: number | undefined
-  /** Whether it has exactly that many. */
+  /** Whether the size is exactly `announcedBytes`. */
   isExact: boolean
-  /** Gives it to `save`, once. */
+  /** Calls `save` once. */
   receive: (
     save: (file: { name: string; type: string; bytes: AsyncIterable<Uint8Array> }) => Promise<void>,
   ) => Promise<void>
@@ -26,30 +26,31 @@ type Seen = { bytes: number; head: Buffer }
 type Parts = {
   store: FileStore
   storage: FileStorage
-  /** Whether so little room is left on the disk that the database may need it. */
+  /** Whether uploads would take the disk space that the database needs. */
   isDiskShort: () => boolean
-  /** Somebody shows the generated picture from now on; inside a `write`. */
+  /** Inside a `write`: the user is shown with the generated picture from now on. */
   dropPicture: (userId: string) => void
 }
 
 export type FileService = ReturnType<typeof createFileService>
 
-/** What the smallest file counts: so a quota also bounds how many there are, and what it takes to add them up. */
+/** Every file counts at least this much, so that the quota also bounds the number of files, and with it the cost of
+ *  summing them up. */
 const leastBytes = 16_384
 const retryAfterSeconds = 5
 const retryWithRoomSeconds = 60
 const erasedAtOnce = 100
-/** Each of these uploads holds a chunk of 1 MiB, and as much is in the runtime: 32 MiB in all. Those of slow senders hold next to
- *  nothing, however many there are. */
+/** Each of these uploads holds a chunk of 1 MiB, and Bun buffers as much again: 32 MiB in all. Slow senders hold
+ *  hardly anything, however many they are. */
 const maxLargeChunks = 16
 const largeChunkBytes = 262_144
 /** As long as messages that were removed can be reported. */
 const keptForReports = 30 * 86_400_000
-/** As the rule of retention says. */
+/** Same as the retention rule for unused files. */
 const keptUnused = 86_400_000
 
-/** Uploads and their bytes. A row is there before the first byte and after the last one: what a crash leaves in between
- *  is known, counts for the quota, and goes after a day. */
+/** Uploads and their bytes. The row is written before the first byte and completed after the last: a crash leaves a
+ *  row that counts for the quota and is deleted after a day. */
 export function createFileService(core: Core, parts: Parts) {
   const { store, storage, isDiskShort, dropPicture } = parts
   const { write, clock, log, outbox, audit } = core
@@ -71,14 +72,15 @@ export function createFileService(core: Core, parts: Parts) {
     return { id, bytes: size }
   }
 
-  /** Inside a `write`: the file is gone, its bytes will be. Also one whose row went while it was still being written. */
+  /** Inside a `write`: deletes the row and queues the removal of the bytes. Also ends an upload that is still
+   *  running. */
   function remove(id: string): void {
     store.delete(id)
     outbox.add('file_removal', { key: id })
   }
 
-  /** Inside a `write`: nothing shows it any more, and everybody gets 404. Where a message showed it, the desk can still see it
-   *  for a while. */
+  /** Inside a `write`: everybody gets 404 from now on. A file shown in a message stays visible to the desk for a
+   *  while. */
   function withdraw(file: FileRow): void {
     const isSaid = store.isSaid(file.id)
     if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)
@@ -89,7 +91,7 @@ export function createFileService(core: Core, parts: Parts) {
     else remove(file.id)
   }
 
-  /** Inside a `write`: the clean-up takes what nothing uses, when the time for reports of it is over. */
+  /** Inside a `write`: retention deletes the file once it is unused and the time for reports is over. */
   function expire({ id, removedAt }: FileRow): void {
     const unusedSince = removedAt === null ? clock.now() : removedAt + keptForReports - keptUnused
     store.update(id, { unusedSince })
@@ -113,7 +115,7 @@ export function createFileService(core: Core, parts: Parts) {
     }
   }
 
-  // Chunks are large where the disk is slower than the sender.
+  // Bounds the memory: chunks are large when the disk is slower than the sender.
   function* inPlace(chunk: Uint8Array) {
     if (largeChunks >= maxLargeChunks) throw new AppError('unavailable', { retryAfterSeconds })
     largeChunks++
@@ -162,7 +164,7 @@ export function createFileService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Keeps a file, which is safe on the disk or in the bucket by then.
+    /** Stores a file; it is durable on the disk or in the bucket when this resolves.
      *  @param mayStill throws when its owner may not upload any more
      *  @throws body_too_large · storage_full · validation_error (name, type, broken off) · unavailable */
     async upload(ownerId: string, incoming: IncomingFile, mayStill: () => void): Promise<FileRow> {
@@ -176,25 +178,25 @@ export function createFileService(core: Core, parts: Parts) {
           mayStill()
           const times = { storedAt: clock.now(), unusedSince: clock.now() }
           const row = store.update(reserved.id, { ...file, ...times })
-          // It took more than a day.
+          // The upload took more than a day, and retention has deleted its row.
           if (!row) throw brokenOff()
           return row
         })
       } catch (error) {
-        // When that fails as well, it goes after a day.
+        // If this fails too, retention deletes the row after a day.
         await write(() => remove(reserved.id)).catch(() => {})
         throw asRefusal(error)
       }
     },
 
-    /** @param isForDesk whether it may be one that only the desk still sees
+    /** @param isForDesk whether removed files that the desk may still see count
      *  @throws not_found */
     get(id: string, isForDesk: boolean): FileRow {
       return (isForDesk && store.findKept(id)) || mustFind(id)
     },
 
-    /** Removes an upload of one's own, whatever shows it.
-     *  @throws not_found (also somebody else's, and one that is removed) */
+    /** Removes an upload of the user's own, also from messages and the profile.
+     *  @throws not_found (also for files of others, and removed ones) */
     withdrawOwn: (ownerId: string, id: string): Promise<void> =>
       write(() => {
         const file = mustFind(id)
@@ -214,8 +216,8 @@ export function createFileService(core: Core, parts: Parts) {
         audit.record({ action: 'file_removed', ...by, target: { type: 'file', id }, details })
       }),
 
-    /** Some bytes of a file, at the pace of whoever takes them.
-     *  @throws not_found (it went meanwhile) · unavailable */
+    /** A range of bytes, read at the pace of the receiver.
+     *  @throws not_found (removed meanwhile) · unavailable */
     async read(id: string, { start, end }: { start: number; end: number }): Promise<FileBytes> {
       if (start === end) return new Blob([])
       const bytes = await storage.read(id, start, end).catch((error: unknown) => {
@@ -228,7 +230,7 @@ export function createFileService(core: Core, parts: Parts) {
     withdraw,
     expire,
 
-    /** Everything of somebody who is gone, whatever uses it, in pieces. */
+    /** Removes every file of a removed user, even those in use, in pieces. */
     *erase(ownerId: string): Generator<() => void> {
       for (let ids = some(ownerId); ids.length > 0; ids = some(ownerId)) {
         const piece = ids
@@ -247,7 +249,7 @@ const brokenOff = (cause?: unknown) =>
     ? invalidField('body', 'invalid')
     : new AppError('validation_error', { details: { body: problem('invalid') }, cause })
 
-/** What breaks off is no failure of ours. */
+/** An upload that breaks off is the client's error, not ours. */
 async function* whole(bytes: AsyncIterable<Uint8Array>) {
   try {
     yield* bytes

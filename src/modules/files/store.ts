@@ -3,13 +3,12 @@ import type { Orm } from '../../db/open.ts'
 import { files, fileUses, messages } from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
 
-/** What begins the name of a use by a report. */
+/** Prefix of `used_by` for reports. */
 export const reportPrefix = 'report:'
 
 export type FileRow = typeof files.$inferSelect
 export type FileStore = ReturnType<typeof createFileStore>
 
-/** SQL over files and what uses them. */
 export function createFileStore(orm: Orm) {
   const stored = (id: string) => and(eq(files.id, id), isNotNull(files.storedAt))
   const shown = (id: string) => and(stored(id), isNull(files.removedAt))
@@ -28,17 +27,17 @@ export function createFileStore(orm: Orm) {
     insert(row: FileRow): void {
       orm.insert(files).values(row).run()
     },
-    /** @returns undefined when it is gone meanwhile */
+    /** @returns undefined when the row was deleted meanwhile */
     update: (id: string, changes: Partial<FileRow>): FileRow | undefined =>
       orm.update(files).set(changes).where(eq(files.id, id)).returning().get(),
-    /** One whose bytes are there, for everybody. */
+    /** A complete file that was not removed. */
     find: (id: string): FileRow | undefined => orm.select().from(files).where(shown(id)).get(),
-    /** One whose bytes are there, perhaps for the desk alone. */
+    /** A complete file, also when only the desk may still see it. */
     findKept: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
     delete(id: string): void {
       orm.delete(files).where(eq(files.id, id)).run()
     },
-    /** The sum over somebody's files, of which each counts `leastBytes` at least. */
+    /** The quota used by an owner; each file counts at least `leastBytes`. */
     countBytes(ownerId: string, leastBytes: number): number {
       const bytes = sql<number>`coalesce(sum(max(${files.size}, ${leastBytes})), 0)`
       return orm.select({ bytes }).from(files).where(eq(files.ownerId, ownerId)).get()?.bytes ?? 0
@@ -51,7 +50,7 @@ export function createFileStore(orm: Orm) {
         .limit(limit)
         .all()
         .map(({ id }) => id),
-    /** Every file of somebody whose bytes are there. */
+    /** Every complete file of an owner. */
     *eachOf(ownerId: string): Generator<FileRow> {
       const rows = eachRow<FileRow>((last, limit) => {
         const next = and(eq(files.ownerId, ownerId), gt(files.id, last?.id ?? ''))
@@ -59,7 +58,7 @@ export function createFileStore(orm: Orm) {
       })
       for (const row of rows) if (row.storedAt !== null) yield row
     },
-    /** @param ownerId whose file it must be; without one any will do, also what only the desk still sees
+    /** @param ownerId the owner the file must have; without it any complete file will do, also a removed one
      *  @returns whether there is such a file */
     addUse(usedBy: string, id: string, ownerId?: string): boolean {
       const which = ownerId === undefined ? stored(id) : and(shown(id), eq(files.ownerId, ownerId))
@@ -85,8 +84,8 @@ export function createFileStore(orm: Orm) {
       orm.delete(fileUses).where(eq(fileUses.usedBy, usedBy)).run()
       return used.filter(({ id }) => !isUsed(id))
     },
-    /** Takes a file from what uses it, but for reports.
-     *  @returns what used it */
+    /** Deletes the uses of a file except those by reports.
+     *  @returns what used it (`used_by`) */
     deleteUsesOf: (id: string): string[] =>
       orm
         .delete(fileUses)

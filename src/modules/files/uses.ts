@@ -9,17 +9,17 @@ type Parts = { store: FileStore; urls: FileUrls; files: FileService }
 
 export type FileUses = ReturnType<typeof createFileUses>
 
-/** What uses which file. Everything here is for inside a `write`, that of what uses the file: so nothing can name a file
- *  that is gone, and none goes that something names, unless its owner or an admin removes it. */
+/** Records which message, profile, ticket or report uses which file. Call these inside the `write` that stores the
+ *  use: then no row names a missing file, and a file in use goes only when its owner or an admin removes it. */
 export function createFileUses({ clock, events }: Core, { store, urls, files }: Parts) {
-  /** @throws validation_error for an address of ours that is no upload of the owner */
+  /** @throws validation_error for an address of this service that is not the owner's upload */
   function addOwn(usedBy: string, ownerId: string, use: { field: string; url: string }) {
     const id = urls.idIn(use.url)
     if (id === undefined || store.addUse(usedBy, id, ownerId)) return
     throw invalidField(use.field, 'not_your_file')
   }
 
-  // A former picture may be taken up again for a day.
+  // A former picture is kept for a day, so that it can be chosen again.
   function showPicture(userId: string, url: string | null) {
     for (const { id } of store.deleteUses(userId)) store.update(id, { unusedSince: clock.now() })
     if (url !== null) addOwn(userId, userId, { field: 'avatar_url', url })
@@ -37,16 +37,16 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
   events.subscribe(follow)
 
   return {
-    /** Keeps files for as long as a report is open, also those that only the desk still sees. */
+    /** Keeps files while a report is open, also those that only the desk may still see. */
     hold(reportId: string, fileUrls: readonly string[]): void {
       for (const url of fileUrls) store.addUse(reportPrefix + reportId, urls.idIn(url) ?? '')
     },
     release(reportId: string): void {
       store.deleteUses(reportPrefix + reportId).forEach(files.expire)
     },
-    /** Keeps uploads of their owner.
-     *  @returns what is known of them
-     *  @throws validation_error for other addresses, somebody else's files, and those that are gone */
+    /** Attaches uploads of their owner.
+     *  @returns the uploads as the client sees them
+     *  @throws validation_error for other addresses, files of others, and removed files */
     attach(usedBy: string, ownerId: string, fileUrls: readonly string[]): UploadedFile[] {
       const details: FieldProblems = {}
       const attached: UploadedFile[] = []
@@ -60,7 +60,7 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
       throwProblems(details)
       return attached
     },
-    /** The picture of somebody who is gone. */
+    /** Releases the picture of a removed user. */
     forget: (userId: string): void => showPicture(userId, null),
   }
 }
