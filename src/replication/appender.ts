@@ -16,13 +16,13 @@ import type { WalMark } from './wal-reader.ts'
 
 type AppenderOptions = {
   shared: ReplicaLog
-  /** Milliseconds since the epoch, by the clock of the store. */
+  /** Milliseconds since the epoch, by the store's clock. */
   now: () => number
   node: string
   pair: boolean
   leaseMilliseconds: number
   log: Log
-  /** Another node leads. */
+  /** Called when another node leads. */
   onFenced: (error: Error) => void
 }
 type Own<Kind extends Entry['kind']> = Omit<
@@ -33,13 +33,13 @@ type Own<Kind extends Entry['kind']> = Omit<
 const firstRetryMilliseconds = 100
 const lastRetryMilliseconds = 3_000
 const toldFailures = 3
-/** After a longer silence others may have led, and what they wrote may have been trimmed: then the next place is free again.
- *  That takes a day at least, while a signed request is good for 15 minutes. */
+/** After a longer silence others may have led and their entries may have been trimmed, so that the next place is free
+ *  again. Trimming takes at least a day; a signed request is valid for 15 minutes. */
 const longSilenceMilliseconds = 5 * 60_000
 
 export type Appender = ReturnType<typeof createAppender>
 
-/** Appends the entries of one leader, one after the other, each until it is stored. */
+/** Appends the entries of one leader one by one, retrying each until it is stored. */
 export function createAppender(options: AppenderOptions) {
   const { shared, now, node, pair, leaseMilliseconds, log, onFenced } = options
   const longestDelay = pair ? leaseMilliseconds / 8 : lastRetryMilliseconds
@@ -48,7 +48,7 @@ export function createAppender(options: AppenderOptions) {
   let last: Place | undefined
   let mark: WalMark | undefined
   let isOver = false
-  /** When the last entry was sent that is stored. */
+  /** When the last stored entry was sent. */
   let confirmed = readClocks()
   let sentAt = Number.NEGATIVE_INFINITY
   const counts = { objects: 0, bytes: 0, failures: 0 }
@@ -60,7 +60,7 @@ export function createAppender(options: AppenderOptions) {
     counts.failures++
     failuresInARow++
     failure = { at: now(), reason: error.message }
-    // One is nothing to tell: it is tried again at once.
+    // A single failure is not logged; it is retried at once.
     if (failuresInARow === toldFailures) {
       log.error('the bucket takes nothing: trying again', { error })
     }
@@ -71,12 +71,12 @@ export function createAppender(options: AppenderOptions) {
     const sent = readClocks()
     sentAt = performance.now()
     if (!(await shared.append(place, bytes))) await fence(place)
-    // It may have been on its way for long.
+    // The request may have taken long.
     if (silenceOf(sent) > silenceMilliseconds) await mustStillLead(place)
     confirmed = sent
   }
 
-  /** @throws Fenced when somebody has written behind the place */
+  /** @throws Fenced when another node has written an entry after this place */
   async function mustStillLead(place: Place) {
     for await (const places of shared.listAfter({ ...place, position: place.position - 1 })) {
       const later = places.find((one) => comparePlaces(one, place) > 0)
@@ -84,7 +84,7 @@ export function createAppender(options: AppenderOptions) {
     }
   }
 
-  /** @throws Fenced · Error (what is there is no entry) */
+  /** @throws Fenced · Error (the object there is not an entry) */
   async function fence(place: Place): Promise<never> {
     const found = await shared.read(place)
     if (!found) throw new Error(`the place ${placeName(place)} is refused, and empty`)
@@ -99,7 +99,7 @@ export function createAppender(options: AppenderOptions) {
   async function tryUntilStored(place: Place, bytes: Uint8Array): Promise<void> {
     let delay = firstRetryMilliseconds
     while (!(await tryOnce(place, bytes).then(succeed, refused))) {
-      // Nothing follows any more.
+      // Nothing may follow the end, so this never resolves.
       if (isOver) await new Promise<never>(() => {})
       await Bun.sleep(delay)
       delay = Math.min(delay * 2, longestDelay)
@@ -124,7 +124,7 @@ export function createAppender(options: AppenderOptions) {
   }
 
   return {
-    /** Goes on behind the entry that made this node the leader. */
+    /** Continues after the entry that made this node the leader. */
     start({ next: place, sentAt: since, from }: Lead): void {
       next = place
       confirmed = since
@@ -132,10 +132,10 @@ export function createAppender(options: AppenderOptions) {
       mark = from && 'mark' in from ? from.mark : undefined
     },
     next: () => next,
-    /** The place of the entry that was stored last. */
+    /** The place of the last stored entry. */
     last: () => last,
 
-    /** Resolves when the entry is stored: after any number of tries, or never once another node leads. */
+    /** Resolves when the entry is stored, after any number of tries. Never resolves once another node leads. */
     async append<Kind extends Entry['kind']>(
       kind: Kind,
       own: Own<Kind>,
@@ -153,7 +153,7 @@ export function createAppender(options: AppenderOptions) {
         kind,
         mark,
       } as const
-      // The compiler does not see that `kind` and `own` belong together.
+      // The compiler cannot see that `kind` and `own` match.
       const entry = { ...own, ...common } as unknown as Entry
       const bytes = await encodeEntry(entry, pages)
       await tryUntilStored(place, bytes)
@@ -165,9 +165,9 @@ export function createAppender(options: AppenderOptions) {
     },
 
     fail,
-    /** When an entry was sent last, by `performance.now()`. */
+    /** When the last entry was sent, by `performance.now()`. */
     sentAt: () => sentAt,
-    /** How long nothing was confirmed, in ms; one of the clocks stands still while the machine sleeps. */
+    /** Milliseconds since the last confirmed entry. Uses two clocks, because one stops while the machine sleeps. */
     silence: () => silenceOf(confirmed),
     stats: () => ({ ...counts, storedAt, failure }),
     stop(): void {
@@ -176,5 +176,5 @@ export function createAppender(options: AppenderOptions) {
   }
 }
 
-/** Another node leads: this one must not acknowledge anything any more. */
+/** Another node leads: this one must not acknowledge any more writes. */
 class Fenced extends Error {}

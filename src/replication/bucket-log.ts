@@ -4,7 +4,7 @@ import type { ObjectStore } from './object-store.ts'
 const deletedAtOnce = 8
 const keyOf = (place: Place) => `log/${placeName(place)}`
 
-/** The log as objects of a bucket, one for each entry. */
+/** The log as objects of a bucket, one per entry. */
 export function createBucketLog(store: ObjectStore): ReplicaLog {
   async function* listAfter(place: Place | undefined) {
     for await (const page of store.list('log/', place && keyOf(place))) {

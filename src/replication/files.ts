@@ -7,27 +7,27 @@ import type { ObjectStore } from './object-store.ts'
 
 type Options = {
   store: ObjectStore
-  /** Where they lie on the disk, and how. */
+  /** The directory of the files on the disk, and the storage over it. */
   directory: string
   disk: FileStorage
-  /** The database that says which files there are. */
+  /** The database that lists the files. */
   sqlite: Database
-  /** Whether a file is stored only when it is in the bucket. */
+  /** Whether a file counts as stored only once it is in the bucket. */
   waitsForBucket: boolean
   keepMilliseconds: number
   log: Log
 }
 
 const compareMilliseconds = 3_600_000
-/** After something has failed. */
+/** Pause after a failure. */
 const retryMilliseconds = 30_000
 const idsAtOnce = 256
 const whole = Number.MAX_SAFE_INTEGER
 const keyOf = (id: string) => `files/${id}`
 const markOf = (id: string) => `files/${id}.removed`
 
-/** Files of people on the disk, each with a copy in the bucket. One that is removed stays in the bucket, marked, for as long as
- *  a restore may need it. */
+/** Uploaded files on the disk, each with a copy in the bucket. A removed file stays in the bucket, with a tombstone, as
+ *  long as a restore may need it. */
 export function createReplicatedFiles(options: Options): FileStorage & { stop: () => void } {
   const { store, directory, disk, waitsForBucket, log } = options
   const oneByOne = createKeyedSemaphore(1)
@@ -41,12 +41,12 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
     if (bytes instanceof Blob) await store.put(keyOf(id), bytes)
   }
 
-  /** What another leader has stored, or a restore left in the bucket. */
+  /** Fetches a file stored by another leader or left in the bucket by a restore. */
   const download = (id: string) =>
     oneByOne(id, async () => {
       if (await disk.read(id, 0, 0)) return
       const object = await store.open(keyOf(id))
-      // A crash may have left a part of it.
+      // A crash may have left a partial file.
       await disk.delete(id)
       if (object?.body) await disk.write(id, object.body)
     })
@@ -65,7 +65,7 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
     return found
   }
 
-  /** Others have their turn in between. */
+  /** Yields to the event loop now and then. */
   async function* inTurns(ids: Iterable<string>) {
     let count = 0
     for (const id of ids) {
@@ -75,7 +75,7 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
     }
   }
 
-  /** Makes the disk, the bucket and the database agree: what a crash, an outage or another leader has left undone. */
+  /** Reconciles the disk, the bucket and the database after a crash, an outage or a change of leader. */
   async function compare() {
     const names = await readdir(directory).catch(() => [] as string[])
     const local = new Set(names.filter(isFileKey))
@@ -100,12 +100,12 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
   async function keep(id: string, { isLocal, isRemote, removedAt }: Found) {
     if (!isLocal) await download(id)
     else if (!isRemote) await upload(id)
-    // A restore has brought it back.
+    // A restore has brought the file back.
     if (removedAt !== undefined) await store.delete(markOf(id))
   }
 
   async function drop(id: string, { isLocal, isRemote, removedAt }: Found) {
-    // It may be on its way in, else it goes by itself.
+    // It may still be uploading; otherwise retention removes it.
     if (removedAt === undefined && isLocal) return
     if (removedAt === undefined) return await store.put(markOf(id), new Uint8Array())
     await disk.delete(id)
@@ -143,7 +143,7 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
       return disk.read(id, start, end)
     },
     async delete(id) {
-      // First: they do not wait for the bucket. A crash in between does all of it again.
+      // Delete locally first: that must not wait for the bucket. After a crash in between, both steps run again.
       await disk.delete(id)
       await store.put(markOf(id), new Uint8Array())
     },

@@ -18,9 +18,9 @@ const readAhead = 8
 type FollowerOptions = {
   store: ObjectStore
   shared: ReplicaLog
-  /** The copy of the database, which nobody has open. */
+  /** The copy of the database; no connection has it open. */
   path: string
-  /** Told of each entry before it is applied; `false` stops in front of it. */
+  /** Called with each entry before it is applied; `false` stops before it. */
   onEntry?: ((entry: Entry) => boolean) | undefined
 }
 
@@ -28,10 +28,10 @@ type Part = { entry: EntryOf<'pages'>; pages: Uint8Array }
 
 export type Follower = Awaited<ReturnType<typeof openFollower>>
 
-/** Keeps a copy of the database by what the log says.
- *  @param at where the copy is; without it, it is made of a snapshot: the newest that was made until `until`, ms since the
- *  epoch
- *  @throws Error when there is no snapshot to begin with */
+/** Keeps a copy of the database up to date from the log.
+ *  @param at the place of the copy; without it, the copy is made from the newest snapshot taken until `until` (ms since
+ *  the epoch)
+ *  @throws Error when there is no snapshot to start from */
 export async function openFollower(
   options: FollowerOptions,
   { at, until = Number.POSITIVE_INFINITY }: { at?: Place | undefined; until?: number },
@@ -42,7 +42,7 @@ export async function openFollower(
   let newest = await entryAt(place)
   let next = placeAfter(last, newest)
   let parts: Part[] = []
-  // Last: nothing may fail between its opening and `close`.
+  // Open the file last: no failure may occur between opening and `close`.
   let file = await open(path, 'r+')
 
   async function entryAt(one: Place): Promise<Entry> {
@@ -58,7 +58,7 @@ export async function openFollower(
     file = await open(path, 'r+')
   }
 
-  /** @returns the parts of a commit that is not whole yet; what a leader could not finish is as if it had never been */
+  /** @returns the parts of an incomplete commit; those that a leader never completed are dropped */
   async function apply(entry: Entry, pages: Uint8Array): Promise<Part[]> {
     if (entry.kind === 'base') await rebase(entry)
     if (entry.kind !== 'pages') return []
@@ -70,7 +70,7 @@ export async function openFollower(
     return []
   }
 
-  /** @returns whether to go on */
+  /** @returns whether to continue */
   async function take(bytes: Uint8Array): Promise<boolean> {
     const { entry, pages } = await decode(bytes, next)
     if (!onEntry(entry)) return false
@@ -83,18 +83,18 @@ export async function openFollower(
   }
 
   return {
-    /** The copy is the state after the entry there. */
+    /** The place of the last entry applied to the copy. */
     place: () => place,
-    /** Where the next entry will stand. */
+    /** The place of the next entry. */
     next: () => next,
-    /** The place of the entry that was read last. */
+    /** The place of the last entry read. */
     last: () => last,
-    /** The entry that was read last. */
+    /** The last entry read. */
     newest: () => newest,
 
-    /** Applies what the log has by now.
-     *  @returns how many entries there were
-     *  @throws StoreError · Error (an entry that nobody can read) */
+    /** Applies the entries that the log has by now.
+     *  @returns the number of entries
+     *  @throws StoreError · Error (an unreadable entry) */
     async advance(): Promise<number> {
       for (let count = 0; ; count++) {
         const bytes = await shared.read(next)
@@ -102,12 +102,12 @@ export async function openFollower(
       }
     },
 
-    /** The same, for a log that is long. */
+    /** Like `advance`, but faster over a long log. */
     async catchUp(): Promise<void> {
       for await (const [one, bytes] of readAll(shared, place)) {
         const order = comparePlaces(one, next)
         if (order > 0) throw new Error(`log/${placeName(next)} is missing in the bucket`)
-        // What comes before it is what former leaders have sent late.
+        // Earlier places belong to late entries of former leaders.
         if (order === 0 && !(await take(bytes))) return
       }
     },
@@ -118,7 +118,7 @@ export async function openFollower(
   }
 }
 
-/** The entries behind a place, read some at a time. */
+/** Reads the entries after a place, several at a time. */
 async function* readAll(shared: ReplicaLog, behind: Place) {
   for await (const places of shared.listAfter(behind)) {
     for (let n = 0; n < places.length; n += readAhead) {

@@ -20,22 +20,23 @@ export type LeaderOptions = {
   node: string
   settings: Replicated
   log: Log
-  /** Another node leads: nothing may be acknowledged any more. */
+  /** Called when another node leads: no more writes may be acknowledged. */
   onFenced: (error: Error) => void
 }
-/** Where a leader goes on. */
+/** The position from which a leader continues the log. */
 export type Lead = {
-  /** Its first place behind its `begin`, and when that was sent. */
+  /** The first place after its `begin` entry, and when that entry was sent. */
   next: Place
   sentAt: Clocks
-  /** What the log has: the database file as it was with this stamp, or the wal up to a mark. Undefined when nobody knows. */
+  /** The state that the log has: the database file with this fingerprint, or the wal up to this mark. Undefined when
+   *  unknown. */
   from: { stamp: string } | { mark: WalMark } | undefined
 }
 
 const diskIntervalMilliseconds = 1_000
-/** Writes that wait longer for the bucket are refused. */
+/** Writes that wait longer than this for the bucket are refused. */
 const patienceMilliseconds = 5_000
-/** Of a lease: the rest is for clocks that do not run alike. */
+/** Share of the lease in which a leader may acknowledge; the rest allows for clocks that drift. */
 const acknowledgedShare = 0.75
 const lapsePollMilliseconds = 50
 const retryAfterSeconds = 2
@@ -44,7 +45,7 @@ const baseRetryMilliseconds = 2_000
 const dayMilliseconds = 86_400_000
 export const drainMilliseconds = 15_000
 
-/** Ships what is committed: reads the wal after each commit, and appends what is new to the log. */
+/** Ships commits: reads the wal after each commit and appends the changed pages to the log. */
 export function createLeader(options: LeaderOptions) {
   const { store, databasePath, settings } = options
   const { ack, pair, leaseMilliseconds } = settings
@@ -52,16 +53,16 @@ export function createLeader(options: LeaderOptions) {
   const snapshots = createSnapshotTaker(options, appender)
   const beatMilliseconds = leaseMilliseconds / 3
   const ownInterval = ack === 'bucket' ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
-  // What waits to be shipped keeps back the beats as well.
+  // Pending pages delay heartbeats too, so ship at least that often.
   const interval = pair ? Math.min(ownInterval, beatMilliseconds) : ownInterval
   const pages = createPageBuffer()
   let lead: Lead | undefined
   let wal: WalReader | undefined
-  /** The wal cannot tell what changed: the log goes on from a snapshot. */
+  /** The wal cannot show what changed, so the log must continue from a new snapshot. */
   let needsBase = false
   let captured = 0
   let stored = 0
-  /** Until it begins nobody knows what the log lacks. */
+  /** Unknown until the leader has attached to the wal. */
   let unstoredSince: number | undefined = performance.now()
   let storing: { upTo: number; resolve: () => void }[] = []
   const waiting = new Set<(error: AppError) => void>()
@@ -75,7 +76,7 @@ export function createLeader(options: LeaderOptions) {
   const silentFor = () => performance.now() - appender.sentAt()
   const lagMilliseconds = () =>
     unstoredSince === undefined ? 0 : performance.now() - unstoredSince
-  /** A standby may lead from now on. */
+  /** From then on a standby may lead. */
   const hasLapsed = () => pair && appender.silence() > leaseMilliseconds * acknowledgedShare
 
   function isStalled(): boolean {
@@ -92,12 +93,12 @@ export function createLeader(options: LeaderOptions) {
     captured++
     unstoredSince ??= performance.now()
     if (outcome === 'gap' || pages.isFull()) needsBase = true
-    // They are in the snapshot that follows.
+    // The snapshot that follows contains these pages.
     if (needsBase) pages.clear()
     wakeUp()
   }
 
-  /** A wal that cannot be read is no disk that failed: the log goes on from a snapshot. */
+  /** An unreadable wal is not a failed disk: the log continues from a new snapshot. */
   function readWal() {
     try {
       if (lead && !wal) attach(lead)
@@ -108,7 +109,7 @@ export function createLeader(options: LeaderOptions) {
     }
   }
 
-  /** A start on a full disk has no index of the wal that others could read. It gets one with the first commit. */
+  /** After a start on a full disk the wal has no shared index to read. The first commit creates one. */
   function attach({ from }: Lead) {
     if (!existsSync(`${databasePath}-shm`)) {
       needsBase = true
@@ -120,7 +121,7 @@ export function createLeader(options: LeaderOptions) {
     if (!needsBase) unstoredSince = undefined
   }
 
-  // The database is open: nobody else changes the file from now on without a trace in the wal.
+  // The database is open: from now on every change of the file by another process leaves a trace in the wal.
   function goesOn(reader: WalReader, from: Lead['from']): boolean {
     if (!from) return false
     if ('mark' in from) return reader.resume(from.mark)
@@ -132,7 +133,7 @@ export function createLeader(options: LeaderOptions) {
     while (!isOver && !(await step().catch(startAnew)));
   }
 
-  /** @returns whether it was the last one */
+  /** @returns whether it was the last step */
   async function step(): Promise<boolean> {
     if (needsBase || !pages.isEmpty()) await shipInTime()
     else if (ending) return await end(ending)
@@ -155,7 +156,7 @@ export function createLeader(options: LeaderOptions) {
     await shipPages()
   }
 
-  /** A standby hears that this node is there, and a day without a write still has its snapshot. */
+  /** Sends a heartbeat (pair), or one entry a day (single) so that an idle day still gets a snapshot. */
   async function stayAlive() {
     const rest = (pair ? beatMilliseconds : dayMilliseconds) - silentFor()
     if (rest > 0) return await pause(rest, () => true)
@@ -170,7 +171,7 @@ export function createLeader(options: LeaderOptions) {
     return true
   }
 
-  /** Waits for the time, or until somebody wakes it for a reason. */
+  /** Waits for the time, or until a wake-up for which `isReason` is true. */
   function pause(milliseconds: number, isReason: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, milliseconds)
@@ -196,7 +197,7 @@ export function createLeader(options: LeaderOptions) {
         partial,
         databasePages: position.pages,
         numbers: part.map(({ number }) => number),
-        // Half of a commit is no place to go on from.
+        // Replication cannot resume in the middle of a commit.
         mark: partial ? undefined : markOf(position),
       }
       const bytes = part.map((page) => page.bytes)
@@ -206,7 +207,7 @@ export function createLeader(options: LeaderOptions) {
     if (pinned?.isHeld()) void snapshots.take(wal, pinned)
   }
 
-  /** The wal would grow with the state held: that does not wait for a bucket that is away. */
+  /** A pinned state makes the wal grow, so pin it only right before the upload and not while waiting for the bucket. */
   function pinForSnapshot(from: WalReader) {
     const pinned = snapshots.isDue() && !ending ? tryPin(from) : undefined
     if (!pinned) return undefined
@@ -215,7 +216,7 @@ export function createLeader(options: LeaderOptions) {
     return pinned
   }
 
-  /** The log goes on without a snapshot that is due. */
+  /** A failure here only skips the due snapshot. */
   function tryPin(from: WalReader) {
     try {
       return pinState(databasePath, from)
@@ -225,14 +226,14 @@ export function createLeader(options: LeaderOptions) {
     }
   }
 
-  /** Uploads a snapshot from which the log goes on. */
+  /** Uploads a snapshot and continues the log from it. */
   async function shipBase() {
     capture()
     pages.clear()
     const [upTo, takenAt] = [captured, performance.now()]
     const pinned = wal && pinState(databasePath, wal)
     if (!wal || !pinned) return await pause(lapsePollMilliseconds, () => false)
-    // What comes from now on is behind it.
+    // Pages captured from now on come after the snapshot.
     needsBase = false
     isUploading = true
     const uploading = snapshots.takeBase(wal, pinned, beatBeside)
@@ -243,7 +244,7 @@ export function createLeader(options: LeaderOptions) {
     settle(upTo, takenAt)
   }
 
-  /** A long upload is no silence. */
+  /** Sends heartbeats while a long upload runs. */
   async function beatBeside(work: Promise<unknown>) {
     let isDone = false
     const done = work.finally(() => {
@@ -257,14 +258,14 @@ export function createLeader(options: LeaderOptions) {
     try {
       while (pair && !isDone) {
         const rest = Math.max(lapsePollMilliseconds, beatMilliseconds - silentFor())
-        // It keeps no process that ends.
+        // Unreferenced, so that it does not keep the process alive.
         const later = new Promise<void>((resolve) => setTimeout(resolve, rest).unref())
         await Promise.race([done, later])
         if (!isDone) beat ??= send()
       }
       await done
     } finally {
-      // One entry at a time.
+      // Only one entry may be in flight.
       await beat
     }
   }
@@ -290,7 +291,7 @@ export function createLeader(options: LeaderOptions) {
     if (isStalled()) refuseWaiting()
   }, stallCheckMilliseconds)
 
-  /** Nothing is shipped any more. Whoever still waits is told that it is not acknowledged. */
+  /** Ends shipping. Waiting writes are refused as unacknowledged. */
   function stopWaiting() {
     refuseWaiting()
     isEnded = true
@@ -298,10 +299,10 @@ export function createLeader(options: LeaderOptions) {
   }
 
   return {
-    /** Called after each commit of this process, and when another one has committed. */
+    /** Must be called after each commit, of this process or another. */
     capture,
 
-    /** Begins to ship; the database is open by now. */
+    /** Starts shipping; the database must be open. */
     begin(begun: Lead): void {
       lead = begun
       appender.start(begun)
@@ -310,18 +311,18 @@ export function createLeader(options: LeaderOptions) {
       void run()
     },
 
-    /** In the place of the sync of the wal: resolves when what is committed by now may be acknowledged. */
+    /** Replaces the sync of the wal: resolves when everything committed so far may be acknowledged. */
     async sync(real: () => Promise<void>): Promise<void> {
       capture()
-      // What cannot be read yet is in the base that follows.
+      // A commit that cannot be read yet will be in the next base snapshot.
       if (!wal) captured++
       await Promise.all([real(), ack === 'bucket' && storedUpTo(captured)])
-      // Somebody else may lead: the next entry shows it.
+      // Another node may lead by now: the next entry shows it.
       while (hasLapsed() && !isEnded) await Bun.sleep(lapsePollMilliseconds)
     },
 
-    /** Refuses writes with 503 while nothing can be acknowledged. What waits by then may be there later: whoever asks again
-     *  with the same key gets the same. */
+    /** Refuses writes with 503 while they cannot be acknowledged. A write already committed may still be stored; a retry
+     *  with the same key returns it. */
     guard(write: Write): Write {
       if (ack === 'disk' && !pair) return write
       return <T>(work: () => T): Promise<T> => {
@@ -335,10 +336,10 @@ export function createLeader(options: LeaderOptions) {
       }
     },
 
-    /** Counts a failure before the beginning. */
+    /** Counts a failure that happened before the start. */
     fail: appender.fail,
 
-    /** Clients are served from now on: they are refused rather than kept waiting. */
+    /** Clients are served from now on: writes are refused instead of waiting. */
     serve(): void {
       isServing = true
     },
@@ -346,9 +347,9 @@ export function createLeader(options: LeaderOptions) {
     /** False while writes are refused. */
     isWritable: () => !isStalled(),
 
-    /** Ships what is left.
+    /** Ships the remaining commits.
      *  @param isRelease whether another node may lead at once
-     *  @returns whether all of it is stored */
+     *  @returns whether everything is stored */
     async drain(isRelease: boolean): Promise<boolean> {
       capture()
       snapshots.stop()
@@ -366,15 +367,15 @@ export function createLeader(options: LeaderOptions) {
       return isWhole
     },
 
-    /** The database is closed.
-     *  @returns the place of the last entry, when the log has everything up to it */
+    /** Must be called after the database is closed.
+     *  @returns the place of the last entry if the log is complete up to it, else undefined */
     close(): Place | undefined {
       clearInterval(stallTimer)
       isOver = true
       appender.stop()
       wakeUp()
       const isWhole = wal?.isAtEnd() === true && pages.isEmpty() && !needsBase
-      // A piece of a snapshot may still be read from them.
+      // A running snapshot may still read from these files.
       if (!snapshots.isRunning()) wal?.close()
       return isWhole ? appender.last() : undefined
     },

@@ -3,54 +3,54 @@ import { zstdDecompress } from 'node:zlib'
 import { zstdCompress } from 'bun'
 import type { WalMark } from './wal-reader.ts'
 
-/** Where an entry stands. A leader's term is an epoch: it is opened by an entry `begin`, which is the last one of the epoch
- *  before. So an entry that a former leader has sent late never lies in the way of its successor. */
+/** The position of an entry in the log. Each leader's term is an epoch. The entry `begin` opens it and is the last one
+ *  of the previous epoch, so a late entry of a former leader never occupies a place of its successor. */
 export type Place = { epoch: number; position: number }
 
 type Common = {
   format: 1
-  /** Who wrote it. */
+  /** The node that wrote it. */
   node: string
-  /** Milliseconds since the epoch, by the clock of the store. */
+  /** Milliseconds since the epoch, by the store's clock. */
   at: number
   /** Whether another node may lead once this one is silent. */
   pair: boolean
-  /** How long its writer may be silent before another node leads, in ms; absent in entries of 0.1. */
+  /** The silence, in ms, after which another node may lead; absent in entries of 0.1. */
   lease?: number | undefined
-  /** Up to where the log has the wal of that node. */
+  /** The position in that node's wal up to which the log is complete. */
   mark?: WalMark | undefined
 }
 export type Entry = Common &
   (
     | { kind: 'begin' }
-    /** Pages that changed; together with the entries before it that are `partial`. */
+    /** Changed pages. A commit consists of this entry and the `partial` ones before it. */
     | { kind: 'pages'; partial: boolean; databasePages: number; numbers: number[] }
-    /** From here on the database is that snapshot, whatever was before. */
+    /** From here on the state is that of the snapshot, replacing everything before. */
     | { kind: 'base'; snapshot: string }
-    /** Nothing new, but somebody is there. */
+    /** A heartbeat: the leader is alive. */
     | { kind: 'beat' }
-    /** The leader has ended its term: anybody may lead. */
+    /** The leader has ended its term: any node may lead. */
     | { kind: 'release' }
   )
 export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
 
 /** The sequence of entries that all nodes share. */
 export type ReplicaLog = {
-  /** Writes an entry at a place where there is none.
-   *  @returns whether it stands there: false when another one does */
+  /** Writes an entry at a free place.
+   *  @returns whether this entry is stored there; false when another one is */
   append(place: Place, bytes: Uint8Array): Promise<boolean>
-  /** @returns undefined while there is none */
+  /** @returns undefined when there is no entry */
   read(place: Place): Promise<Uint8Array | undefined>
-  /** The places behind one, or all, in order. */
+  /** The places after a given one, or all of them, in order. */
   listAfter(place: Place | undefined): AsyncGenerator<Place[]>
   /** Removes the entries before a place. */
   trim(before: Place): Promise<void>
 }
 
 export const origin: Place = { epoch: 0, position: 0 }
-/** So many pages are packed at once. */
+/** Pages per compressed piece. */
 export const pagesOfPiece = 1_024
-// The largest that SQLite knows.
+// The largest page size that SQLite supports.
 const maxPageBytes = 65_536
 const decompress = promisify(zstdDecompress)
 const compressionLevel = 1
@@ -59,12 +59,12 @@ export function comparePlaces(a: Place, b: Place): number {
   return a.epoch - b.epoch || a.position - b.position
 }
 
-/** The place of the entry behind one. */
+/** The place that follows an entry. */
 export function placeAfter(place: Place, { kind }: Pick<Entry, 'kind'>): Place {
   return { epoch: place.epoch + (kind === 'begin' ? 1 : 0), position: place.position + 1 }
 }
 
-/** Sorts as places do. */
+/** Text that sorts in the order of places. */
 export function placeName({ epoch, position }: Place): string {
   return `${String(epoch).padStart(8, '0')}-${String(position).padStart(12, '0')}`
 }
@@ -75,7 +75,7 @@ export function parsePlace(name: string): Place | undefined {
   return epoch === undefined ? undefined : { epoch: Number(epoch), position: Number(position) }
 }
 
-/** An entry as bytes: a line of JSON, then the pages, compressed. */
+/** Encodes an entry: a line of JSON, then the compressed pages. */
 export async function encodeEntry(entry: Entry, pages: readonly Uint8Array[] = []) {
   const body =
     pages.length > 0 ? await zstdCompress(Buffer.concat(pages), { level: compressionLevel }) : ''
@@ -84,7 +84,7 @@ export async function encodeEntry(entry: Entry, pages: readonly Uint8Array[] = [
 }
 
 /** @returns the entry and the bytes of its pages
- *  @throws Error when it is no entry, damaged, or of a later version */
+ *  @throws Error when it is not an entry, damaged, or of a later version */
 export async function decodeEntry(bytes: Uint8Array): Promise<{ entry: Entry; pages: Uint8Array }> {
   const { head, body } = split(bytes)
   const { hash, ...entry } = parseHead(head)
@@ -93,8 +93,9 @@ export async function decodeEntry(bytes: Uint8Array): Promise<{ entry: Entry; pa
   return { entry, pages: body.length > 0 ? await unpack(body) : body }
 }
 
-/** Unpacks pages. A few kilobytes in the bucket, which somebody else may have written, could become gigabytes.
- *  @throws Error when they are no pages, or too many */
+/** Decompresses pages. The size is bounded, because objects in the bucket are untrusted and a few kilobytes could expand
+ *  to gigabytes.
+ *  @throws Error when the content is not compressed pages, or too large */
 export async function unpack(packed: Uint8Array): Promise<Uint8Array> {
   try {
     return await decompress(packed, { maxOutputLength: pagesOfPiece * maxPageBytes })
@@ -113,7 +114,7 @@ function parseHead(text: string): Entry & { hash: string } {
     const head = JSON.parse(text)
     if (typeof head.format === 'number' && typeof head.node === 'string') return head
   } catch {
-    // Said below.
+    // The error below replaces it.
   }
   throw new Error('hostline has not written it')
 }

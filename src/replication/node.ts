@@ -21,9 +21,9 @@ import {
 import { openObjectStore } from './object-store.ts'
 import { listSnapshots } from './snapshots.ts'
 
-/** The last entry of the log. */
+/** The last entry of the log, with its place. */
 export type Head = { place: Place; entry: Entry }
-/** The entry that makes a node the leader. */
+/** The place of the `begin` entry that makes a node the leader, and when it was sent. */
 export type Begun = { place: Place; sentAt: Clocks }
 export type Replicated = NonNullable<Config['replica']>
 export type Node = ReturnType<typeof openNode>
@@ -36,7 +36,7 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
   const databasePath = join(dataDir, databaseFile)
 
   /** Appends the entry that makes this node the leader.
-   *  @returns its place, and when it was sent; undefined when another entry stands there
+   *  @returns its place and the time it was sent; undefined when another entry has that place
    *  @throws StoreError */
   async function begin(head: Head | undefined): Promise<Begun | undefined> {
     const place = head ? placeAfter(head.place, head.entry) : origin
@@ -48,7 +48,7 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     return (await shared.append(place, bytes)) ? { place, sentAt } : undefined
   }
 
-  /** An entry near the end of the log: that of a snapshot. */
+  /** Finds an entry near the end of the log: the place of the newest snapshot. */
   async function findLateEntry(): Promise<Place | undefined> {
     for (const { place } of (await listSnapshots(store)).reverse()) {
       if (await shared.read(place)) return place
@@ -69,15 +69,15 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     /** A first start on a full disk leaves an empty file. */
     hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
 
-    /** The stamp of the database while it is the state after the entry there, and was not touched since. */
+    /** The fingerprint of the database, if it is the unchanged state after this entry. */
     stampAt(place: Place): string | undefined {
       const { place: own, stamp } = state.get()
       if (!own || !stamp || comparePlaces(own, place) !== 0) return undefined
       return stamp === stampOf(databasePath) ? stamp : undefined
     },
 
-    /** @returns undefined while there is no log
-     *  @throws StoreError · Error (no entry of ours) */
+    /** @returns undefined when the log is empty
+     *  @throws StoreError · Error (the last object is not an entry) */
     async findHead(): Promise<Head | undefined> {
       let last = await findLateEntry()
       for await (const places of shared.listAfter(last)) last = places.at(-1) ?? last
@@ -89,8 +89,8 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
       return { place: last, entry }
     },
 
-    /** Makes this node the leader, which goes on from its own database.
-     *  @returns undefined when another entry has come first, which may be a late one of its own
+    /** Makes this node the leader, continuing from its own database.
+     *  @returns undefined when another entry came first, perhaps a late one of its own
      *  @throws StoreError */
     async claim(head: Head | undefined): Promise<Lead | undefined> {
       const stamp = head && this.hasDatabase() ? this.stampAt(head.place) : undefined
@@ -103,7 +103,7 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     },
   }
 
-  /** On a full disk the old state stays. It names a place that nothing goes on from. */
+  /** On a full disk the old state stays. Its place no longer matches the log, so no node continues from it. */
   function remember(known: Parameters<typeof state.set>[0]) {
     try {
       state.set(known)
@@ -116,7 +116,7 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
 const longestTimeoutMilliseconds = 5_000
 const leastTimeoutMilliseconds = 500
 
-/** One request that hangs is no lost lease. */
+/** Short enough that a single hanging request does not lose the lease. */
 function timeoutOf({ pair, leaseMilliseconds }: Replicated): number {
   if (!pair) return longestTimeoutMilliseconds
   return Math.min(
@@ -125,7 +125,7 @@ function timeoutOf({ pair, leaseMilliseconds }: Replicated): number {
   )
 }
 
-/** What a leader goes on from that has just begun. */
+/** The position from which a new leader continues. */
 export function leadFrom({ place, sentAt }: Begun, from: Lead['from']): Lead {
   return { next: placeAfter(place, { kind: 'begin' }), sentAt, from }
 }

@@ -6,11 +6,11 @@ const tries = 4
 const retryMilliseconds = 50
 /** A slower transfer counts as dead. */
 const leastBytesPerSecond = 64 * 1_024
-/** An answer may be old when it comes. */
+/** The date of a response may be old on arrival. */
 const toleratedSkewMilliseconds = 30_000
 
 export type StoredObject = { key: string; modifiedAt: number }
-/** A request that the store did not fulfil; `status` 0: there was no answer. */
+/** A failed request to the store; `status` 0 means that there was no response. */
 export class StoreError extends StartError {
   readonly status: number
   constructor(status: number, reason: string, what: string) {
@@ -24,9 +24,9 @@ type Call = { query?: Record<string, string>; headers?: Record<string, string>; 
 
 export type ObjectStore = ReturnType<typeof openObjectStore>
 
-/** Objects in a bucket of an S3-compatible store, below the prefix of the bucket. `create` is one try, everything else a few.
- *  Bun's own client drops `If-None-Match`, hence requests of our own.
- *  @param timeoutMilliseconds of a request; one with much to send has longer
+/** Objects in a bucket of an S3-compatible store, below the bucket's prefix. Every call but `create` is retried a few
+ *  times. Bun's own client drops `If-None-Match`, so the requests are made here.
+ *  @param timeoutMilliseconds per request; longer for large bodies
  *  @throws StoreError from every call */
 export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
   const { endpoint, name, prefix, region, accessKeyId, secretAccessKey } = bucket
@@ -63,13 +63,14 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
     return answer
   }
 
-  // A clock that is off is refused; the store's own is in every answer.
+  // The store refuses a signature whose clock is off. Every response contains the store's time, so this learns the
+  // difference.
   async function request(method: string, path: string, call: Call = {}): Promise<Response> {
     try {
       const before = skew
       const answer = await send(method, path, call)
       learnSkew(answer)
-      // Another request may have learnt it meanwhile.
+      // A concurrent request may have learnt the difference already.
       return answer.status === 403 && skew !== before ? await send(method, path, call) : answer
     } catch (error) {
       throw new StoreError(0, (error as Error).message, `${method} ${path}`)
@@ -81,7 +82,7 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
     if (Math.abs(told - now()) >= toleratedSkewMilliseconds) skew = told - Date.now()
   }
 
-  /** A name of a former listing, or in an entry, may be anybody's: with dot segments it would lead to another bucket. */
+  /** Keys from listings and entries are untrusted: dot segments could lead to another bucket. */
   function pathOf(key: string): string {
     const segments = nameOf(key).split('/')
     if (segments.some((one) => one === '.' || one === '..')) {
@@ -120,7 +121,7 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
       await mustBe(await request('DELETE', pathOf(key)), `DELETE ${key}`, 200, 204, 404)
     })
 
-  /** Two writers at once and a third one later: exactly one of them may succeed. */
+  /** Tests two concurrent writers and a later third one: exactly one of them may succeed. */
   async function isExclusive(key: string): Promise<boolean> {
     const write = (text: string) => create(key, Buffer.from(text)).catch(refusalOfConditions)
     try {
@@ -136,31 +137,30 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
   }
 
   return {
-    /** The time of this machine, or that of the store when the two differ much; ms since the epoch. */
+    /** This machine's time, or the store's when the two differ much; ms since the epoch. */
     now,
 
-    /** Writes an object where there is none.
-     *  @returns whether it is there: also when an earlier try whose answer was lost has stored it */
+    /** Writes an object only if the key is free.
+     *  @returns whether this object is stored; also true when an earlier try stored it and its response was lost */
     create,
 
-    /** Writes an object, whatever was there. */
+    /** Writes or replaces an object. */
     put: (key: string, body: Body) =>
       repeating(async () => {
         await mustBe(await request('PUT', pathOf(key), { body }), `PUT ${key}`, 200)
       }),
 
-    /** @returns undefined when there is none */
+    /** @returns undefined when there is no such object */
     get,
 
-    /** An object as it comes; undefined when there is none. */
+    /** Opens an object as a stream; undefined when there is none. */
     open: (key: string) =>
       repeating(async (): Promise<Response | undefined> => {
         const answer = await mustBe(await request('GET', pathOf(key)), `GET ${key}`, 200, 404)
         return answer.status === 404 ? undefined : answer
       }),
 
-    /** The objects whose key begins so and sorts behind `after`, in the order of their keys; a page of at most 1000 a
-     *  request. */
+    /** Lists the objects with this key prefix after the key `after`, in key order; at most 1000 per page and request. */
     async *list(under: string, after = ''): AsyncGenerator<StoredObject[]> {
       let token = ''
       do {
@@ -175,7 +175,7 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
           const answer = await mustBe(await request('GET', '', { query }), what, 200)
           return await whole(answer.text(), what)
         })
-        // Some stores give a page in an order of their own.
+        // Some stores return a page unsorted.
         yield objectsOf(page)
           .map(({ key, modifiedAt }) => ({ key: keyOf(key), modifiedAt }))
           .sort((a, b) => (a.key < b.key ? -1 : 1))
@@ -183,12 +183,12 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
       } while (token !== '')
     },
 
-    /** Also when there is none (any more). */
+    /** Also succeeds when there is no such object. */
     delete: remove,
 
-    /** Finds out whether the store keeps what everything here rests on: nobody writes where something is. If it does not,
-     *  `create` writes without that condition.
-     *  @throws StoreError when it does not answer, or keeps nothing at all */
+    /** Tests whether the store supports conditional writes, on which replication depends. If it does not, `create`
+     *  writes unconditionally.
+     *  @throws StoreError when it does not respond or cannot store objects */
     async probeConditions(): Promise<boolean> {
       isConditional = await isExclusive(`probe/${crypto.randomUUID()}`)
       return isConditional
@@ -196,13 +196,13 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
   }
 }
 
-/** The body of an answer, which may break off. */
+/** Reads the body of a response; the connection may break off. */
 const whole = <T>(body: Promise<T>, what: string) =>
   body.catch((error: Error) => {
     throw new StoreError(0, error.message, what)
   })
 
-/** Tries a few times what may be repeated. */
+/** Retries an idempotent request a few times. */
 async function repeating<T>(work: () => Promise<T>): Promise<T> {
   for (let n = 1; ; n++) {
     try {
@@ -215,14 +215,14 @@ async function repeating<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** 409: perhaps decided for the other writer. 501: there are no conditions. */
+/** 409: the store may have decided for the other writer. 501: it does not support conditions. */
 function refusalOfConditions(error: unknown): false | 'undecided' {
   if (error instanceof StoreError && error.status === 409) return 'undecided'
   if (error instanceof StoreError && error.status === 501) return false
   throw error
 }
 
-/** A request and its answer have time each, and more by their size. */
+/** Limits the time of a request and of its response, each extended in proportion to its size. */
 function createLimit(timeoutMilliseconds: number) {
   const controller = new AbortController()
   let timer: Timer | undefined
@@ -251,7 +251,7 @@ function objectsOf(page: string): StoredObject[] {
 
 const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
-/** The text of the first such element. */
+/** The text of the first element of this name. */
 function textOf(xml: string, name: string): string | undefined {
   const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
   return text?.replace(/&(?:#(\d+)|(\w+));/g, (whole, code: string, entity: string) =>

@@ -1,9 +1,9 @@
 type Page = { number: number; bytes: Uint8Array }
 
-/** So much of what is not shipped yet is kept in memory, in bytes. */
+/** Bytes of unshipped pages that are kept in memory. */
 const maxBytes = 64 * 1_048_576
 
-/** The newest version of each page that changed. */
+/** The newest version of each changed page. */
 export function createPageBuffer() {
   let pages = new Map<number, Buffer>()
   let bytes = 0
@@ -25,7 +25,7 @@ export function createPageBuffer() {
       pages.clear()
       bytes = 0
     },
-    /** Hands over everything, in the order of the pages. */
+    /** Removes and returns all pages, in page order. */
     take(): Page[] {
       const taken = [...pages].map(([number, own]) => ({ number, bytes: own }))
       pages = new Map()

@@ -15,11 +15,11 @@ import { type Head, type Node, openNode, type Replicated } from './node.ts'
 import { StoreError } from './object-store.ts'
 import { followUntilLead, type StandbyProgress } from './standby.ts'
 
-/** How a node does, for whoever runs it. */
+/** The state of a node, for the operator. */
 export type ReplicaStats = {
   role: 'leader' | 'standby'
   place?: Place | undefined
-  /** How old the oldest change is that is not in the bucket; of a standby, its newest entry. */
+  /** Age of the oldest change that is not in the bucket; for a standby, age of its newest entry. */
   lagMilliseconds: number
   objects: number
   bytes: number
@@ -33,26 +33,26 @@ type JoinOptions = {
   config: Config
   settings: Replicated
   log: Log
-  /** Never leads at once, also where it has led last. */
+  /** A standby never leads at once, even if it led last. */
   isStandby: boolean
-  /** Serves what a standby answers until the returned function is called. */
+  /** Starts the server of a standby; the returned function stops it. */
   serveStandby: (stats: () => ReplicaStats) => () => Promise<void>
   onFenced: (error: Error) => void
 }
 
 const retryMilliseconds = 2_000
 const handOverPollMilliseconds = 500
-/** A file with this name asks the leader to end its term. */
+/** A file of this name asks the leader to end its term. */
 export const handOverFile = 'hand-over'
 
 export type Replica = Awaited<ReturnType<typeof joinReplication>>
 
-/** Joins the nodes that share a bucket: resolves when this one leads, which a standby may never do.
+/** Joins the nodes that share a bucket. Resolves when this node leads, which a standby may never do.
  *  @throws StartError with one line for the operator */
 export async function joinReplication(options: JoinOptions) {
   const { settings, log, isStandby } = options
   const { dataDir } = options.config
-  // Before it claims the lead: a second process would end the term of the first one.
+  // Lock before claiming the lead: otherwise a second process would end the term of the first.
   const unlock = takeDirectory(dataDir)
   const node = openNode(dataDir, settings, log)
   try {
@@ -66,7 +66,7 @@ export async function joinReplication(options: JoinOptions) {
   }
 }
 
-/** @returns undefined when the bucket does not answer now: the database is there, and the rest can wait */
+/** @returns undefined when the bucket does not respond: the server starts with its local database and ships later */
 async function leadAlone(node: Node): Promise<Lead | undefined> {
   try {
     return await claimAlone(node)
@@ -88,7 +88,7 @@ async function claimAlone(node: Node): Promise<Lead> {
     if (head) mustBeOwn(head, node)
     else node.log.info('the log in the bucket is new', { node: node.state.node })
     const lead = await node.claim(head)
-    // An entry that this node has sent before its last end may still have arrived: the next try comes behind it.
+    // An entry sent before this node's last end may have arrived late: the next try comes after it.
     if (lead) return lead
   }
 }
@@ -120,7 +120,7 @@ async function leadOfPair(node: Node, options: JoinOptions): Promise<Lead> {
 
 type Standby = ReturnType<typeof createStandby>
 
-/** What a standby answers, as soon as this node does not lead at once. */
+/** The server of a standby, started once it is clear that this node does not lead at once. */
 function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
   const progress: StandbyProgress = { failures: 0 }
   let stop: (() => Promise<void>) | undefined
@@ -151,13 +151,13 @@ async function claimOrFollow(node: Node, options: JoinOptions, standby: Standby)
   const head = await node.findHead()
   if (!head) mayBegin(node, options)
   const { restored } = node.state.get()
-  // Behind a single machine no standby may lead: the restore says that it is gone.
+  // In single mode no standby may lead, so a restore proves that the old machine is gone.
   const isPast = restored === 'past' || (restored !== undefined && head?.entry.pair === false)
   const isWaiting = isPast || options.isStandby
   const isFollower = head && !isPast && !isLeader(head, node)
   if (isWaiting || isFollower) standby.serve()
   if (isFollower) return await followUntilLead(node, standby.progress)
-  // Its database has what the log lacks. It lets others lead, but drops that only when one of them does.
+  // The local database may hold unshipped commits. Wait one lease for another leader; discard them only if one appears.
   if (isWaiting) await Bun.sleep(head?.entry.lease ?? node.settings.leaseMilliseconds)
   const lead = await node.claim(head)
   if (lead) return lead
@@ -172,7 +172,7 @@ async function mustKeepConditions({ store }: Node) {
   )
 }
 
-/** Whether this node led last, and has not let go of it. */
+/** Whether this node led last and has not released the lead. */
 const isLeader = ({ entry }: Head, { state, hasDatabase }: Node) =>
   entry.node === state.node && entry.kind !== 'release' && hasDatabase()
 
@@ -200,7 +200,7 @@ async function untilReachable<T>(
   }
 }
 
-/** What a server needs that ships what it commits. */
+/** The replication of a serving node, which ships its commits. */
 function createReplica(
   node: Node,
   lead: Lead | undefined,
@@ -243,7 +243,7 @@ function createReplica(
     serve: leader.serve,
     isWritable: leader.isWritable,
     stats: (): ReplicaStats => leader.stats(),
-    /** Resolves when an operator wants another node to lead. */
+    /** Resolves when the operator wants another node to lead. */
     handOver,
 
     /** Files on the disk, each with a copy in the bucket. */
@@ -256,13 +256,13 @@ function createReplica(
       return files
     },
 
-    /** The database is open: what is committed is shipped from now on. */
+    /** Starts shipping; the database must be open. */
     begin(): void {
       if (lead) leader.begin(lead)
       else beginLater().catch(options.onFenced)
     },
 
-    /** Ships what is left, before the database is closed. */
+    /** Ships the remaining commits; must be called before the database is closed. */
     async drain(): Promise<void> {
       isEnding = true
       clearInterval(timer)
@@ -271,9 +271,9 @@ function createReplica(
       if (!isWhole) log.warn('the bucket lacks what was committed last; the next start ships it')
     },
 
-    /** The database is closed. */
+    /** Must be called after the database is closed. */
     close(): void {
-      // First: what a command commits from now on gives the file another stamp.
+      // Take the fingerprint first: a later commit by a command must change it.
       const stamp = stampOf(databasePath)
       const place = leader.close()
       if (place && isWhole) state.set({ place, stamp })

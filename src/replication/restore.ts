@@ -5,8 +5,8 @@ import { openFollower } from './follower.ts'
 import { comparePlaces, type Place } from './log.ts'
 import type { Node } from './node.ts'
 
-/** Makes a database file of what the bucket has.
- *  @param until of what moment, ms since the epoch; the newest unless told
+/** Builds a database file from the bucket.
+ *  @param until the moment to restore, in ms since the epoch; default: the newest
  *  @throws Error · StoreError */
 export async function restoreDatabase(
   { store, shared, ...node }: Node,
@@ -29,8 +29,8 @@ export async function restoreDatabase(
 
 const filesAtOnce = 4
 
-/** Fetches the files that a restored database names. Somebody else may have written it: other names would be paths.
- *  @returns how many the bucket lacks, and how many have a name that hostline gives none */
+/** Downloads the files that a restored database names. The names are untrusted: others than file keys could be paths.
+ *  @returns the number of files missing in the bucket, and of invalid names */
 export async function restoreFiles({ store }: Node, databasePath: string, disk: FileStorage) {
   const named = namedFiles(databasePath)
   const ids = named.filter(isFileKey)

@@ -15,14 +15,14 @@ import type { WalReader } from './wal-reader.ts'
 const dayMilliseconds = 86_400_000
 const retryMilliseconds = 60_000
 const trimMilliseconds = 3_600_000
-/** Between two snapshots, so that a restore never has to read much more than one. A large one is due less often: its own
- *  objects cost as much as those of the log. */
+/** Objects between two snapshots, to keep restores short. The limit grows with the snapshot, because uploading its own
+ *  objects costs as much as the log's. */
 const leastObjects = 2_000
 const objectsPerPiece = 10
 const longestRestMilliseconds = 200
 const leastBytes = 64 * 1_048_576
 
-/** Decides when the leader takes a snapshot, and trims the log behind the oldest that must be kept. */
+/** Decides when the leader takes a snapshot, and trims the log before the oldest one kept. */
 export function createSnapshotTaker(
   { store, shared, settings, log }: LeaderOptions,
   appender: Appender,
@@ -50,7 +50,7 @@ export function createSnapshotTaker(
     notBefore = store.now() + retryMilliseconds
   }
 
-  /** It works half of the time at most. */
+  /** Pauses after each piece, so that a snapshot works at most half of the time. */
   async function rest(milliseconds: number) {
     await Bun.sleep(Math.min(milliseconds, longestRestMilliseconds))
     if (isStopped) throw new Error('the server stops')
@@ -65,7 +65,7 @@ export function createSnapshotTaker(
   }
 
   return {
-    /** Reads what earlier leaders have taken. */
+    /** Reads the snapshots of earlier leaders. */
     async start(next: Place): Promise<void> {
       last = { ...last, position: next.position }
       try {
@@ -90,10 +90,10 @@ export function createSnapshotTaker(
       )
     },
 
-    /** One that is due failed: it is taken later. */
+    /** Delays a due snapshot after a failure. */
     postpone,
 
-    /** Takes a snapshot of the state after the last entry, beside everything else; then removes what is too old. */
+    /** Uploads a snapshot of the state after the last entry, in the background; then removes old ones. */
     async take(wal: WalReader, pinned: PinnedState): Promise<void> {
       const place = appender.last()
       if (!place) return pinned.release()
@@ -113,9 +113,9 @@ export function createSnapshotTaker(
       }
     },
 
-    /** Takes the snapshot of a base, which is the next entry then.
-     *  @param beside what goes on meanwhile
-     *  @returns its name
+    /** Uploads the snapshot for a `base` entry, which the caller appends next.
+     *  @param beside work that runs meanwhile
+     *  @returns the snapshot's name
      *  @throws StoreError */
     async takeBase(
       wal: WalReader,
@@ -124,19 +124,19 @@ export function createSnapshotTaker(
     ): Promise<string> {
       const name = snapshotName(nextOf(appender))
       const at = store.now()
-      // Somebody waits for it, a server that stops as well.
+      // Writes, or a stopping server, wait for this upload, so it does not pause.
       const state = uploadState(pinned, { store, wal, name, mayGoOn: async () => {} })
       await beside(state.finally(pinned.release))
       await finish(name, { state, place: nextOf(appender), at, isBase: true })
       return name
     },
 
-    /** Ends a snapshot after its piece. A base goes on: the log has nothing of what is in it. */
+    /** Ends a snapshot after the current piece. A base snapshot continues, because the log lacks its content. */
     stop(): void {
       isStopped = true
     },
     isRunning: () => isRunning,
-    /** When the newest one was taken, by the clock of the store, ms since the epoch; undefined when none is known. */
+    /** When the newest snapshot was taken, by the store's clock (ms since the epoch); undefined when none is known. */
     lastAt: () => takenAt,
   }
 }

@@ -17,14 +17,14 @@ import {
 import type { ObjectStore } from './object-store.ts'
 import type { WalPosition as Position, WalReader } from './wal-reader.ts'
 
-/** The database after the entry at a place, page by page, under `snapshots/<place>-<attempt>/`. The manifest comes last:
- *  without it there is no snapshot. */
+/** A snapshot is the database after the entry at a place, in pieces under `snapshots/<place>-<attempt>/`. The manifest
+ *  is written last: without it the snapshot does not exist. */
 type Manifest = {
   format: 1
   place: Place
-  /** Milliseconds since the epoch, by the clock of the store. */
+  /** Milliseconds since the epoch, by the store's clock. */
   at: number
-  /** Whether the log goes on from it without what was before: then the entry at its place names it. */
+  /** Whether the log continues from it without the entries before. The entry at its place then names it. */
   isBase: boolean
   pageSize: number
   pages: number
@@ -49,7 +49,7 @@ export const snapshotName = (place: Place) =>
 const placeOf = (name: string) => parsePlace(name.slice(0, placeName(origin).length))
 const ownKey = /^snapshots\/(\d{8}-\d{12}-\w+)\/(manifest|\d{6})$/
 
-/** The whole snapshots, oldest first. */
+/** The complete snapshots, oldest first. */
 export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
   const found: Snapshot[] = []
   for await (const page of store.list('snapshots/')) {
@@ -62,7 +62,7 @@ export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
   return found.sort((a, b) => comparePlaces(a.place, b.place))
 }
 
-/** @throws Error when it is none of ours, or of a later version */
+/** @throws Error when it is not a manifest, or of a later version */
 export async function readManifest(store: ObjectStore, name: string): Promise<Manifest> {
   const bytes = await store.get(manifestOf(name))
   if (!bytes) throw new Error(`the snapshot ${name} is gone`)
@@ -80,7 +80,8 @@ function parseManifest(bytes: Uint8Array): Manifest | undefined {
   }
 }
 
-/** Whether the log goes on from a snapshot. A base does only when an entry names it: its leader may have died before. */
+/** Whether the log continues from a snapshot. A base snapshot counts only if an entry names it: its leader may have died
+ *  before writing that. */
 export async function isUsable(shared: ReplicaLog, name: string, manifest: Manifest) {
   if (!manifest.isBase) return true
   const bytes = await shared.read(manifest.place)
@@ -92,8 +93,8 @@ export async function isUsable(shared: ReplicaLog, name: string, manifest: Manif
 /** A state of the database that stays readable until `release`. */
 export type PinnedState = Position & { release: () => void; isHeld: () => boolean }
 
-/** Holds the state up to which `wal` was read: a checkpoint copies nothing later into the database file, and nobody starts
- *  the wal again before all of it is copied.
+/** Pins the state up to which `wal` was read: until it is released, no checkpoint copies later frames into the database
+ *  file, and the wal is reset only if all of it was copied before.
  *  @returns undefined when another process has committed meanwhile */
 export function pinState(databasePath: string, wal: WalReader): PinnedState | undefined {
   const reader = new Database(databasePath)
@@ -116,7 +117,7 @@ export function pinState(databasePath: string, wal: WalReader): PinnedState | un
   }
 }
 
-/** An empty wal says nothing of the database. */
+/** An empty wal does not contain the size of the database. */
 function shapeOf({ databaseFile }: WalReader, { frame, pageSize, pages }: Position) {
   if (frame > 0) return { pageSize, pages }
   const header = Buffer.alloc(databaseHeaderBytes)
@@ -134,8 +135,8 @@ type Upload = {
 }
 
 /** Uploads the pages of a state.
- *  @param upload told after each piece how long it took: it may wait, or throw
- *  @returns what the manifest says of it, and its size in the bucket */
+ *  @param upload `mayGoOn` is called after each piece with its duration; it may delay or throw
+ *  @returns the fields for the manifest, and the size in the bucket */
 export async function uploadState(state: Position, { store, wal, name, mayGoOn }: Upload) {
   const { pageSize, pages } = state
   const newer = await indexFrames(wal, state)
@@ -154,7 +155,7 @@ export async function uploadState(state: Position, { store, wal, name, mayGoOn }
   return { content: { pageSize, pages, pieces }, bytes }
 }
 
-/** Makes a snapshot of what was uploaded. */
+/** Completes an uploaded snapshot. */
 export async function writeManifest(
   store: ObjectStore,
   name: string,
@@ -164,10 +165,10 @@ export async function writeManifest(
   await store.put(manifestOf(name), bytes)
 }
 
-/** The newest frame of each page that the database file may lack. */
+/** Finds the newest frame of each page that the database file may lack. */
 async function indexFrames({ walFile }: WalReader, { frame, copiedFrames, pageSize }: Position) {
   const newest = new Map<number, number>()
-  // The wal may start again: everything in it is in the file.
+  // The wal may be reset from here on; the database file contains all of it.
   if (copiedFrames >= frame) return newest
   const frameBytes = frameHeaderBytes + pageSize
   const buffer = Buffer.alloc(framesAtOnce * frameBytes)
@@ -196,7 +197,7 @@ async function readPages(wal: WalReader, { first, count, pageSize }: Range, newe
 
 type FrameIndex = Map<number, number>
 
-/** Writes the database of a snapshot as a new file.
+/** Downloads a snapshot into a new database file.
  *  @throws Error when a piece is missing or damaged */
 export async function loadSnapshot(store: ObjectStore, name: string, path: string) {
   const manifest = await readManifest(store, name)
@@ -223,9 +224,9 @@ async function readPiece(store: ObjectStore, name: string, { n, hash }: Piece) {
 
 type Piece = { n: number; hash: string }
 
-/** Removes what nobody needs to restore any moment since `since`: older snapshots but the newest of them, most of those of an
- *  hour, and those that were never finished.
- *  @returns the place from which the log is still needed */
+/** Removes everything not needed to restore a moment since `since`: older snapshots except the newest of them, all but
+ *  one per hour after a day, and incomplete ones.
+ *  @returns the first place of the log that is still needed */
 export async function trimSnapshots(
   store: ObjectStore,
   shared: ReplicaLog,
@@ -240,7 +241,7 @@ export async function trimSnapshots(
   )
   if (!first) return undefined
   const older = whole.filter(({ place }) => comparePlaces(place, first.place) < 0)
-  // Their manifests go first: without one the rest is no snapshot, whenever this breaks off.
+  // Delete the manifests first: without one the rest is no snapshot, even if this is interrupted.
   for (const { name } of older) await store.delete(manifestOf(name))
   for await (const page of store.list('snapshots/')) {
     const rest = page.filter(({ key }) => key < `snapshots/${placeName(first.place)}`)
@@ -250,7 +251,8 @@ export async function trimSnapshots(
   return first.place
 }
 
-/** Removes all but the first of each hour among those that are older than a day. Bases stay: the log goes through them. */
+/** Keeps the first snapshot of each hour among those older than a day. Base snapshots stay, because the log depends on
+ *  them. */
 async function thinOut(store: ObjectStore, whole: Snapshot[]) {
   const kept = new Set<number>()
   for (const { name, modifiedAt } of whole) {
@@ -265,7 +267,7 @@ async function thinOut(store: ObjectStore, whole: Snapshot[]) {
   }
 }
 
-/** The newest one from which the log goes on. */
+/** The newest snapshot from which the log continues. */
 async function findUsable(store: ObjectStore, shared: ReplicaLog, snapshots: Snapshot[]) {
   for (const snapshot of snapshots.toReversed()) {
     const manifest = await readManifest(store, snapshot.name)

@@ -13,7 +13,7 @@ type StandbyServerOptions = {
 
 const retryAfterSeconds = 5
 
-/** Answers for a standby: that it is alive, that it does not serve, and its metrics.
+/** The HTTP server of a standby: reports that it is alive, that it does not serve, and its metrics.
  *  @throws StartError when it cannot listen */
 export function serveStandby({ config, version, metrics }: StandbyServerOptions) {
   const { host, port, tls, metricsToken } = config

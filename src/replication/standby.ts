@@ -14,10 +14,10 @@ import { StoreError } from './object-store.ts'
 const longestPollMilliseconds = 1_000
 const retryMilliseconds = 1_000
 const entriesBetween = 20
-/** Two standbys do not reach for the lead at the same moment; if they do, the log decides. */
+/** Random share added to the lease, so that two standbys seldom reach for the lead at once. If they do, the log decides. */
 const spread = 0.2
 
-/** How far a standby is. */
+/** The progress of a standby. */
 export type StandbyProgress = {
   place?: Place
   newestAt?: number
@@ -25,8 +25,8 @@ export type StandbyProgress = {
   failure?: { at: number; reason: string } | undefined
 }
 
-/** Follows the log with a copy of its own, until this node leads.
- *  @param progress kept up to date
+/** Follows the log with its own copy until this node leads.
+ *  @param progress updated continuously
  *  @throws StartError for a database that is newer than this executable */
 export async function followUntilLead(node: Node, progress: StandbyProgress): Promise<Lead> {
   const { dataDir, log } = node
@@ -43,8 +43,8 @@ export async function followUntilLead(node: Node, progress: StandbyProgress): Pr
   }
 }
 
-/** Makes what is in the data directory the copy, if the log has all of it; else keeps it aside.
- *  @returns where the copy is */
+/** Turns the local database into the copy if the log has all of it; otherwise keeps it under another name.
+ *  @returns the place of the copy */
 function takeOwnDatabase(node: Node, copy: string): Place | undefined {
   const { state, databasePath, dataDir, log } = node
   const { place, stamp } = state.get()
@@ -69,7 +69,7 @@ function takeOwnDatabase(node: Node, copy: string): Place | undefined {
   return undefined
 }
 
-/** Opens the copy, or makes it anew where the log does not reach back so far. It tries until it works. */
+/** Opens the copy, or rebuilds it when the log no longer reaches back to it. Retries until it succeeds. */
 async function openFrom(
   node: Node,
   path: string,
@@ -90,13 +90,13 @@ async function openFrom(
     } catch (error) {
       if (progress.failures++ === 0) log.warn('this standby cannot begin: trying again', { error })
       progress.failure = { at: store.now(), reason: (error as Error).message }
-      // A copy that the log does not reach is made anew; one that cannot be read now is not.
+      // Rebuild the copy if the log no longer reaches it, but not because the bucket is unreachable.
       if (!(error instanceof StoreError)) from = undefined
     }
   }
 }
 
-/** @returns the place where this node begins to lead; undefined when the log does not go on from the copy any more */
+/** @returns the place where this node starts to lead; undefined when the log no longer continues from the copy */
 async function follow(
   node: Node,
   follower: Follower,
@@ -104,7 +104,7 @@ async function follow(
 ): Promise<Begun | undefined> {
   const { leaseMilliseconds } = node.settings
   const pollMilliseconds = Math.min(longestPollMilliseconds, leaseMilliseconds / 10)
-  // That of the leader: it acknowledges for as long.
+  // Use the leader's lease: the leader acknowledges writes for that long.
   const silence = createSilence(() => follower.newest().lease ?? leaseMilliseconds)
   const hear = (outcome: Outcome) => {
     progress.failure = undefined
@@ -136,7 +136,7 @@ async function advance(node: Node, follower: Follower, silence: Silence): Promis
 
 type Silence = ReturnType<typeof createSilence>
 
-/** How long the leader has been silent, while it could be heard. */
+/** Measures the leader's silence, counting only time in which the bucket was reachable. */
 function createSilence(lease: () => number) {
   const patience = 1 + Math.random() * spread
   let heardAt = performance.now()
@@ -148,7 +148,7 @@ function createSilence(lease: () => number) {
       failingSince = undefined
       isDeaf = false
     },
-    /** @returns whether nothing could be heard for so long that it must be told, once */
+    /** @returns true once per outage, when it has lasted long enough to be logged */
     failed(): boolean {
       const now = performance.now()
       failingSince ??= now
@@ -160,16 +160,16 @@ function createSilence(lease: () => number) {
   }
 }
 
-/** The former leader comes back after a release only when nobody else wants to lead. */
+/** After its own release, the former leader leads again only if no other node wants to. */
 function mayLead({ state }: Node, follower: Follower, silence: Silence): boolean {
   const { kind, node, pair } = follower.newest()
   const isReleased = kind === 'release' && node !== state.node
-  // What had to follow failed, or only the answer was lost: the next try waits for nobody.
+  // The take-over failed after `begin`, or only the response was lost: try again without waiting.
   const hasBegun = kind === 'begin' && node === state.node
   return pair && (isReleased || hasBegun || silence.isTooLong())
 }
 
-/** Remembers now and then where the copy is: after a restart it goes on from there. */
+/** Stores the place of the copy now and then, so that a restart continues from there. */
 async function persist({ state }: Node, follower: Follower) {
   const { epoch, position } = follower.place()
   const known = state.get().place
@@ -178,12 +178,12 @@ async function persist({ state }: Node, follower: Follower) {
   state.set({ place: { epoch, position } })
 }
 
-/** Where this node leads from; `taken` while another one does, `lost` when the copy cannot go on. */
+/** The start of this node's term; `taken` if another node leads, `lost` if the copy cannot continue. */
 type Outcome = Begun | 'taken' | 'lost'
 
 async function reachForLead(node: Node, follower: Follower): Promise<Outcome> {
   const head = { place: follower.last(), entry: follower.newest() }
-  // What was trimmed leaves free places in the past.
+  // Trimming frees old places, so a free place alone does not prove the end of the log.
   if (await goesOnBehind(node, head.place))
     return (await isThere(node, follower)) ? 'taken' : 'lost'
   const begun = await node.begin(head)
@@ -202,7 +202,7 @@ async function goesOnBehind({ shared }: Node, place: Place): Promise<boolean> {
 const isThere = async ({ shared }: Node, follower: Follower) =>
   (await shared.read(follower.next())) !== undefined
 
-/** Makes the copy the database. What it is, is remembered before it has that name. */
+/** Renames the copy to the database. Its fingerprint is stored before the rename. */
 function becomeLeader({ databasePath, state, log }: Node, copy: string, begun: Begun): Lead {
   const stamp = stampOf(copy)
   state.set({ place: begun.place, stamp })

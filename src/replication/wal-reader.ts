@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** Where a wal was read to: the state of the database after that frame. The checksum covers all frames before it. */
+/** The position in a wal up to which it was read. The checksum covers all frames before it. */
 export type WalMark = { salts: string; frame: number; checksum: string }
 
 const walHeaderBytes = 32
@@ -10,23 +10,23 @@ const indexHeaderBytes = 48
 const wholeIndexBytes = 2 * indexHeaderBytes + 4
 const maxTries = 1_000
 
-/** What the wal-index says (https://www.sqlite.org/walformat.html). */
+/** Content of the wal-index (https://www.sqlite.org/walformat.html). */
 export type WalPosition = WalMark & {
   pageSize: number
   /** Size of the database, in pages. */
   pages: number
-  /** How many commits there were since it was made. */
+  /** Number of commits since the index was created. */
   commits: number
-  /** So many frames are in the database file as well. */
+  /** Number of frames already checkpointed into the database file. */
   copiedFrames: number
 }
 
 export type WalReader = ReturnType<typeof openWalReader>
 
-/** Reads what was committed, by whatever process, from the wal of a database that this process has open.
+/** Reads the commits of every process from the wal of an open database.
  *
- *  A process that closes a file loses every lock that it has on it, those of SQLite too. So the files stay open until `close`,
- *  which comes after SQLite has closed the database. */
+ *  A process that closes a file loses all its POSIX locks on it, including those of SQLite. So the files stay open until
+ *  `close`, which must follow the closing of the database. */
 export function openWalReader(databasePath: string) {
   const indexFile = openSync(`${databasePath}-shm`, 'r')
   const walFile = openSync(`${databasePath}-wal`, 'r')
@@ -36,8 +36,8 @@ export function openWalReader(databasePath: string) {
   let frames = Buffer.alloc(0)
   let seen: WalPosition | undefined
 
-  /** Reads the two copies of its header until they agree: a process that commits writes one after the other.
-   *  @throws Error when one has died in between */
+  /** Reads both copies of the header until they agree: a committing process writes one after the other.
+   *  @throws Error when a process has died in between */
   function readHeader() {
     for (let n = 0; n < maxTries; n++) {
       readSync(indexFile, header, 0, wholeIndexBytes, 0)
@@ -67,13 +67,13 @@ export function openWalReader(databasePath: string) {
     }
   }
 
-  /** The next call of `read` begins behind it. */
+  /** The next `read` starts after this position. */
   function goOnBehind(position: WalPosition | undefined) {
     seen = position
     seenHeader.fill(0)
   }
 
-  /** @returns how many commits these frames are */
+  /** @returns the number of commits in these frames */
   function readFrames({ pageSize, frame }: WalPosition, from: number, take: TakePage): number {
     const frameBytes = frameHeaderBytes + pageSize
     if (frames.length < framesAtOnce * frameBytes) frames = Buffer.alloc(framesAtOnce * frameBytes)
@@ -90,10 +90,10 @@ export function openWalReader(databasePath: string) {
     return commits
   }
 
-  /** Whether the wal has that mark in its past. */
+  /** Whether the wal contains this mark. */
   function contains(index: WalPosition, mark: WalMark): boolean {
     if (mark.salts !== index.salts || mark.frame > index.frame) return false
-    // The mark of an empty wal, which every database has.
+    // Every empty wal has this mark, so it proves nothing.
     if (mark.frame === 0) return false
     const header = Buffer.alloc(frameHeaderBytes)
     const at = walHeaderBytes + (mark.frame - 1) * (frameHeaderBytes + index.pageSize)
@@ -106,8 +106,8 @@ export function openWalReader(databasePath: string) {
     walFile,
     index: readIndex,
 
-    /** Reads on from a mark of an earlier process.
-     *  @returns whether this wal goes on from there */
+    /** Resumes from the mark of an earlier process.
+     *  @returns whether this wal continues from there */
     resume(mark: WalMark): boolean {
       const index = readIndex()
       const isPossible = contains(index, mark)
@@ -115,14 +115,14 @@ export function openWalReader(databasePath: string) {
       return isPossible
     },
 
-    /** Reads the wal from its beginning on: the database file alone is the state before it. */
+    /** Reads the wal from its beginning: the database file alone is the state before it. */
     resumeAtBeginning(): void {
       goOnBehind({ ...readIndex(), frame: 0 })
     },
 
-    /** Hands out the pages of everything that was committed since the last call; of a page that changed twice, the newer comes
+    /** Passes on the pages of every commit since the last call. For a page that changed twice, the newer version comes
      *  later.
-     *  @returns `gap` when what was committed in between is not in the wal any more; the next call goes on behind it */
+     *  @returns `gap` when the wal no longer contains a commit in between; the next call continues after the gap */
     read(take: TakePage): 'nothing' | 'pages' | 'gap' {
       readHeader()
       if (header.compare(seenHeader, 0, indexHeaderBytes, 0, indexHeaderBytes) === 0) {
@@ -134,16 +134,16 @@ export function openWalReader(databasePath: string) {
       header.copy(seenHeader, 0, 0, indexHeaderBytes)
       const from = last?.salts === index.salts ? last.frame : 0
       const commits = readFrames(index, from, take)
-      // Started again while it was read.
+      // The wal was reset during the read.
       const isTorn = readIndex().salts !== index.salts
       if (isTorn || !follows(last, index, commits)) return 'gap'
       return index.frame > from ? 'pages' : 'nothing'
     },
 
-    /** Whether nothing was committed since the last call of `read`. */
+    /** Whether there was no commit since the last `read`. */
     isAtEnd: () => readIndex().commits === seen?.commits,
 
-    /** Up to where `read` came. */
+    /** The position reached by `read`. */
     position: () => seen,
 
     close() {
@@ -152,7 +152,7 @@ export function openWalReader(databasePath: string) {
   }
 }
 
-/** Whether nothing is missing between two positions. Frames of a former wal are unless all commits since are in this one. */
+/** Whether no frame is missing. After a WAL reset that holds only if this WAL contains every commit since. */
 function follows(last: WalPosition | undefined, next: WalPosition, commits: number): boolean {
   if (!last) return false
   return last.salts === next.salts || (next.commits - last.commits) >>> 0 === commits
