@@ -37,7 +37,7 @@ const CannedReply = Type.Object(
   { title: 'CannedReply' },
 )
 
-/** Replies that admins keep ready: rows without rules, which are answered as they are stored. */
+/** Replies that admins prepare. There are no rules, so rows are answered as stored and need no service. */
 export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
   const { id } = cannedReplies
 
@@ -124,7 +124,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     )
 }
 
-/** What is absent stays. */
+/** Absent fields stay as they are. */
 function trimmed({ title, body }: CannedReplyUpdate) {
   return {
     ...(typeof title === 'string' && { title: title.trim() }),

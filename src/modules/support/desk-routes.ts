@@ -35,7 +35,7 @@ const admin = operations('Support', { access: 'admin' })
 
 const isStatus = (text: string) => ticketStatuses.some((status) => status === text)
 
-/** What the desk's list can be asked for. */
+/** The query of the desk's list. */
 const DeskQuery = Type.Partial(
   Type.Object({
     status: CheckedText(
@@ -69,7 +69,7 @@ const DeskQuery = Type.Partial(
   }),
 )
 
-/** As an address has them. */
+/** The query as texts. */
 type DeskFilters = Omit<Static<typeof DeskQuery>, 'waiting'> & { waiting?: string }
 
 const { admin: author, ticket } = samples
@@ -79,7 +79,6 @@ const answerExample = {
   author: { id: author.id, display_name: author.name },
 }
 
-/** The support desk. */
 export function deskRoutes(desk: DeskService) {
   return new Elysia({ name: 'support-desk' })
     .use(routeBase)
@@ -190,7 +189,7 @@ export function deskRoutes(desk: DeskService) {
     )
 }
 
-/** What a body changes. The schema has checked the id of the assignee. */
+/** The changes in a body. The schema has checked the assignee's id. */
 function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate): DeskUpdate {
   const isFirst = assignee_id !== undefined
   const assignee = isFirst ? assignee_id : assigned_to
@@ -202,7 +201,7 @@ function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate):
   }
 }
 
-/** @param adminId who asks, for `me` */
+/** @param adminId the admin who asks, for `me` */
 function deskQuery(
   { status, waiting, priority, category, assignee_id, user_id, q }: DeskFilters,
   adminId: string,

@@ -13,10 +13,10 @@ import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from '
 import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
 import { shownNotes, type TicketMessages } from './ticket-messages.ts'
 
-/** What an admin changes, and the field that named the assignee. */
+/** An admin's changes, and the field that named the assignee. */
 export type DeskUpdate = Wanted & { assigneeField: string }
 
-/** What an admin answers. */
+/** An admin's reply. */
 export type Answer = {
   body: string
   fileUrls: readonly string[]
@@ -26,12 +26,12 @@ export type Answer = {
   lastMessageId?: string | undefined
 }
 
-/** Notifies somebody, inside the write of what it tells of. */
+/** Notifies a user, inside the `write` that causes it. */
 export type Notify = (
   userId: string,
   event: {
     type: 'support_reply'
-    /** The text of this event in the place of that of its type. */
+    /** Overrides the text of the type. */
     text?: 'ticket_resolved'
     body?: string
     named: { subject: string }
@@ -51,7 +51,8 @@ type Parts = {
 
 export type DeskService = ReturnType<typeof createDeskService>
 
-/** Choice: nobody turns pages further; counting more would cost more the more tickets there are. */
+/** Choice: pages by number end at 200 hits. Hardly anybody turns further, and counting gets slower the more tickets
+ *  there are. */
 const maxCounted = 200
 
 const notClosed = ticketStatuses.filter((status) => status !== 'closed')
@@ -59,7 +60,6 @@ const notClosed = ticketStatuses.filter((status) => status !== 'closed')
 const queuePosition = Type.Tuple([Type.Literal('queue'), Type.Integer(), Type.Integer()])
 const searchPosition = Type.Tuple([Type.Literal('search'), Type.Integer()])
 
-/** What admins do with the tickets of everybody. */
 export function createDeskService(core: Core, parts: Parts) {
   const { write, afterCommit, hub, audit, newId, clock } = core
   const { store, desk, search, messages, changes, notify } = parts
@@ -68,7 +68,7 @@ export function createDeskService(core: Core, parts: Parts) {
     if (range.form === 'page') {
       const { perPage, offset } = range
       const total = desk.count(filter)
-      // Asking for more than there are would walk to the end of the index.
+      // A limit above the number of rows would walk to the end of the index.
       const limit = Math.min(perPage, total - offset)
       return { form: 'page', rows: limit > 0 ? desk.list(filter, { limit, offset }) : [], total }
     }
@@ -78,8 +78,8 @@ export function createDeskService(core: Core, parts: Parts) {
     return cutAtLimit(rows, limit, (row) => ['queue', row.queueKey, row.n])
   }
 
-  // Choice: newest ticket first, so that a page ends the walk along the index; pages by number end with what is
-  // counted, the cursor form goes on.
+  // Choice: newest ticket first, so that the walk along the index stops when the page is full. Pages by number end at
+  // `maxCounted`; the cursor form goes on.
   function find(match: string, range: ListRange): Listing<DeskItem> {
     if (range.form === 'page') {
       const { offset, perPage } = range
@@ -120,7 +120,7 @@ export function createDeskService(core: Core, parts: Parts) {
   const record = (action: DeskAction, by: ByUser, id: string) =>
     audit.record({ action, ...by, target: { type: 'ticket', id } })
 
-  // Somebody else has written since this admin looked.
+  // Refuses a reply when somebody wrote after the message that this admin saw.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
     const id = parseId(messageId)
     const seen = id === undefined ? undefined : store.findMessage(ticket.id, id)
@@ -128,7 +128,7 @@ export function createDeskService(core: Core, parts: Parts) {
     if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }
 
-  /** Tells the owner of an answer, of the end of the work, or of both at once. */
+  /** Sends the owner one notification: of a reply, of the resolution, or of both. */
   function notifyOwner(before: TicketRow, after: TicketRow, message?: TicketMessageRow) {
     const isResolved = before.status !== 'resolved' && after.status === 'resolved'
     if (!isResolved && !message) return
@@ -144,7 +144,7 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Without `q` who waits longest comes first, then what changed last; with it the newest ticket. */
+    /** Without `q` the longest waiting ticket comes first, then the most recently changed; with `q` the newest. */
     list(filter: TicketFilter, q: string | undefined, range: ListRange): Listing<DeskItem> {
       if (q === undefined || q.trim() === '') return queue(filter, range)
       const match = matchOf(q, filter, search.listOwners)
@@ -153,7 +153,7 @@ export function createDeskService(core: Core, parts: Parts) {
       return { form: 'cursor', rows: [], cursor: null }
     },
 
-    /** How many tickets the views of an admin list. */
+    /** The counts of an admin's ticket views. */
     counts(adminId: string): TicketCounts {
       const ofStatus = (status: TicketStatus) => desk.count({ statuses: [status] })
       return {
@@ -171,7 +171,7 @@ export function createDeskService(core: Core, parts: Parts) {
     /** @throws not_found */
     get: (id: string): DeskDetail => detailOf(required(id)),
 
-    /** Changes what is wanted; what is so already stays, without a trace.
+    /** Applies the changes. Values that are already set leave no trace.
      *  @throws not_found · validation_error (the assignee is no admin, or disabled) */
     update: (by: ByUser, id: string, update: DeskUpdate): Promise<DeskDetail> =>
       write(() => {
@@ -187,14 +187,14 @@ export function createDeskService(core: Core, parts: Parts) {
         return detailOf(after)
       }),
 
-    /** Messages of a ticket, newest first.
+    /** Newest first.
      *  @throws not_found */
     listMessages: (id: string, range: ListRange): Listing<AuthoredMessage> =>
       messages.list(required(id), range),
 
-    /** Answers the owner, who is notified; a closed ticket stays closed unless a status is given.
-     *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (somebody wrote meanwhile) · ticket_full ·
-     *  idempotency_mismatch (`clientId` was used for something else) */
+    /** Replies to the owner and notifies them; a closed ticket stays closed unless a status is given.
+     *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (somebody wrote meanwhile) ·
+     *  ticket_full · idempotency_mismatch (`clientId` was used for something else) */
     reply(by: ByUser, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
       const { body, fileUrls, clientId, status, lastMessageId } = answer
       const adminId = by.actor.id
@@ -204,7 +204,7 @@ export function createDeskService(core: Core, parts: Parts) {
         const earlier = changes.findReplayed(ticket.id, draft)
         if (earlier) return { value: authored(earlier), replayed: true }
         if (lastMessageId !== undefined) mustBeNewest(ticket, lastMessageId)
-        // Choice: whoever answers a ticket that nobody has takes it on.
+        // Choice: a reply assigns an unassigned ticket to the admin who replies.
         const wanted = { status, assigneeId: ticket.assigneeId ?? adminId }
         const message = changes.reply(ticket, draft, wanted)
         record('ticket_answered', by, ticket.id)
@@ -213,7 +213,7 @@ export function createDeskService(core: Core, parts: Parts) {
       })
     },
 
-    /** Leaves a note that the owner never sees.
+    /** Adds a note, which the owner never sees.
      *  @throws not_found */
     addNote: (by: ByUser, id: string, body: string): Promise<NoteItem> =>
       write(() => {

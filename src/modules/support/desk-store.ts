@@ -12,20 +12,19 @@ import {
 } from '../../lib/vocabulary.ts'
 import { waitingUntil } from './store.ts'
 
-/** What the desk wants to see; null is nobody's. */
+/** Filters of the desk's list; a null assignee stands for unassigned. */
 export type TicketFilter = {
-  /** Any of these, each named once. */
+  /** Any of these, without duplicates. */
   statuses?: readonly TicketStatus[] | undefined
   priority?: TicketPriority | undefined
   category?: TicketCategory | undefined
   assigneeId?: string | null | undefined
   userId?: string | undefined
-  /** For an answer of the desk. */
+  /** Whether the owner waits for a reply. */
   isWaiting?: boolean | undefined
 }
-/** A place in the desk's order. */
 type DeskPosition = { queueKey: number; n: number }
-/** A ticket with who wrote it and who works on it. */
+/** A ticket with its owner and its assignee. */
 export type DeskItem = ReturnType<DeskStore['get']>
 type NoteRow = typeof ticketNotes.$inferSelect
 export type NoteItem = ReturnType<DeskStore['listNewestNotes']>[number]
@@ -37,12 +36,12 @@ const value = sql.placeholder
 /** Notes and changes of one ticket. */
 const maxShown = 200
 const filterNames = ['priority', 'category', 'assigneeId', 'userId'] as const
-// In the counts, where nobody has a name of its own.
+// The assignee of unassigned tickets in `ticket_counts`.
 const nobody = ''
 const start: DeskPosition = { queueKey: 0, n: 0 }
 
-/** SQL over what only the desk sees: the tickets of everybody in its order (who waits longest for an answer, then what
- *  changed last), notes, and who changed what. */
+/** SQL over the desk's data: all tickets in the desk's order (longest waiting first, then most recently changed),
+ *  notes, and history. */
 export function createDeskStore(orm: Orm) {
   const sqlite = orm.$client
   const assignee = alias(users, 'assignee')
@@ -68,7 +67,7 @@ export function createDeskStore(orm: Orm) {
       .prepare(),
   )
 
-  /** Tickets by their numbers, in the same order. */
+  /** In the order of `ns`. */
   function listByNumber(ns: readonly number[]) {
     const items = new Map(
       byNumber()
@@ -87,14 +86,14 @@ export function createDeskStore(orm: Orm) {
 
   return {
     find: (ticketId: string) => byId().get({ id: ticketId }),
-    /** A ticket that is known to be there. */
+    /** @throws Error when there is no such ticket */
     get(ticketId: string) {
       const found = byId().get({ id: ticketId })
       if (!found) throw new Error(`there is no ticket ${ticketId}`)
       return found
     },
     listByNumber,
-    /** How many tickets pass. Triggers count them by kind; those of one owner are counted along an index. */
+    /** Counts the tickets that match. Triggers keep counts by kind; tickets of one owner are counted along an index. */
     count(filter: TicketFilter): number {
       const { userId, isWaiting, ...kind } = filter
       if (userId === undefined) {
@@ -107,7 +106,7 @@ export function createDeskStore(orm: Orm) {
         ? countBy('max(user_seq) AS n FROM tickets INDEXED BY tickets_owner', own)
         : countBy('count(*) AS n FROM tickets INDEXED BY tickets_queue_user', own)
     },
-    /** A part of the desk's list: its page is merged from walks along one index, whatever the filter. */
+    /** A page of the desk's list, merged from walks along one index, whatever the filter. */
     list(filter: TicketFilter, { limit, offset, before: after = start }: RowRange<DeskPosition>) {
       const { index, walks } = walksOf(filter)
       const parts = walks.map(where)
@@ -143,7 +142,7 @@ export function createDeskStore(orm: Orm) {
         .limit(maxShown)
         .all()
         .reverse(),
-    /** The newest entries, oldest first. */
+    /** The newest ones, oldest first. */
     listNewestHistory: (ticketId: string) =>
       orm
         .select({ ...getTableColumns(ticketHistory), actor: { id, displayName } })
@@ -180,14 +179,15 @@ function countedBy(isWaiting: boolean | undefined): string {
   return isWaiting ? 'waiting_count' : 'ticket_count - waiting_count'
 }
 
-/** Where the list after a position starts: what does not wait comes behind all that does. */
+/** Tickets that wait come before all others, so without them the list starts behind `waitingUntil`. */
 function firstAfter(after: DeskPosition, { isWaiting }: TicketFilter): DeskPosition {
   const isBefore = isWaiting === false && after.queueKey < waitingUntil
   return isBefore ? { queueKey: waitingUntil, n: 0 } : after
 }
 
-/** The walks along one index that find what passes, each in the desk's order. Without statistics SQLite would take any
- *  index. Nearly always the first that fits leaves the fewest tickets. */
+/** Walks along one index that find the matching tickets, each in the desk's order. The query names the index, since
+ *  SQLite picks an arbitrary one without statistics. The first index that fits nearly always leaves the fewest
+ *  tickets. */
 function walksOf(filter: TicketFilter): { index: string; walks: TicketFilter[] } {
   const { userId, assigneeId, statuses } = filter
   if (userId !== undefined) return { index: 'tickets_queue_user', walks: [filter] }

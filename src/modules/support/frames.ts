@@ -8,21 +8,21 @@ import {
   ticketListItemView,
 } from './model.ts'
 
-/** To the owner. */
+/** Sent to the owner. */
 export const OwnTicketUpdatedFrame = Type.Object({
   type: Type.Literal('ticket_updated'),
   ticket: TicketListItem,
 })
 export type OwnTicketUpdatedFrame = Static<typeof OwnTicketUpdatedFrame>
 
-/** To every admin. */
+/** Sent to every admin. */
 export const TicketCreatedFrame = Type.Object(
   { type: Type.Literal('ticket_created'), ticket: DeskTicketListItem },
   { description: 'Asked for with `support`, by admins: somebody has opened a ticket.' },
 )
 export type TicketCreatedFrame = Static<typeof TicketCreatedFrame>
 
-/** To every admin. */
+/** Sent to every admin. */
 export const TicketUpdatedFrame = Type.Object({
   type: Type.Literal('ticket_updated'),
   ticket: DeskTicketListItem,

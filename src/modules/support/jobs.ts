@@ -10,15 +10,15 @@ import type { TicketChangesMaker } from './ticket-changes.ts'
 
 type MailParts = { store: TicketStore; desk: DeskStore; mailer: Mailer }
 
-/** Of a kind: one mail tells of what came within so long. */
+/** At most one mail to the inbox, and one per ticket to its assignee, in this time. */
 const gatheredMilliseconds = 10 * 60_000
 const maxPerMail = 50
 
-/** The mails that tell the desk what owners wrote: whoever works on the ticket, else the inbox. */
+/** Mails the desk what owners write: to the assignee of the ticket, else to the inbox. */
 export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) {
   const { write, clock, hub, config } = core
   const { inbox } = config.support
-  // The first job of several tells of everything, the others find nothing left.
+  // The first of several jobs mails everything; the others find nothing left.
   const oneAtATime = createKeyedSemaphore(1)
 
   const messageIdOf = (jobId: string) =>
@@ -31,7 +31,7 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
     return { id, subject, category, priority, from, body, link: linkTo(item) }
   }
 
-  // Whoever answers the mail writes to the one person it tells of.
+  // A reply to the mail goes to the owner if all tickets in it have the same one.
   function replyToOf(items: DeskItem[], otherwise: string): string {
     const addresses = new Set(items.map(({ user }) => user.email))
     const [first] = items
@@ -42,7 +42,7 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
     oneAtATime('inbox', async () => {
       const due = store.listInboxDue(maxPerMail)
       const since = due[0]?.inboxDueAt ?? Number.POSITIVE_INFINITY
-      // What came after a mail waits for its own job.
+      // Messages that came after a mail wait for their own job.
       if (inbox === undefined || since > clock.now() - gatheredMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id))
       const news = items.map((item) => newsOf(item, newestOf(item)))
@@ -62,7 +62,7 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
       return undefined
     const { assigneeMailedAt, id, messageCount } = item
     const newest = store.findMessageAt(id, messageCount)
-    // An earlier mail told of it, or the desk wrote last.
+    // An earlier mail contained it, or the desk wrote last.
     if (!newest || newest.isAdmin || newest.createdAt <= (assigneeMailedAt ?? 0)) return undefined
     const wait = (assigneeMailedAt ?? 0) + gatheredMilliseconds - clock.now()
     if (wait > 0) return { againAfterMilliseconds: wait }
@@ -83,11 +83,11 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
 
 const day = 86_400_000
 const closingMilliseconds = 600_000
-/** Tickets in one transaction: short enough for the loop. */
+/** Tickets in one transaction, few enough for the event loop. */
 const closedAtOnce = 5
 
 /** Closes resolved tickets in which nobody wrote for some days.
- *  @returns how to stop */
+ *  @returns a function that stops it */
 export function startAutoClose(
   { write, clock, log, config }: Core,
   { store, changes }: { store: TicketStore; changes: TicketChangesMaker },
@@ -96,7 +96,7 @@ export function startAutoClose(
   let isStopped = false
   if (autocloseDays === 0) return () => {}
 
-  // Found and closed in one write: a reply in between keeps its ticket open.
+  // Finds and closes in one write, so that a reply in between keeps its ticket open.
   function closeSome(): number {
     const silent = store.listSilent(clock.now() - autocloseDays * day, closedAtOnce)
     for (const ticket of silent) changes.change(ticket, { status: 'closed' }, null)
@@ -118,11 +118,12 @@ export function startAutoClose(
   }
 }
 
-/** As many parts of one size are merged at once (`usermerge` in the migration): fewer changes leave nothing to do. */
+/** A merge needs as many parts of one size (`usermerge` in the migration); after fewer changes there is nothing to
+ *  merge. */
 const changesPerMerge = 8
 const pauseMilliseconds = 20
 
-/** Merges the full-text index between requests. Each commit adds a part to it; a search looks into all of them. */
+/** Merges the full-text index between requests. Each commit adds a part to it, and a search reads all parts. */
 export function createIndexMerger({ write, log }: Core, { mergeSome }: SearchStore) {
   let unmerged = 0
   let isRunning = false

@@ -31,7 +31,7 @@ export const StatusField = OneOf(ticketStatuses)
 export const PriorityField = OneOf(ticketPriorities, { examples: ['normal'] })
 export const CategoryField = OneOf(ticketCategories)
 
-/** Text that is stored without the white space around it. */
+/** Stored without the surrounding white space. */
 export const trimmedText = (max: number, example: string) =>
   Text({ min: 1, max, trimmed: true, notBlank: true }, { examples: [example] })
 const { subject, text, answer } = samples.ticket
@@ -39,7 +39,8 @@ const maxBody = 10_000
 const TicketText = trimmedText(maxBody, text)
 export const ReplyText = trimmedText(maxBody, answer)
 
-/** Uploads of the author, as they were answered; what is known of them is not taken from here. */
+/** The author's uploads, as the upload route answered them. Only `file_url` is read; the rest comes from the
+ *  database. */
 const attachments = Maybe(
   Type.Array(Type.Object({ file_url: HttpUrl(2_048, { examples: [samples.file.url] }) }, open), {
     maxItems: 5,
@@ -47,7 +48,6 @@ const attachments = Maybe(
   }),
 )
 
-/** The addresses of what is attached. */
 export const attachedUrls = (list?: { file_url: string }[] | null): string[] =>
   (list ?? []).map((it) => it.file_url)
 
@@ -189,7 +189,7 @@ export const DeskTicketMessage = Type.Object(
   { title: 'DeskTicketMessage' },
 )
 
-/** A ticket as the desk sees it in its list. */
+/** A ticket in the desk's list. */
 export const DeskTicketListItem = Type.Object(
   {
     ...ticket,
@@ -229,7 +229,7 @@ const TicketHistoryEntry = Type.Object(
   { title: 'TicketHistoryEntry' },
 )
 
-/** A ticket with everything that the desk knows of it. */
+/** A ticket with all data of the desk. */
 export const DeskTicket = Type.Object(
   {
     ...DeskTicketListItem.properties,
@@ -263,7 +263,6 @@ export function ticketListItemView(row: TicketRow): TicketListItem {
 
 /** The newest messages of a ticket, oldest first, and the cursor of those before them. */
 export type MessagesShown = { messages: AuthoredMessage[]; before: string | null }
-/** A ticket with its newest messages. */
 export type TicketDetail = { ticket: TicketRow; shown: MessagesShown }
 
 export function ticketView({ ticket: row, shown }: TicketDetail): Ticket {
@@ -291,7 +290,6 @@ export function deskTicketListItemView(row: DeskItem): DeskTicketListItem {
   }
 }
 
-/** A ticket with everything that the desk knows of it. */
 export type DeskDetail = {
   item: DeskItem
   shown: MessagesShown

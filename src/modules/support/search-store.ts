@@ -4,21 +4,21 @@ import type { TicketFilter } from './desk-store.ts'
 
 export type SearchStore = ReturnType<typeof createSearchStore>
 
-// What the index takes for one word. Asked for more, it would look for a phrase, which it cannot.
+// One token of the index. Several tokens would become a phrase query, which `detail=column` does not support.
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 const hasLetter = /[\p{L}\p{N}\p{Co}]/u
-/** The index of people knows no shorter part of a text. */
+/** The index of people is made of trigrams. */
 const shortestPart = 3
-// More people of one name than this are told apart by another word.
+// A word that matches more owners than this needs another word beside it.
 const maxOwners = 200
 /** Pages of the index that one step writes: a millisecond or two. */
 const mergedPages = 16
 
-/** Words of one search: each is a walk along the index. */
+/** Each word of a search is one walk along the index. */
 export const maxWords = 8
 
-/** SQL over the full-text indexes of people and of tickets. The latter knows the words of each ticket and what it can be
- *  filtered by: both come out of one walk along it, newest ticket first, that ends with the page. */
+/** SQL over the full-text indexes of people and of tickets. The ticket index holds the words of each ticket and its
+ *  filter values, so that one walk, newest ticket first, finds a page. */
 export function createSearchStore({ $client: sqlite }: Orm) {
   const countChanges = () =>
     sqlite.query<{ n: number }, []>('SELECT total_changes() AS n').get()?.n ?? 0
@@ -29,8 +29,8 @@ export function createSearchStore({ $client: sqlite }: Orm) {
     )
 
   return {
-    /** People whose name or address has a text in it, the newest first; accents and case do not matter. A text of one or two
-     *  characters is a whole name. */
+    /** People whose name or address contains a text, newest first, ignoring accents and case. A text of one or two
+     *  characters must be the whole name. */
     listOwners(text: string): string[] {
       if (text.length < shortestPart)
         return shortNames()
@@ -49,7 +49,7 @@ export function createSearchStore({ $client: sqlite }: Orm) {
       )
       return page.all(match, before ?? Number.MAX_SAFE_INTEGER, limit).map(({ n }) => n)
     },
-    /** Merges a little of what was added to the index.
+    /** Merges some of the parts that commits added to the index.
      *  @returns whether there was something to merge (https://sqlite.org/fts5.html#the_merge_command) */
     mergeSome(pages = mergedPages): boolean {
       const before = countChanges()
@@ -59,8 +59,8 @@ export function createSearchStore({ $client: sqlite }: Orm) {
   }
 }
 
-/** What to ask the index for: tickets with every word of `q`, the last one as a beginning, in their texts or in the name
- *  or address of their owner, or the one with this id, that pass the filter.
+/** The FTS5 query for tickets that pass the filter and have every word of `q` in their texts or in the name or
+ *  address of their owner. The last word may be a prefix. An id finds its ticket alone.
  *  @returns undefined when there is no word in `q` */
 export function matchOf(
   q: string,
@@ -76,7 +76,7 @@ export function matchOf(
 function termsOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
   const id = parseId(q.trim())
   if (id !== undefined) return `id : "${id}"`
-  // An address is several words for the index of tickets, one text for that of people.
+  // An address is several words in the index of tickets, but one text in the index of people.
   const parts = q
     .split(/\s+/)
     .filter((part) => wordsIn(part).length > 0)
@@ -95,20 +95,19 @@ const wordsIn = (text: string) =>
   (text.match(word) ?? []).filter((part) => hasLetter.test(part)).slice(0, maxWords)
 
 function textTerm(words: string[], isLast: boolean): string {
-  // Choice: a single letter is a word of its own; too many begin with it.
+  // Choice: a single letter is no prefix, because too many words begin with it.
   const isBeginning = isLast && [...(words.at(-1) ?? '')].length > 1
   return `{subject body} : (${words.map(quoted).join(' AND ')}${isBeginning ? ' *' : ''})`
 }
 
-// Quoted, a word is never an operator.
+// Quotes keep FTS5 from reading a word as an operator.
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
 
 const facetTerm = (words: readonly string[]) => `facets : (${words.map(quoted).join(' OR ')})`
 
-/** The word that the index has for a ticket that waits. */
 const waiting = 'waiting'
 
-/** The words that the index has for what a ticket is, of each filter those of which one has to be there. */
+/** The index words of a ticket's filter values, one list for each filter. A ticket must have one word of each list. */
 function facetsOf(filter: TicketFilter): string[][] {
   const { statuses, priority, category, assigneeId, userId, isWaiting } = filter
   const facets = {

@@ -8,7 +8,6 @@ import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import { hasSaid, type Replayable, type TicketChangesMaker, type Wanted } from './ticket-changes.ts'
 import type { TicketMessages } from './ticket-messages.ts'
 
-/** What a person wants help with. */
 type TicketRequest = Pick<TicketRow, 'subject' | 'category' | 'priority'> & {
   body: string
   fileUrls: readonly string[]
@@ -29,13 +28,12 @@ const day = 86_400_000
 const perDayVerified = 20
 const perDayUnverified = 5
 
-/** What people do with their own tickets. */
 export function createTicketService(core: Core, parts: Parts) {
   const { write, newId, clock } = core
   const { store, messages, changes, takeText, ticketsPerDay } = parts
   const { reopenDays } = core.config.support
 
-  /** @throws not_found · not_owner (whoever asks) */
+  /** @throws not_found · not_owner (also for admins) */
   function own(userId: string, idText: string): TicketRow {
     const id = parseId(idText)
     const ticket = id === undefined ? undefined : store.find(id)
@@ -48,7 +46,7 @@ export function createTicketService(core: Core, parts: Parts) {
     return { ticket, shown: messages.newest(ticket) }
   }
 
-  /** The ticket as it was answered first, whatever has become of it. */
+  /** The ticket that an earlier request with the same key opened, as it was then. */
   function findOpened(userId: string, request: TicketRequest): TicketDetail | undefined {
     const { clientId, subject, body, fileUrls, category, priority } = request
     const first = clientId === null ? undefined : store.findMessageByClientId(userId, clientId)
@@ -83,7 +81,7 @@ export function createTicketService(core: Core, parts: Parts) {
     if (wait > 0) throw quotaExceeded(wait)
   }
 
-  // Choice: a reply opens a closed ticket again for some days; later it takes a new ticket.
+  // Choice: a reply reopens a settled ticket for some days; later the person needs a new ticket.
   function reopening({ status, settledAt }: TicketRow): Wanted {
     if (status === 'open' || status === 'in_progress') return {}
     const until = (settledAt ?? 0) + reopenDays * day
@@ -93,16 +91,16 @@ export function createTicketService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Opens a ticket. The same `clientId` with the same content gives the first answer again.
-     *  @throws idempotency_mismatch (`clientId` was used for something else) · quota_exceeded (20 a day, 5 for an address
-     *  that is not verified) · text_quota_exceeded · validation_error (`attachments`) */
+    /** Opens a ticket. The same `clientId` with the same content returns the first answer again.
+     *  @throws idempotency_mismatch (`clientId` was used for something else) · quota_exceeded (20 a day, 5 for an
+     *  unverified address) · text_quota_exceeded · validation_error (`attachments`) */
     open: (userId: string, request: TicketRequest): Promise<Replayable<TicketDetail>> =>
       write(() => {
         const earlier = findOpened(userId, request)
         return { value: earlier ?? open(userId, request), replayed: earlier !== undefined }
       }),
 
-    /** A person's tickets, newest first. */
+    /** Newest first. */
     list: (userId: string, range: ListRange): Listing<TicketRow> =>
       listByNumber(range, {
         name: 'own_tickets',
@@ -114,13 +112,13 @@ export function createTicketService(core: Core, parts: Parts) {
     /** @throws not_found · not_owner */
     get: (userId: string, id: string): TicketDetail => detailOf(own(userId, id)),
 
-    /** Messages of a ticket, newest first.
+    /** Newest first.
      *  @throws not_found · not_owner */
     listMessages: (userId: string, id: string, range: ListRange): Listing<TicketMessageRow> =>
       messages.list(own(userId, id), range),
 
-    /** Writes into a ticket, which opens it again when it was settled. The same `clientId` with the same content gives
-     *  the first message again.
+    /** Writes into a ticket and reopens a settled one. The same `clientId` with the same content returns the first
+     *  message again.
      *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (`clientId`
      *  was used for something else) · text_quota_exceeded · validation_error (`attachments`) */
     reply(
@@ -138,12 +136,12 @@ export function createTicketService(core: Core, parts: Parts) {
       })
     },
 
-    /** Closes a ticket; one that is closed stays as it is.
+    /** Closes a ticket. Idempotent.
      *  @throws not_found · not_owner */
     close: (userId: string, id: string): Promise<TicketDetail> =>
       write(() => detailOf(changes.change(own(userId, id), { status: 'closed' }, userId))),
 
-    /** What a person asked and was answered, for their own export. */
+    /** For the person's own export. */
     *exportTickets(userId: string) {
       for (const ticket of store.eachOfUser(userId)) {
         const all = store.listMessages(ticket.id, 0, ticket.messageCount).reverse()

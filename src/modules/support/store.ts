@@ -16,7 +16,7 @@ import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.t
 import { lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
-/** A message with the name of whoever wrote it, for the desk. */
+/** For the desk: a message with the name of its author. */
 export type AuthoredMessage = TicketMessageRow & { authorName: string }
 export type TicketMessageRow = typeof ticketMessages.$inferSelect
 export type HistoryRow = typeof ticketHistory.$inferSelect
@@ -24,18 +24,18 @@ export type NewTicketRow = Pick<
   TicketRow,
   'id' | 'userId' | 'subject' | 'category' | 'priority' | 'createdAt'
 >
-/** What changes, and the two times that a ticket's place in the queue follows from. */
+/** Changes of a ticket. The two times are required because its place in the queue follows from them. */
 type TicketChanges = Partial<TicketRow> & Pick<TicketRow, 'waitingSince' | 'updatedAt'>
 
 export type TicketStore = ReturnType<typeof createTicketStore>
 
 const value = sql.placeholder
-/** Every time is below. In the desk's order tickets that wait come before it, the others behind it. */
+/** Above every time in ms. In the desk's order, waiting tickets come before it and the others after it. */
 export const waitingUntil = 2 ** 51
 const notWaiting = 2 * waitingUntil
 const exportChunk = 50
 
-/** SQL over tickets, their messages and their history. Nothing here reads a note. */
+/** SQL over tickets, their messages and their history. It never reads notes. */
 export function createTicketStore(orm: Orm) {
   const sqlite = orm.$client
   const columns = selectList(tickets)
@@ -78,7 +78,7 @@ export function createTicketStore(orm: Orm) {
 
   return {
     find: (id: string): TicketRow | undefined => byId().get(id) ?? undefined,
-    /** Makes a ticket without messages, open, whose owner waits. */
+    /** Inserts an open ticket without messages, whose owner waits. */
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
       const userSeq = countOfUser(userId) + 1
@@ -98,12 +98,12 @@ export function createTicketStore(orm: Orm) {
         .returning()
         .get()
     },
-    /** How many tickets a person has, which is the `userSeq` of the newest. */
+    /** Also the `userSeq` of the person's newest ticket. */
     countOfUser,
     /** A person's tickets with `after` < userSeq ≤ `until`, newest first. */
     listOfUser: (userId: string, after: number, until: number): TicketRow[] =>
       ofUser().all(userId, after, until),
-    /** Every ticket of a person, oldest first, read in small chunks. */
+    /** Oldest first, read in small chunks. */
     *eachOfUser(userId: string): Generator<TicketRow> {
       let chunk: TicketRow[] = []
       let after = 0
@@ -119,7 +119,7 @@ export function createTicketStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (ticketId: string, after: number, until: number): AuthoredMessage[] =>
       messagesOf().all({ ticketId, after, until }),
-    /** The message at a place: 1 opened the ticket. */
+    /** The message with this `seq`: 1 opened the ticket. */
     findMessageAt(ticketId: string, seq: number): TicketMessageRow | undefined {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
       return orm.select().from(ticketMessages).where(one).get()
@@ -135,13 +135,12 @@ export function createTicketStore(orm: Orm) {
     insertHistory(row: HistoryRow): void {
       insertHistory()(row)
     },
-    /** The first change of a ticket's priority. */
     findFirstPriorityChange(ticketId: string): HistoryRow | undefined {
       const { ticketId: ticket, field, id } = ticketHistory
       const wanted = and(eq(ticket, ticketId), eq(field, 'priority'))
       return orm.select().from(ticketHistory).where(wanted).orderBy(asc(id)).limit(1).get()
     },
-    /** Resolved tickets in which nothing was written after `until`, the most silent first. */
+    /** Resolved tickets without a message after `until`, longest silence first. */
     listSilent(until: number, limit: number): TicketRow[] {
       const silent = and(eq(tickets.status, 'resolved'), lte(tickets.settledAt, until))
       return orm
@@ -152,7 +151,7 @@ export function createTicketStore(orm: Orm) {
         .limit(limit)
         .all()
     },
-    /** Tickets of which the inbox has not been told, the longest untold first. */
+    /** Tickets that the inbox must still be mailed about, the longest due first. */
     listInboxDue: (limit: number): TicketRow[] =>
       orm
         .select()
@@ -161,7 +160,7 @@ export function createTicketStore(orm: Orm) {
         .orderBy(asc(tickets.inboxDueAt))
         .limit(limit)
         .all(),
-    /** The inbox has been told of a ticket as it was, unless more was written since. */
+    /** Records the mail to the inbox, unless a message was added since. */
     updateInboxTold({ id, messageCount }: TicketRow): void {
       const asItWas = and(eq(tickets.id, id), eq(tickets.messageCount, messageCount))
       orm.update(tickets).set({ inboxDueAt: null }).where(asItWas).run()
@@ -169,16 +168,15 @@ export function createTicketStore(orm: Orm) {
     updateAssigneeMailed(id: string, assigneeMailedAt: number): void {
       orm.update(tickets).set({ assigneeMailedAt }).where(eq(tickets.id, id)).run()
     },
-    /** Whether the address of a person is verified. */
     isVerified: (id: string): boolean =>
       orm.select({ is: users.emailVerified }).from(users).where(eq(users.id, id)).get()?.is ===
       true,
-    /** Somebody whom tickets can be assigned to. */
+    /** An admin to whom tickets can be assigned. */
     findEnabledAdmin(id: string) {
       const admin = and(eq(users.id, id), eq(users.role, 'admin'), isNull(users.disabledAt))
       return orm.select({ id: users.id, email: users.email }).from(users).where(admin).get()
     },
-    /** Tickets of a person that wait for an answer. */
+    /** A person's tickets that wait for a reply. */
     listWaiting(userId: string, limit: number): TicketRow[] {
       const waiting = and(eq(tickets.userId, userId), lt(tickets.queueKey, waitingUntil))
       return orm.select().from(tickets).where(waiting).limit(limit).all()

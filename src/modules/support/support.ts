@@ -24,10 +24,10 @@ type Neighbours = {
   ticketsPerDay: number | undefined
 }
 
-/** Tickets in one transaction: each is written into the full-text index again. */
+/** Tickets in one transaction: each update rewrites a row of the full-text index. */
 const endedAtOnce = 25
 
-/** Tickets: those of each person, and the desk where admins work on all of them. */
+/** Tickets of users, and the desk where admins work on them. */
 export function createSupport(core: Core, neighbours: Neighbours) {
   const { mailer, notify, attach, takeText, ticketsPerDay } = neighbours
   const { orm } = core
@@ -42,7 +42,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   const deskService = createDeskService(core, parts)
   const stopClosing = startAutoClose(core, { store, changes })
 
-  /** A ticket as the desk lists it, and the message that an event is about. */
+  /** The data of a webhook: the ticket as in the desk's list, and the message of the event. */
   function eventData({ ticket_id = '', message_id = '' }: DomainEvent['ids']) {
     const item = desk.find(ticket_id)
     const message = store.findMessage(ticket_id, message_id)
@@ -57,7 +57,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     )
   }
 
-  /** Nobody waits for the answers to somebody who is gone. */
+  /** A removed user waits for no reply. */
   function endWaiting(userId: string): void {
     for (const { id, updatedAt } of store.listWaiting(userId, endedAtOnce)) {
       store.update(id, { waitingSince: null, updatedAt })

@@ -7,17 +7,17 @@ import type { DeskStore } from './desk-store.ts'
 import { ownTicketUpdatedFrame, ticketCreatedFrame, ticketUpdatedFrame } from './frames.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
-/** What somebody wants of a ticket; what is absent stays. */
+/** Requested changes of a ticket; absent fields stay. */
 export type Wanted = {
   status?: TicketStatus | undefined
   priority?: TicketPriority | undefined
   assigneeId?: string | null | undefined
 }
 
-/** What somebody writes into a ticket. */
+/** A message before it is stored. */
 type TicketDraft = {
   authorId: string
-  /** Whether it comes from the desk. */
+  /** Whether the author is an admin at the desk. */
   isAdmin: boolean
   body: string
   /** Addresses of the author's uploads. */
@@ -26,10 +26,10 @@ type TicketDraft = {
   clientId: string | null
 }
 
-/** What somebody does to a ticket at once; `actorId` is null for what happens by itself. */
+/** One update of a ticket; `actorId` is null for automatic changes. */
 type Act = { actorId: string | null; wanted?: Wanted; message?: TicketMessageRow }
 
-/** A result, and whether an earlier request made it. */
+/** A result, and whether an earlier request produced it. */
 export type Replayable<T> = { value: T; replayed: boolean }
 
 type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
@@ -38,7 +38,7 @@ type TicketCore = Pick<Core, 'newId' | 'clock' | 'hub' | 'afterCommit'> & {
   config: { support: Pick<Core['config']['support'], 'inbox'> }
 }
 
-/** Keeps files of their owner with a message, inside its `write`.
+/** Attaches the owner's files to a message, inside its `write`.
  *  @throws validation_error (`attachments`) */
 export type Attach = (
   messageId: string,
@@ -56,13 +56,13 @@ type Parts = {
 
 export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 
-/** What the owner may write into one ticket: a longer exchange continues in another. */
+/** The owner's limits for one ticket: a longer exchange continues in another. */
 const maxOwnerMessages = 200
 const maxOwnerCharacters = 200_000
 const inboxDelayMilliseconds = 10 * 60_000
 
-/** The rules of tickets that hold whoever acts, and the frames that tell of a change. For inside a `write`. A change
- *  updates the ticket once, as each update writes its row of the full-text index anew. */
+/** The rules of tickets for owners and desk alike, and the frames about changes. For inside a `write`. A change
+ *  updates the ticket only once, because each update rewrites its row of the full-text index. */
 export function createTicketChanges(core: TicketCore, parts: Parts) {
   const { store, desk, attach, onIndexed } = parts
   const { newId, clock, hub, afterCommit, outbox, events } = core
@@ -95,15 +95,15 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       events.publish({ type: 'ticket.updated', ids: { ticket_id: ticket.id } })
     }
     afterCommit(onIndexed)
-    // Nobody waits for what has its answer or is settled.
+    // An answered or settled ticket needs no mail to the desk.
     const inboxDueAt = times.waitingSince === null ? null : tellDesk(ticket, assigneeId, message)
     const changes = { status, priority, assigneeId, inboxDueAt, ...sizes, ...times }
     return store.update(ticket.id, changes)
   }
 
-  /** What the owner wrote is mailed to whoever works on it, else to the inbox: to that together with what comes in the
-   *  next minutes.
-   *  @returns since when the inbox is to be told; null: not */
+  /** Queues a mail about the owner's message: to the assignee, else to the inbox, which gets the messages of several
+   *  minutes in one mail.
+   *  @returns the time since which the inbox mail is due; null when none is */
   function tellDesk(
     { id, inboxDueAt }: TicketRow,
     assigneeId: string | null,
@@ -126,16 +126,16 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     if (status !== 'resolved' && status !== 'closed') {
       return { ...times, waitingSince: waitingSince(ticket, message), settledAt: null }
     }
-    // A resolved ticket closes after a silence, which a message ends.
+    // A message to a resolved ticket restarts the time after which it closes.
     const isNew = status !== ticket.status || (status === 'resolved' && message !== undefined)
     return { ...times, waitingSince: null, settledAt: isNew ? now : ticket.settledAt }
   }
 
-  /** Since the first message of the owner without an answer. */
+  /** @returns the time of the owner's first message without a reply */
   function waitingSince(ticket: TicketRow, message?: TicketMessageRow): number | null {
     if (message) return message.isAdmin ? null : (ticket.waitingSince ?? message.createdAt)
     if (ticket.settledAt === null) return ticket.waitingSince
-    // A ticket that the desk opens again waits as it did before: an owner who wrote last has no answer yet.
+    // A ticket that the desk reopens waits again if the owner wrote last.
     const newest = store.findMessageAt(ticket.id, ticket.messageCount)
     return newest && !newest.isAdmin ? newest.createdAt : null
   }
@@ -153,7 +153,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
   }
 
   return {
-    /** Opens a ticket with its first message. */
     open(row: NewTicketRow, draft: TicketDraft): TicketRow {
       const opened = store.insert(row)
       const message = append(opened, draft, opened.createdAt)
@@ -164,7 +163,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return ticket
     },
 
-    /** Appends a message, with what its author wants of the ticket besides.
+    /** Appends a message and applies the changes that its author asked for.
      *  @throws ticket_full */
     reply(ticket: TicketRow, draft: TicketDraft, wanted: Wanted): TicketMessageRow {
       const message = append(ticket, draft)
@@ -174,8 +173,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return message
     },
 
-    /** Changes what differs from what is wanted, with a row of history for each difference; `actorId` is null for what
-     *  happens by itself. */
+    /** Applies the changes, with a history row for each difference; `actorId` is null for automatic changes. */
     change(ticket: TicketRow, wanted: Wanted, actorId: string | null): TicketRow {
       if (differencesOf(ticket, wanted).length === 0) return ticket
       const changed = update(ticket, { actorId, wanted })
@@ -183,7 +181,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return changed
     },
 
-    /** What the author wrote before under the same key.
+    /** The author's earlier message with the same key.
      *  @throws idempotency_mismatch: the key was used for something else */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
       const { authorId, clientId, body, fileUrls, isAdmin } = draft
@@ -197,7 +195,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
   }
 }
 
-/** Whether a message says this, with just these files. */
+/** Whether a message has this text and just these files. */
 export function hasSaid(
   message: TicketMessageRow,
   { body, fileUrls }: Pick<TicketDraft, 'body' | 'fileUrls'>,

@@ -2,12 +2,12 @@ import { cutAtLimit, type Listing, type ListRange, listByNumber } from '../../li
 import type { MessagesShown } from './model.ts'
 import type { AuthoredMessage, TicketRow, TicketStore } from './store.ts'
 
-/** What a ticket shows at once. */
+/** Limits of one answer. */
 const maxShown = 200
 const maxShownBytes = 600_000
 const maxNotesBytes = 250_000
 
-/** Messages of a ticket in parts, as one may hold more than one answer should. */
+/** Pages of a ticket's messages. One answer holds a bounded number of messages and of bytes. */
 export function createTicketMessages(store: TicketStore) {
   return {
     /** The newest ones. */
@@ -31,11 +31,11 @@ export function createTicketMessages(store: TicketStore) {
 
 export type TicketMessages = ReturnType<typeof createTicketMessages>
 
-/** The newest notes that an answer has room for; both lists are oldest first. */
+/** The newest notes that fit into an answer; both lists are oldest first. */
 export const shownNotes = <T extends { body: string }>(notes: T[]): T[] =>
   fitting(notes.toReversed(), maxNotesBytes).reverse()
 
-/** The first rows whose texts, and what is told of their files, fit together. */
+/** The first rows whose texts and attachments fit together. */
 function fitting<T extends { body: string; attachments?: unknown }>(
   rows: T[],
   maxBytes: number,
