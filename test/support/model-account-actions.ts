@@ -401,8 +401,10 @@ const actions: Record<string, Act> = {
   async undo(world, random) {
     const link = linkTo(world, random, 'undo-email')
     if (!link) return undefined
+    // Who changed the address makes sure of the account before.
+    const enrolled = random.next() < 0.8 ? await actions['enrol']?.(world, random) : undefined
     await world.undo(link)
-    return `the ${link.reader} undoes the change of ${link.address}`
+    return `${enrolled ? `${enrolled}; ` : ''}the ${link.reader} undoes the change of ${link.address}`
   },
 
   async forget(world, random) {
