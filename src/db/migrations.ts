@@ -2,32 +2,12 @@ import type { Database } from 'bun:sqlite'
 import { closeSync, openSync, readSync } from 'node:fs'
 import initial from '../../drizzle/0000_initial.sql' with { type: 'text' }
 import safety from '../../drizzle/0001_safety.sql' with { type: 'text' }
-import blockedNames from '../../drizzle/0002_blocked_names.sql' with { type: 'text' }
-import refreshKeys from '../../drizzle/0003_refresh_keys.sql' with { type: 'text' }
-import textUsage from '../../drizzle/0004_text_usage.sql' with { type: 'text' }
-import oneWriter from '../../drizzle/0005_one_writer.sql' with { type: 'text' }
-import removedContent from '../../drizzle/0006_removed_content.sql' with { type: 'text' }
-import provisionalAccounts from '../../drizzle/0007_provisional_accounts.sql' with { type: 'text' }
-import confirmations from '../../drizzle/0008_confirmations.sql' with { type: 'text' }
-import provisionalFactors from '../../drizzle/0009_provisional_factors.sql' with { type: 'text' }
-import receivers from '../../drizzle/0010_receivers.sql' with { type: 'text' }
+import oneOwner from '../../drizzle/0002_one_owner.sql' with { type: 'text' }
 import { StartError } from '../lib/errors.ts'
 
 /** The SQL of every migration in the order of drizzle/meta/_journal.json, imported as text so that the executable
  *  contains it. The position is the version that `PRAGMA user_version` stores. */
-export const migrations: readonly string[] = [
-  initial,
-  safety,
-  blockedNames,
-  refreshKeys,
-  textUsage,
-  oneWriter,
-  removedContent,
-  provisionalAccounts,
-  confirmations,
-  provisionalFactors,
-  receivers,
-]
+export const migrations: readonly string[] = [initial, safety, oneOwner]
 
 const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
 
