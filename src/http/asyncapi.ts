@@ -13,14 +13,13 @@ type ChannelDoc = {
   sent: Record<string, TSchema>
 }
 
-// In AsyncAPI a discriminator names schemas by the value itself. The constants in the branches say enough.
+// AsyncAPI discriminators name schemas by the value itself; the constants in the branches are enough.
 const plain = (schema: object) =>
   withoutKeywords(closed(schema), (keyword) => keyword === 'discriminator')
 
 const schemaFormat = 'application/schema+json;version=draft-07'
 
-/** The AsyncAPI 3.0 description of a WebSocket channel, made from the schemas that its frames are checked and typed
- *  with. */
+/** The AsyncAPI 3.0 description of a WebSocket channel, made from the schemas that also type and check its frames. */
 export function describeChannel(channel: ChannelDoc, version: string, publicUrl: string) {
   const { lift, schemas } = createSchemas()
   const exampleOf = createExamples(schemas)

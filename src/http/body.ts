@@ -1,12 +1,12 @@
 import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 
 const maxBytes = 64 * 1_024
-// Choice: the contract's bodies are flat; nesting costs whoever has to walk it.
+// Choice: the API's bodies are flat, and deep nesting costs time to walk.
 const maxDepth = 16
 const slowMilliseconds = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** What a form holds besides its file. */
+/** The size of a form without its file. */
 export const maxFormBytes = 64 * 1_024
 
 /** Refuses a body whose declared length is too large, without reading any of it.
@@ -21,9 +21,9 @@ export function guardLength({ headers }: Request, maxFileBytes?: number): void {
 }
 
 /** Reads the JSON value of a request body; undefined when there is none.
- *  @param onSlow called when the body was long in coming: what was checked before may not hold any more
- *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON · body_too_large (413): a streamed
- *  body is measured while it comes */
+ *  @param onSlow called when the body took long to arrive: earlier checks may no longer hold
+ *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON · body_too_large (413): a
+ *  streamed body is measured while it comes */
 export async function readJson(request: Request, onSlow: () => void): Promise<unknown> {
   if (!request.body) return undefined
   const startedAt = performance.now()
@@ -44,7 +44,7 @@ function parse(bytes: Uint8Array, contentType: string | null): unknown {
     const text = utf8.decode(bytes)
     if (!isDeeperThan(maxDepth, text)) return JSON.parse(text)
   } catch {
-    // answered below, like nesting
+    // refused below, like deep nesting
   }
   throw invalidField('body', 'malformed_json')
 }

@@ -4,10 +4,11 @@ import { isoTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 
 export type TlsFiles = { cert: string; key: string }
-/** PEM texts that belong together, and when the certificate ends (ms since the epoch). */
+/** A PEM certificate with its key, and the time it expires (ms since the epoch). */
 export type Certificate = { cert: string; key: string; endsAt: number }
 
-/** Of TLS 1.2, which is the oldest that Bun speaks: whoever gets hold of the key later cannot read what was recorded. */
+/** For TLS 1.2, the oldest version that Bun speaks: forward secrecy keeps recorded traffic unreadable if the key
+ *  leaks later. */
 export const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 const day = 86_400_000
@@ -25,7 +26,7 @@ export function readCertificate(files: TlsFiles): Certificate {
   return { cert, key, endsAt: Date.parse(certificate.validTo) }
 }
 
-/** What to tell about the time that a certificate has left; undefined when that is long. */
+/** A warning about a certificate that expires soon; undefined for others. */
 export function expiryWarning({ endsAt }: Certificate, now: number): string | undefined {
   if (endsAt <= now) return `the certificate ended at ${isoTime(endsAt)}`
   const days = Math.floor((endsAt - now) / day)

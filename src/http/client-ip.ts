@@ -22,7 +22,7 @@ export function clientIp(
   return address.toString()
 }
 
-/** Whether a host name or an address is this machine itself. */
+/** Whether a host name or an address is this machine. */
 export function isLoopback(host: string | undefined): boolean {
   return host?.toLowerCase() === 'localhost' || parse(host)?.range() === 'loopback'
 }
@@ -31,7 +31,7 @@ export function isLoopback(host: string | undefined): boolean {
  *  @throws Error when the text is neither */
 export function parseNetwork(text: string): Network {
   if (text.includes('/')) return ipaddr.parseCIDR(text)
-  // The library also takes `10.1` for an address.
+  // The library also accepts `10.1` as an address.
   if (!/^(\d+\.){3}\d+$|:/.test(text)) throw new Error('not an address')
   const address = ipaddr.process(text)
   return [address, address.kind() === 'ipv4' ? 32 : 128]

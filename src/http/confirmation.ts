@@ -1,13 +1,13 @@
-/** Asks who holds the session to have confirmed it (`POST /v1/auth/confirm`) within the last minutes. */
+/** Requires that the session's owner has confirmed it (`POST /v1/auth/confirm`) within the last minutes. */
 export type Confirmation = {
   minutes: number
-  /** The field of the body that proves the same. */
+  /** A field of the body that proves the same. */
   unless?: string
-  /** The field of the body, and its value, for which alone it is asked. */
+  /** Required only when this field of the body has this value. */
   onlyFor?: { field: string; value: string }
 }
 
-/** What an unattended screen or a stolen token must not be enough for. */
+/** For actions that must not be open to a stolen token or on an unattended screen. */
 export const confirmedLately: Confirmation = { minutes: 10 }
 
 /** Whether a body that fits its schema needs the confirmation. */

@@ -1,7 +1,7 @@
 const exposed =
   'X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Error-Reason, Idempotent-Replayed'
 
-/** What a browser page of one of the exact `origins` needs to read an answer; nothing for any other page. */
+/** The CORS headers for a page of one of the exact `origins`; none for any other page. */
 export function corsHeaders(request: Headers, origins: readonly string[]): Record<string, string> {
   const origin = request.get('origin')
   if (origin === null) return {}
@@ -13,8 +13,8 @@ export function corsHeaders(request: Headers, origins: readonly string[]): Recor
   }
 }
 
-/** Whether a browser page may open a socket, which no CORS rule covers. Pages of everywhere may while no origins are
- *  configured, and so may clients that are no page: they send no origin. */
+/** Whether a browser page may open a socket, which CORS does not cover. Every page may while no origins are
+ *  configured. Clients other than browsers send no origin, and may too. */
 export function mayOpenSocket(
   request: Headers,
   origins: readonly string[],
@@ -24,7 +24,7 @@ export function mayOpenSocket(
   return origin === null || origins.length === 0 || [...origins, publicUrl].includes(origin)
 }
 
-/** A browser asking whether it may send a request; what it may is the same everywhere. */
+/** Preflights get the same answer on every path. */
 export function isPreflight(request: Request): boolean {
   return request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
 }

@@ -3,7 +3,7 @@ import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Tells apart what has one code. Of an error alone. */
+/** On error answers only: the reason, where several reasons share one code. */
 export const reasonHeader = 'x-error-reason'
 
 type Hook = {
@@ -13,7 +13,7 @@ type Hook = {
   set: { status?: number | string; headers: Record<string, string | number> }
 }
 
-/** Turns whatever was thrown into the contract's error answer, and nothing else. */
+/** Turns every thrown value into the API's error answer. */
 export function createErrorAnswer(log: Log) {
   return ({ code, error, context, set }: Hook) => {
     const answer = translate(code, error)
@@ -26,7 +26,7 @@ export function createErrorAnswer(log: Log) {
     if (answer.retryAfterSeconds !== undefined) {
       set.headers['retry-after'] = answer.retryAfterSeconds
     }
-    // Also when a rule of a module refused, or one without headers of its own.
+    // Also for 429s of the modules' own limits, which set no headers.
     if (answer.status === 429) set.headers['x-ratelimit-remaining'] = 0
     return errorBody(answer, context.locale)
   }

@@ -3,14 +3,14 @@ import { AppError, problem } from '../lib/errors.ts'
 
 type Headers = Record<string, string | number>
 
-/** A file as it is shown. Its bytes never change. */
+/** A file for download. Its bytes never change. */
 export type ShownFile = { name: string; type: string; size: number; tag: string; isInline: boolean }
 
-/** The bytes of a file from `start` on and before `end`. */
+/** The bytes from `start` up to, but without, `end`. */
 export type ByteRange = { start: number; end: number; isPart: boolean }
 
-/** No file is a page of this origin: what is opened by itself is sandboxed, may load nothing but itself, and has an origin
- *  of its own. Players ask for it from there, which is why everybody may read it (RFC 9110, 14; Fetch, 3.2). */
+/** No file may act as a page of this origin. An opened file is sandboxed, has an origin of its own, and may load
+ *  nothing but itself. Its player requests it from that origin, so everybody may read it (RFC 9110, 14; Fetch, 3.2). */
 const fileHeaders = {
   'content-security-policy':
     "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox",
@@ -20,11 +20,12 @@ const fileHeaders = {
   'accept-ranges': 'bytes',
 }
 
-/** Scripts, styles and documents of others' pages: a browser that is told nothing else runs none of them. */
+/** Scripts, styles and documents. They are served as application/octet-stream, so that no page of another origin can
+ *  run them. */
 const executableTypes =
   /script|^(multipart|message)|(^|[^a-z])(css|x?html|xml|svg|xslt?|wasm|flash)($|[^a-z])/i
 
-/** How a GET or HEAD of a file is answered, and what of its bytes is sent; none for 304.
+/** The status and headers for a GET or HEAD of a file, and the range to send; no range for 304.
  *  @param headers those of the answer
  *  @throws range_not_satisfiable */
 export function prepareFileAnswer(request: Request, file: ShownFile, headers: Headers) {
@@ -63,7 +64,7 @@ function isTagKnown(tags: string | null, etag: string): boolean {
   return tags.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
 }
 
-/** Choice: of several ranges at once none is served, but the whole file. */
+/** Choice: a request for several ranges gets the whole file. */
 function rangeOf({ method, headers }: Request, size: number, etag: string) {
   const whole: ByteRange = { start: 0, end: size, isPart: false }
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/i.exec(headers.get('range') ?? '') ?? []

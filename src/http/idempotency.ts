@@ -7,18 +7,17 @@ const IdempotencyHeaders = Type.Object({ [header]: Type.Optional(ClientId) })
 
 export const idempotencyHeader = { [header]: ClientId }
 
-/** What the description of a route says that can be called again with the same key. */
+/** The API description of a route that takes an idempotency key. */
 export const idempotent = {
   headers: idempotencyHeader,
   successHeaders: { 'Idempotent-Replayed': '`true` when it had been sent before.' },
 }
 
-/** Marks an answer that was given before. */
 export function markReplayed(headers: Record<string, string | number>, replayed: boolean): void {
   if (replayed) headers['idempotent-replayed'] = 'true'
 }
 
-/** The idempotency key in the header, for a body that has none.
+/** The key in the header, for routes whose body has none.
  *  @throws validation_error */
 export function idempotencyKey(headers: Headers): string | undefined {
   const key = headers.get(header)

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { sha256 } from '../lib/hash.ts'
 import { isLoopback } from './client-ip.ts'
 
-/** Whether a request may read the metrics: with the token, or from this machine when there is none. */
+/** With the token, or from this machine when no token is configured. */
 export function mayReadMetrics(
   request: Request,
   peer: string | undefined,

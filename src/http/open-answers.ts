@@ -2,7 +2,7 @@ import { AppError } from '../lib/errors.ts'
 import { ipGroup } from '../lib/ip-network.ts'
 import type { Answered } from './observe-requests.ts'
 
-/** The server, of which only this is used. */
+/** The part of the server that is used here. */
 type Connections = {
   /** Null once the answer was sent or the connection is gone. */
   requestIP(request: Request): unknown
@@ -10,13 +10,13 @@ type Connections = {
 
 export type OpenAnswers = ReturnType<typeof createOpenAnswers>
 
-/** An unread answer holds up to 1 MiB. Browsers ask for six things at once, and an address may be that of a whole office. */
+/** An unread answer holds up to 1 MiB. Browsers make six requests at once, and a whole office may share an address. */
 const maxPerClient = 64
 const retryAfterSeconds = 5
 const sweptEach = 1_024
 
-/** Bounds how many answers to its GETs a client, known by its address, leaves unread; the idle timeout of the server ends
- *  those that nobody reads. Answers to other requests always go out: they tell what was done. */
+/** Bounds the unread answers to GETs for each client address; the server's idle timeout ends those that stay unread.
+ *  Answers to other requests are always sent, because they report what was done. */
 export function createOpenAnswers(findServer: () => Connections | null | undefined) {
   const byClient = new Map<string, Request[]>()
   let added = 0
@@ -43,7 +43,7 @@ export function createOpenAnswers(findServer: () => Connections | null | undefin
       const open = byClient.get(client)
       if (open) open.push(request)
       else byClient.set(client, [request])
-      // Clients that do not come back are forgotten.
+      // Forgets clients that have not come back.
       if (++added % sweptEach === 0) for (const other of [...byClient.keys()]) stillOpen(other)
     },
   }

@@ -18,10 +18,10 @@ export type SuccessAnswer = {
 }
 export type JsonContent = { 'application/json': { schema: object } }
 
-/** What an example is of, and what it says otherwise than the schema. */
+/** The name of an example, and the fields in which it differs from the schema's own. */
 type Example = { name: string; change?: Json | undefined }
 
-/** Collects what the operations share: schemas that have a title, error answers, headers. */
+/** Collects the shared parts of the operations: schemas with a title, error answers, headers. */
 export function createComponents() {
   const { lift, schemas } = createSchemas()
   const exampleOf = createExamples(schemas)
@@ -85,7 +85,7 @@ export function createComponents() {
   }
 }
 
-/** What a client gets to read, in English. */
+/** In English. */
 function failureExample(kind: ErrorKind) {
   const details = exampleDetails[kind]
   return errorBody(

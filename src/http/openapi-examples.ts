@@ -1,7 +1,7 @@
 import type { Json } from './openapi-schemas.ts'
 
-/** Composes the example of a schema from the examples of its parts. An example of its own wins, where composition would
- *  make nonsense. Of a union it is the first branch that is not null.
+/** Composes the example of a schema from the examples of its parts. A schema's own example wins, for schemas where
+ *  composition would make nonsense. A union takes its first branch that is not null.
  *  @param components the schemas that references lead to, by name
  *  @throws Error for a text that has no example */
 export function createExamples(components: Json) {
@@ -32,11 +32,11 @@ export function createExamples(components: Json) {
   return exampleOf
 }
 
-/** An empty list of examples: an example of the whole goes without. */
+/** A property with an empty list of examples is left out of the whole's example. */
 const isShown = ([, { examples }]: [string, Json]) =>
   !Array.isArray(examples) || examples.length > 0
 
-/** An example with some fields changed, at any depth. */
+/** Replaces some fields of an example, at any depth. */
 export function changed(example: unknown, change: unknown): unknown {
   if (!isObject(example) || !isObject(change)) return change
   const fields = Object.entries(change).map(([name, value]) => [

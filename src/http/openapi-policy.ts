@@ -5,8 +5,8 @@ import type { RateLimit, RateLimits } from './rate-limit.ts'
 import type { Access } from './request-context.ts'
 import type { DescribedRoute } from './route-table.ts'
 
-/** What follows for an operation from the options that the pipeline enforces: who may call it and what counts it, in
- *  words for people and in fields for programs. */
+/** Describes who may call an operation and which limit counts it, from the options that the pipeline enforces: as
+ *  text and as extension fields. */
 export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
   const allowed = allowedOf(route)
   const counted = countedBy(route, limits)
@@ -46,14 +46,13 @@ const people = {
 } as const
 
 type Counted = {
-  /** The entry of the configuration. */
   name: string
   requests: number
   window_seconds: number
   per: keyof typeof keyNames
 }
 
-/** The limit that counts a request; undefined when none does. */
+/** Undefined when no limit counts the request. */
 function countedBy({ limit, access }: DescribedRoute, limits: RateLimits): Counted | undefined {
   if (limit === 'none') return undefined
   const name = limit === 'default' ? limitOf(access) : limit
@@ -105,8 +104,7 @@ const units = [
   ['second', 1],
 ] as const
 
-/** The failures that an operation can answer: its own, and those that follow from who may call it, from its limit and
- *  from its body. */
+/** The failures of an operation: those it declares, and those that follow from its access, its limit and its body. */
 export function errorKindsOf(
   { access, limit, method, confirm, path }: DescribedRoute,
   declared: ErrorKind[],
@@ -122,7 +120,7 @@ export function errorKindsOf(
   return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
 }
 
-/** What follows from who may call a route. */
+/** Failures that follow from a route's access. */
 const refusals: Partial<Record<Access, ErrorKind[]>> = {
   admin: ['role_required', 'admin_totp_required'],
   host: ['role_required', 'email_not_verified'],

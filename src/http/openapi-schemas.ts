@@ -6,7 +6,7 @@ export type Json = { [key: string]: unknown }
 export function createSchemas() {
   const schemas: Json = {}
 
-  /** The JSON form of a schema. One with a title becomes a component of that name wherever it appears. */
+  /** The JSON form of a schema. A schema with a title becomes a component of that name, wherever it appears. */
   function lift(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(lift)
     if (typeof value !== 'object' || value === null) return value
@@ -14,7 +14,7 @@ export function createSchemas() {
     if (form !== undefined) return lift(form)
     const rest = literalsOf(plain) ?? mapOf(plain) ?? plain
     const lifted = Object.fromEntries(
-      // What is in an example is no schema.
+      // Examples are data and hold no schemas.
       Object.entries(rest).map(([key, part]) => [key, key === 'examples' ? part : lift(part)]),
     )
     const { title } = lifted
@@ -26,13 +26,13 @@ export function createSchemas() {
   return { lift, schemas }
 }
 
-/** Without the keyword that a map of texts has in place of `additionalProperties`, which generators know. */
+/** Replaces `patternProperties` of a map of texts by `additionalProperties`, which code generators know. */
 function mapOf({ patternProperties, ...rest }: Json): Json | undefined {
   if (patternProperties === undefined) return undefined
   return { ...rest, additionalProperties: Object.values(patternProperties as Json)[0] }
 }
 
-/** `enum` for a union of text literals, which says the same in one line. */
+/** Replaces a union of text literals by `enum`. */
 function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
   if (!Array.isArray(anyOf)) return undefined
   const values = anyOf.map((option: Json) => option['const'])
@@ -40,8 +40,8 @@ function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
   return { ...rest, type: 'string', enum: values }
 }
 
-/** A body as generated clients shall see it: a misspelt field is then a mistake that a compiler finds. The server ignores
- *  fields that it does not know. */
+/** The schema of a body for generated clients, whose compilers then find a misspelt field. The server ignores
+ *  unknown fields. */
 export const closed = (schema: object) =>
   withoutKeywords(schema, (keyword, value) => keyword === 'additionalProperties' && value === true)
 

@@ -23,15 +23,15 @@ type Described = {
   version: string
   publicUrl: string
   limits: RateLimits
-  /** Bodies of requests that we send, by event. */
+  /** Bodies of webhook requests, by event. */
   webhooks: Record<string, TSchema>
 }
 
 const sourcePath = '/routes'
 
-/** The OpenAPI 3.1 description of an application's routes: what the swagger plugin collects, made valid and
- *  complete. Each operation gets its security, its error answers and the headers of every answer from the same
- *  options that the pipeline enforces. */
+/** The OpenAPI 3.1 description of an application's routes: the swagger plugin's output, made valid and complete.
+ *  Each operation gets its security, its error answers and the common headers from the options that the pipeline
+ *  enforces. */
 export async function describeApi(
   routes: AnyElysia,
   { version, publicUrl, limits, webhooks }: Described,
@@ -64,7 +64,6 @@ export async function describeApi(
   }
 }
 
-/** What we send to endpoints of others. */
 function describeWebhooks(bodies: Described['webhooks'], components: Components) {
   const described = Object.entries(bodies).map(([type, schema]) => {
     const content = components.content(schema, { name: type })
@@ -97,7 +96,7 @@ const webhookHeaders = [
 }))
 
 async function collect(routes: AnyElysia): Promise<Document> {
-  // Loaded when somebody asks: a start does not need it.
+  // Loaded at the first request for it, to keep the start short.
   const { swagger } = await import('@elysiajs/swagger')
   const host = new Elysia().use(routes).use(swagger({ path: sourcePath, excludeStaticFile: false }))
   const answer = await host.handle(new Request(`http://localhost${sourcePath}/json`))

@@ -21,7 +21,7 @@ export const tags = {
 } as const
 type Tag = keyof typeof tags
 
-/** What the routes of one audience share. */
+/** Options that the routes of one audience share. */
 type Preset = {
   access: Access
   limit?: RouteLimit
@@ -32,21 +32,22 @@ type Preset = {
 type More = {
   /** Failures beyond those that follow from the route itself (access, limit, body). */
   errors?: ErrorKind[]
-  /** Query parameters, none of them required. */
+  /** Query parameters, all optional. */
   query?: Record<string, TSchema>
   /** Request headers that the route reads. */
   headers?: Record<string, TSchema>
-  /** Headers of the success answer, with what they tell. */
+  /** Headers of the success answer, with their descriptions. */
   successHeaders?: Record<string, string>
-  /** What the example of the answer says otherwise than its schema. */
+  /** Fields in which the answer's example differs from its schema's. */
   example?: object
-  /** The largest file, for a route that takes one as its body and reads it itself. */
+  /** The largest file, for a route that reads a file from its body itself. */
   maxFileBytes?: number
 }
 
-/** Makes the options of routes that share an audience. Each route then names its id, which generated clients call it by,
- *  what it does (the first sentence is the summary), the schema of its success answer by status (null for none; the
- *  pipeline sets the status), and what is its own. Answers are described, not checked at run time: a test holds them against the description. */
+/** Creates the options of routes that share an audience. Each route adds its operation id, which names the method in
+ *  generated clients; its text, whose first sentence is the summary; the schema of its success answer by status
+ *  (null for none; the pipeline sets the status); and its own options. Answers are not checked at run time: a test
+ *  compares them with the description. */
 export function operations(tag: Tag, { access, limit = 'default', scope, confirm }: Preset) {
   return (id: string, text: string, success: Record<number, TSchema | null>, more: More = {}) => ({
     access,
@@ -60,7 +61,7 @@ export function operations(tag: Tag, { access, limit = 'default', scope, confirm
   })
 }
 
-/** The options of a route that browsers load and programs do not call: the description leaves it out. */
+/** For routes that only browsers load; the API description leaves them out. */
 export const hidden = {
   access: 'public' as const,
   limit: 'none' as const,
@@ -68,7 +69,7 @@ export const hidden = {
   detail: { hide: true },
 }
 
-/** The options of a route for commands on this machine: the description leaves it out. */
+/** For commands on this machine; the API description leaves these routes out. */
 export const forCommands = (status = 200) => ({
   access: 'operator' as const,
   limit: 'none' as const,
@@ -76,7 +77,7 @@ export const forCommands = (status = 200) => ({
   detail: { hide: true, responses: { [status]: { description: STATUS_CODES[status] ?? '' } } },
 })
 
-// The form that the swagger plugin passes through; `openapi.ts` makes it complete.
+// The form that the swagger plugin passes through; `openapi.ts` completes it.
 function detailOf(
   text: string,
   success: Record<number, TSchema | null>,

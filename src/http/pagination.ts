@@ -5,7 +5,7 @@ import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib
 
 const largestPage = 100
 
-/** The query of a list that has the cursor form alone. */
+/** The query of a list that has only the cursor form. */
 export const cursorQuery = {
   limit: Type.Integer({ minimum: 1, description: 'Starts the cursor form: its page size.' }),
   cursor: CheckedText((text) => (isCursor(text) ? undefined : problem('cursor')), {
@@ -27,7 +27,7 @@ export const listQuery = (defaultSize: number) => ({
 
 type Query = Record<string, string>
 
-/** Which part of a list a query asks for, that `listQuery` describes and the pipeline has checked. */
+/** The range that a query asks for. The pipeline has checked the query against `listQuery`. */
 export function listRange(query: Query, defaultSize: number): ListRange {
   const { page = 1, per_page = defaultSize, limit, cursor } = query
   if (limit !== undefined || cursor !== undefined) return cursorRange(query, defaultSize)
@@ -36,13 +36,13 @@ export function listRange(query: Query, defaultSize: number): ListRange {
   return { form: 'page', page: Number(page), perPage, offset }
 }
 
-/** The same for a list that has the cursor form alone. */
+/** The same for a list that has only the cursor form. */
 export function cursorRange({ limit, cursor }: Query, defaultSize: number): CursorRange {
   return { form: 'cursor', limit: Math.min(Number(limit ?? defaultSize), largestPage), cursor }
 }
 
-/** What a list answers to a query. A part by cursor whose texts are so long that the answer would be too large is served
- *  smaller: half as many rows, and again. Pages by number cannot be: the rows between two pages would be in none.
+/** The answer of a list. When the rows of a cursor page are too large for an answer, the page gets half as many
+ *  rows, repeatedly. A page by number cannot shrink: the rows left out would be on no page.
  *  @throws validation_error (`per_page`) for a page that would be too large, with the size that fits */
 export function listAnswer<Range extends ListRange, Row, View>(
   range: Range,
@@ -56,18 +56,18 @@ export function listAnswer<Range extends ListRange, Row, View>(
   return listAnswer({ ...range, limit: Math.ceil(rows / 2) }, list, view)
 }
 
-/** How many rows of this page's kind fit into an answer. */
+/** The number of rows like these that fit into an answer. */
 function fitting(data: readonly unknown[]): number {
   const largest = Math.max(...data.map(jsonBytes))
   return Math.max(1, Math.floor(largestAnswerBytes / largest))
 }
 
 const largestAnswerBytes = 1_040_000
-/** What JSON makes of one character at most: of a control character. */
+/** The most bytes that JSON makes of one character, namely of a control character. */
 const longestEscape = 6
 const bytesOfNames = 512
 
-// Measured exactly only when it may be too much: that would cost as much as the answer itself.
+// Measures exactly only when a rough bound is exceeded: measuring costs as much as the answer itself.
 function isTooLarge(data: readonly unknown[]): boolean {
   const most = data.reduce((sum: number, item) => sum + bytesOfNames + textLength(item), 0)
   return most * longestEscape > largestAnswerBytes && jsonBytes(data) > largestAnswerBytes
@@ -83,7 +83,6 @@ function textLength(value: unknown): number {
   return length
 }
 
-/** The envelope of a list in the form that was asked for. */
 function envelope<Row, View>(range: ListRange, listing: Listing<Row>, view: (row: Row) => View) {
   const data = listing.rows.map(view)
   if (listing.form === 'page' && range.form === 'page') {
@@ -115,7 +114,7 @@ const PageEnvelope = <T extends TSchema>(item: T) =>
     ),
   })
 
-/** What a list that has the cursor form alone answers. */
+/** The answer of a list that has only the cursor form. */
 export const CursorListOf = <T extends TSchema>(item: T) =>
   Type.Object({
     data: Type.Array(item),
@@ -129,6 +128,6 @@ export const CursorListOf = <T extends TSchema>(item: T) =>
     ),
   })
 
-/** What a list endpoint answers: the page form, or the cursor form when the query asks for it. */
+/** The answer of a list: the page form, or the cursor form when the query asks for it. */
 export const ListOf = <T extends TSchema>(item: T) =>
   Type.Union([PageEnvelope(item), CursorListOf(item)])

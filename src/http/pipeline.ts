@@ -18,7 +18,7 @@ import type { RoutePolicy } from './route-table.ts'
 
 export type PipelineOptions = {
   newId: NewId
-  /** The address at the other end of a request's connection. */
+  /** The address at the other end of the connection. */
   peerOf: (request: Request) => string | undefined
   openAnswers: OpenAnswers
   limiter: RateLimiter
@@ -27,30 +27,32 @@ export type PipelineOptions = {
   corsOrigins: readonly string[]
   /** Whether clients reach the service by https. */
   isHttps: boolean
-  /** The claims of a token of ours that has not expired; does not touch the database. */
+  /** The claims of a valid, unexpired access token, without a database query. */
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
-  /** The person, unless they are gone or disabled or the session is revoked. */
+  /** Undefined for removed and disabled people and for revoked sessions. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
-  /** Whether the owner of the session has confirmed that it is they, within the last milliseconds. */
+  /** Whether the session's owner has confirmed it within the last milliseconds. */
   isConfirmed: (principal: UserPrincipal, milliseconds: number) => boolean
-  /** The live service key of a text; does not touch the database. */
+  /** The active service key with this text, without a database query. */
   findServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
 }
 
-// `path` is what the router will look at, `body` what routes get: there at run time, missing in the framework's type.
+// `path` is what the router matches, and `body` is passed to routes. Both exist at run time but not in the
+// framework's type.
 type Hook = PreContext & { context: RequestContext; path?: string; body?: unknown }
 type Headers = Hook['set']['headers']
 
-/** Everything that is checked before a route runs, in one order: address, declared size of the body, signature of the
- *  token, limit, route, session and role; then the body is read: its size, content type and JSON; then the fields of
- *  query and body; last whether it is asked again who holds the session. The headers that it sets reach every answer, errors included. */
+/** Checks a request before its route runs, in this order: address, declared size of the body, signature of the
+ *  token, limit, route, session and role; then it reads the body and checks size, content type and JSON; then the
+ *  fields of query and body; last the confirmation of the session. The headers that it sets are on every answer,
+ *  errors included. */
 export function createPipeline(options: PipelineOptions) {
   const { newId, openAnswers, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
 
-  // Only members of `hook` are used, and no `server`: else the framework parses cookies, or defines a property, for each
-  // request.
+  // Only members of `hook` may be used, and not `server`: otherwise the framework parses cookies or defines a
+  // property for each request.
   return async (hook: Hook): Promise<Response | undefined> => {
     const { request, set, path = '' } = hook
     const { headers } = set
@@ -101,13 +103,13 @@ export function createPipeline(options: PipelineOptions) {
       guardLength(request, context.route?.maxFileBytes)
       if (request.method === 'GET') openAnswers.mustHaveRoom(context.ip)
     } catch (error) {
-      // Refused before anything is counted, yet every answer tells the limit.
+      // Sets the rate limit headers without counting the refused request.
       tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
       throw error
     }
   }
 
-  // Whose limit counts, without touching the database.
+  // Finds the limit that counts the request, without a database query.
   function identify(access: Access | undefined, request: Request): Bearer | Promise<Bearer> {
     const operator = operatorOf(request)
     if (operator !== undefined) return { operator, limit: undefined }
@@ -152,7 +154,7 @@ export function createPipeline(options: PipelineOptions) {
     if (site !== undefined) {
       rules.push({ key: `${of}:${site}`, limit: { ...limit, count: limit.count * siteFactor } })
     }
-    // A refused request counts nowhere: every rule is asked before one counts.
+    // A refused request counts towards no rule, so all rules are checked before any counts.
     const verdicts = rules.map(({ key, limit }) => limiter.peek(key, limit))
     const refusal = verdicts.find((verdict) => verdict?.allowed === false)
     return refusal ?? rules.map(({ key, limit }) => limiter.take(key, limit))[0]
@@ -193,11 +195,11 @@ export function createPipeline(options: PipelineOptions) {
   }
 }
 
-/** Routes for commands do not exist for requests from the network. */
+/** Routes for commands answer 404 to requests from the network. */
 const isHiddenFrom = ({ operator }: Bearer, { access }: RoutePolicy) =>
   access === 'operator' && operator === undefined
 
-/** Why somebody may not use a route; undefined when they may. */
+/** Undefined when the principal may use the route. */
 function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrincipal) {
   if (access === 'admin') {
     if (role !== 'admin') return 'role_required'
@@ -208,14 +210,14 @@ function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrin
   return isVerified ? undefined : 'email_not_verified'
 }
 
-/** What a request shows of whoever sent it, before the database is asked. */
+/** Credentials of a request, before the database is queried. */
 type Bearer = {
   claims?: AccessClaims | undefined
   key?: string | undefined
   /** The person who runs a command on this machine. */
   operator?: string
   shown?: RequestContext['bearer']
-  /** What counts it; undefined for the address it came from. */
+  /** The limit of the user or key; undefined when the address counts. */
   limit: { of: string; rule: RateLimit } | undefined
 }
 
@@ -223,17 +225,17 @@ function mayHaveBody({ method }: Request) {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-/** What every answer says unless its route says otherwise: nothing of it is a page. */
+/** On every answer unless its route overrides them: no answer may act as a page. */
 const commonHeaders = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
 }
-// Other services may live on hosts below this one: nothing is said for them.
+// Without `includeSubDomains`: other services may run on subdomains.
 const oneYear = 'max-age=31536000'
 
-// Whoever rents a server has a /48 of 65,536 networks that count as one client each.
+// A rented server has a /48, whose 65,536 networks of /64 count as one client each.
 const siteFactor = 20
 
 type AddressLimit = 'login' | 'register' | 'anonymous'
@@ -250,7 +252,7 @@ function tell(headers: Headers, verdict: RateVerdict | undefined) {
 }
 
 // The router cuts the path out of the URL text by position, so an unusual Host header can make it see another path
-// than the one that was asked for.
+// than the requested one.
 function guardAddress(url: string, path: string) {
   if (URL.parse(url)?.pathname !== path) throw invalidField('host', 'host')
 }

@@ -4,7 +4,7 @@ import { createLru } from '../lib/lru.ts'
 export type RateLimit = Limit | 'off'
 export type RateLimits = Record<'login' | 'register' | 'user' | 'anonymous' | 'service', RateLimit>
 
-/** What the rate limit headers say about one request. Times in seconds. */
+/** The values of the rate limit headers. Times in seconds. */
 export type RateVerdict = {
   allowed: boolean
   limit: number
@@ -33,7 +33,7 @@ export function createRateLimiter(now: () => number, max = maxKeys) {
     return verdictOf(window, limit, time, window.take(limit, time))
   }
 
-  /** How `key` stands, without counting. */
+  /** The verdict on `key` without counting. */
   function peek(key: string, limit: RateLimit): RateVerdict | undefined {
     if (limit === 'off') return undefined
     const window = windows.peek(key) ?? new SlidingWindow()

@@ -6,35 +6,33 @@ import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { RoutePolicy } from './route-table.ts'
 
-/** Who may call a route: anybody, a person with an access token, an admin, a host with a verified address (or an
- *  admin), a person whose token comes the way of a socket's upgrade, another service with its key, or a command on this
- *  machine (which may also call what admins may). */
+/** The callers of a route: anybody; a person with an access token; an admin; a host with a verified address (or an
+ *  admin); a person whose token comes with a socket's upgrade; another service with its key; or a command on this
+ *  machine (which may also call admin routes). */
 export type Access = 'public' | 'user' | 'admin' | 'host' | 'socket' | 'service' | 'operator'
 
-/** Which limit counts a route's requests; by default the user's, or the address's when nobody is known. */
+/** The limit that counts a route's requests; by default the user's, or the address's for anonymous requests. */
 export type RouteLimit = 'login' | 'register' | 'default' | 'none'
 
 const needsNothing = () => {}
 
-/** What the pipeline found out about a request before its route ran. */
 export class RequestContext {
   readonly requestId: string
   readonly #request: Request | undefined
   readonly #findIp: (request: Request) => string
   #ip: string | undefined
-  /** The route that the request is for. */
   route: RoutePolicy | undefined
-  /** Who shows a token or a key of ours, for the log: not yet authorized. */
+  /** The user or service key of a valid credential, for the log: not yet authorized. */
   bearer: { user: string } | { key: string } | undefined
-  /** Why the request was refused or failed. */
+  /** The error that the request was answered with. */
   failure: AppError | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
   /** The person who runs the command that sent the request. */
   operator: string | undefined
-  /** How long the body of a HEAD would be, where nobody makes it. */
+  /** The length that the answer to a HEAD declares, for routes that do not make the body. */
   headLength: number | undefined
-  /** Of a route that reads its body itself: whether the caller may still do that.
+  /** For routes that read their body themselves: checks again that the caller is still allowed.
    *  @throws unauthorized · forbidden */
   reauthorize: () => void = needsNothing
 
@@ -59,7 +57,7 @@ export class RequestContext {
     return this.userPrincipal
   }
 
-  /** The person who acts and from where, for the audit log. */
+  /** The acting person and their address, for the audit log. */
   get byUser() {
     return { actor: { type: 'user', id: this.user.userId } as const, ip: this.ip }
   }
@@ -73,9 +71,9 @@ export class RequestContext {
   }
 }
 
-/** What every module's routes start from: `context` in the handlers, and the options that each route names, for the
- *  pipeline and for the API description: who may call it, what counts it, for services the scope
- *  that it takes, for uploads the largest file, and whether it asks again who holds the session. */
+/** The base of every module's routes: `context` in the handlers, and the options of each route for the pipeline and
+ *  the API description. Those are access, limit, a service's scope, the largest upload, and the confirmation of the
+ *  session. */
 export const routeBase = new Elysia({ name: 'route-base' })
   .decorate('context', new RequestContext(''))
   .macro({

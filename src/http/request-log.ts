@@ -8,11 +8,11 @@ type RequestLogMode = (typeof requestLogModes)[number]
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
 const minute = 60_000
-/** Enough for a program that bans addresses; guesses come from many at once. */
+/** Enough for programs that ban addresses; guessing attacks come from many addresses at once. */
 const wrongPasswordsAMinute = 60
 
-/** Logs requests, a line each: with `errors` those that were refused or failed. Refusals that cost their sender nothing are
- *  counted there instead, as they would fill the disk: those of strangers, and 429s; a line a minute tells how many. */
+/** Logs a line for each request, in mode `errors` only for refused and failed ones. Cheap refusals would fill the
+ *  disk, so those of anonymous requests and 429s are only counted, and reported once a minute. */
 export function createRequestLog(log: Log, mode: RequestLogMode, clock: Clock) {
   const refused = new Map<string, Refused>()
   let wrongPasswords = 0

@@ -12,9 +12,9 @@ export type RoutePolicy = {
   access: Access
   limit: RouteLimit
   scope: ServiceScope | undefined
-  /** What it asks again. */
+  /** The confirmation that the route requires. */
   confirm: Confirmation | undefined
-  /** For a route that reads its body itself, as a stream: the largest file in it. */
+  /** The largest file, for a route that reads its body itself as a stream. */
   maxFileBytes: number | undefined
   /** The status of its success answer. */
   status: number
@@ -24,7 +24,6 @@ export type RoutePolicy = {
   guardBody: ((value: unknown) => void) | undefined
 }
 
-/** A route with the options that each one must name. */
 export type DescribedRoute = RoutePolicy & { method: string; needsBody: boolean }
 
 type Hooks = {
@@ -41,7 +40,7 @@ type Hooks = {
 }
 
 /** Every route of an application with its policy.
- *  @throws Error for a route that does not say who may call it and which limit it counts against */
+ *  @throws Error for a route that does not name its access and its limit */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
     const { access, limit, scope, confirm, maxFileBytes, body, detail } = hooks as Hooks
@@ -59,7 +58,7 @@ export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   })
 }
 
-/** A body that is not needed may be missing as a whole. */
+/** An optional body may be missing as a whole. */
 function bodyGuard(schema: TSchema, needsBody: boolean) {
   const guard = createGuard(schema)
   return (value: unknown) => {
@@ -67,11 +66,12 @@ function bodyGuard(schema: TSchema, needsBody: boolean) {
   }
 }
 
-/** Finds the policy of a request before the framework routes it, by the framework's own router; HEAD counts as GET. */
+/** Finds the policy of a request before the framework routes it, with the framework's own router; HEAD counts as
+ *  GET. */
 export function createRouteFinder(app: AnyElysia) {
   const { router } = app
   const policies = describedRoutes(app)
-  // A pattern matches itself: that is how the router's entry of a route is known.
+  // The router finds a route's entry by the route's own pattern, since a pattern matches itself.
   const byEntry = new Map(policies.map((it) => [router.http.find(it.method, it.path)?.store, it]))
   byEntry.delete(undefined)
 

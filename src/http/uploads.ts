@@ -2,17 +2,17 @@ import { Busboy } from '@fastify/busboy'
 import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 import { maxFormBytes } from './body.ts'
 
-/** A file as it comes, with what it is said to be; empty texts where nothing is said. */
+/** A file with its claimed name and type, which may be empty. */
 export type ComingFile = { name: string; type: string; bytes: AsyncIterable<Uint8Array> }
 type Save = (file: ComingFile) => Promise<void>
 
-/** A file in the body of a request, as it is or in a form. */
+/** A file that is the body of a request or is in a form. */
 export type Upload = {
-  /** How many bytes the file has at most, where the request tells. */
+  /** The file's size or an upper bound of it, if the request says so. */
   announcedBytes: number | undefined
-  /** Whether it has exactly that many. */
+  /** Whether the size is exactly `announcedBytes`. */
   isExact: boolean
-  /** Calls `save` once and reads at its pace.
+  /** Calls `save` once, and reads as fast as `save` does.
    *  @throws validation_error: a form without the field `file`, or none · body_too_large */
   receive: (save: Save) => Promise<void>
 }
@@ -46,7 +46,7 @@ function decodeName(text: string): string {
   }
 }
 
-/** The parser gives what it finds of the file in a chunk before it takes the next one, so that no more than one is held. */
+/** The parser yields the file's part of each chunk before it takes the next, so at most one chunk is held. */
 async function receiveForm(request: Request, maxBytes: number, save: Save): Promise<void> {
   const form = openForm(request.headers.get('content-type') ?? '')
   if (!request.body) throw invalidField('file', 'required')
@@ -111,8 +111,8 @@ async function* bounded(request: Request, maxBytes: number) {
   }
 }
 
-/** The body as it comes. The runtime holds up to 1 MiB of it unread, then the sender has to wait. Each chunk is freed when
- *  the next one is asked for: the garbage collector would let hundreds of MB pile up. */
+/** Bun buffers up to 1 MiB of the body unread; then the sender has to wait. Each chunk is freed when the next is
+ *  requested, because the garbage collector would let hundreds of MB pile up. */
 async function* chunksOf({ body }: Request) {
   for await (const chunk of body ?? nothing()) {
     yield chunk
