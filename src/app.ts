@@ -20,17 +20,17 @@ type AppOptions = {
   channel: Channel
   pipeline: Omit<PipelineOptions, 'findRoute' | 'peerOf' | 'openAnswers'>
   metrics: Metrics
-  /** Told of every request, once it is answered. */
+  /** Called for every request once its response is sent. */
   onAnswered: (answered: Answered) => void
-  /** Whether requests are welcome: the database can be written and nobody is shutting down. */
+  /** Whether requests can be served: the database is writable and the process is not shutting down. */
   isReady: () => Promise<boolean>
   version: string
 }
 
-/** Seconds without a byte either way, after which a connection is closed: what ends an answer that nobody reads. */
+/** Seconds without traffic after which a connection is closed. Ends responses that the client does not read. */
 const idleTimeout = 30
 
-/** The application: the pipeline in front, then the modules' routes. */
+/** The application: the pipeline, then the modules' routes. */
 export function createApp({ config, log }: Core, options: AppOptions) {
   const { modules, channel, version } = options
   const { publicUrl, tls } = config
@@ -53,8 +53,8 @@ export function createApp({ config, log }: Core, options: AppOptions) {
   const app = new Elysia({
     systemRouter: false, // one router, so that in-process tests and the server see the same paths
     strictPath: true,
-    // The router looks for the path from a fixed place on: after `http://`, so that short hosts are hosts too, or
-    // further right, which `https://` needs.
+    // The router finds the path from a fixed offset: after `http://`, to allow short host names, or further right for
+    // `https://`.
     handler: { standardHostname: tls !== undefined },
     normalize: false,
     serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER, idleTimeout },
@@ -66,7 +66,7 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     options.onAnswered(answered)
   }
   app
-    // The framework's type knows neither the request nor the promise.
+    // The framework's type covers neither the request nor the promise.
     .wrap((answer) => observeRequests(answer as never, onAnswered))
     .use(routeBase)
     .onError({ as: 'global' }, createErrorAnswer(log))

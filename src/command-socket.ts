@@ -5,16 +5,16 @@ import { asOperator } from './http/operator.ts'
 export const socketFile = 'hostline.sock'
 
 const onlyOwner = 0o177
-// A webhook's endpoint may take 15 seconds to answer a test.
+// Long enough for testing a webhook, whose endpoint may take 15 seconds.
 const idleTimeoutSeconds = 30
 
 type App = { fetch: (request: Request) => Response | Promise<Response> }
 
-/** Answers commands of this machine over a socket in the data directory that its owner alone can open.
- *  @returns how to stop once what runs is answered */
+/** Serves commands on this machine over a socket in the data directory that only its owner can open.
+ *  @returns the function that stops it after the running requests */
 export function listenForCommands(app: App, dataDir: string): () => Promise<void> {
   const path = join(dataDir, socketFile)
-  rmSync(path, { force: true }) // of a server that was killed
+  rmSync(path, { force: true }) // left by a killed server
   const before = process.umask(onlyOwner)
   try {
     const server = Bun.serve({

@@ -5,8 +5,8 @@ import type { RateLimit } from './http/rate-limit.ts'
 import { normalizeEmail } from './lib/text.ts'
 import { parseServiceAccount, type ServiceAccount } from './push/service-account.ts'
 
-/** How texts of the environment become values. Each parser throws a reason that completes "NAME must …", without the text:
- *  it may be a secret. */
+/** Parsers for the texts of environment variables. Each throws a reason that completes "NAME must …". It omits the
+ *  value, which may be a secret. */
 
 const checked = (rule: string, isValid: (text: string) => boolean) => (text: string) => {
   if (isValid(text)) return text
@@ -66,8 +66,7 @@ export const pemFile = checked(
   (text) => text.trim() !== '' && !text.includes('-----BEGIN'),
 )
 
-/** The same mail server, told to send nothing before TLS, unless it is on this machine. The mail driver reads its options
- *  from the query. */
+/** Requires TLS of the mail server unless it is on this machine. The mail driver reads the option from the query. */
 export function requiringTls(smtpUrl: string): string {
   const url = new URL(smtpUrl)
   if (!isLoopback(url.hostname)) url.searchParams.set('requireTLS', 'true')
@@ -84,7 +83,7 @@ export const sender = checked('be an address such as Example <noreply@example.co
   return normalizeEmail(address) !== undefined
 })
 
-/** The JSON of a key file, as it is or in base64, or the path of one. */
+/** The JSON of a key file, plain or in base64, or the path of one. */
 export function serviceAccount(text: string): ServiceAccount {
   const json = [text, Buffer.from(text, 'base64').toString()].find((it) => /^\s*\{\s*["}]/.test(it))
   return parseServiceAccount(json ?? readFile(text))
@@ -138,7 +137,7 @@ export function rateLimit(text: string): RateLimit {
 const bucketForm =
   's3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off], with %2F for / and %2B for + in key and secret'
 
-/** A bucket and what opens it, in one address. */
+/** A bucket and its credentials, in one URL. */
 export function bucket(text: string): Bucket {
   const url = URL.parse(text)
   const [, name, prefix = ''] = /^\/([^/]+)(?:\/(.*?))?\/?$/.exec(url?.pathname ?? '') ?? []

@@ -35,7 +35,7 @@ const entry = <T>(fallback: string, parse: (text: string) => T, doc: string) => 
   isSecret: false,
 })
 
-/** An entry that may be absent; `shown` is what it then is. */
+/** An entry that may be absent; `shown` documents its default. */
 const optional = <T>(parse: (text: string) => T, doc: string, shown = '–') => ({
   fallback: '',
   parse: (text: string) => (text === '' ? undefined : parse(text)),
@@ -44,7 +44,7 @@ const optional = <T>(parse: (text: string) => T, doc: string, shown = '–') => 
   isSecret: false,
 })
 
-/** An entry that may hold a password or a key, if only by mistake: its value is never shown. */
+/** An entry that may hold a password or a key, if only by mistake; its value is never shown. */
 const secret = <T>(one: T) => ({ ...one, isSecret: true })
 
 /** Every entry of the configuration. A test holds the table in the README against it. */
@@ -241,7 +241,7 @@ export type Environment = Record<string, string | undefined>
 export type Config = ReturnType<typeof configOf>
 
 /** Reads the configuration; an empty value counts as absent.
- *  @throws StartError with one line for each mistake */
+ *  @throws StartError with one line per mistake */
 export function readConfig(environment: Environment, isTerminal: boolean): Config {
   const mistakes: string[] = []
   const values: Record<string, unknown> = {}
@@ -260,8 +260,9 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
   return configOf(values as Values, isTerminal) // each value came from the parser of its name
 }
 
-/** Names in the environment that look like ours misspelt, each with the one that was meant: case and underscores aside they
- *  are the same, or begin in the same way, past the first word (`FILES_MAX`). */
+/** Finds environment variables that look like misspelt entries, each with the entry that was probably meant. Two names
+ *  match when they differ only in case and underscores, or when one begins like the other beyond the first word
+ *  (`FILES_MAX`). */
 export function misspeltNames(environment: Environment): { name: string; meant: string }[] {
   const known = Object.keys(entries)
   const strange = Object.keys(environment).filter((name) => !known.includes(name))
@@ -275,7 +276,7 @@ export function misspeltNames(environment: Environment): { name: string; meant: 
   })
 }
 
-// The first words alone are those of other programs, too: LOG_, MAIL_.
+// Other programs use the first words too: LOG_, MAIL_.
 const sharedBeyondWord = 2
 
 const lettersOf = (name: string) => name.toUpperCase().replace(/[^A-Z]/g, '')

@@ -14,7 +14,7 @@ import type { EventType } from './lib/vocabulary.ts'
 import type { ClientFrames, ServerFrames } from './realtime/frames.ts'
 import type { Hub } from './realtime/hub.ts'
 
-/** What every module is handed. */
+/** The dependencies that every module gets. */
 export type Core = Readonly<{
   config: Config
   orm: Orm
@@ -29,25 +29,25 @@ export type Core = Readonly<{
   events: Events
 }>
 
-/** The face of every module: what `app.ts`, the socket channel, the job runner and the account of a person ask of it. */
+/** The interface of a module, used by `app.ts`, the socket channel, the job runner and account export and removal. */
 export type Module = {
   routes: AnyElysia
-  /** What clients send over the channel, by type. */
+  /** Frames from clients over the channel, by type. */
   frames?: ClientFrames
-  /** What the server sends over the channel, by type. */
+  /** Frames from the server over the channel, by type. */
   serverFrames?: ServerFrames
   jobs?: Partial<JobHandlers>
-  /** What others are told of an event: the thing as REST shows it; undefined when it is gone. */
+  /** Loads the data of an event as REST shows it; undefined when the subject is gone. */
   eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
-  /** What is sent to endpoints of others, by event: for the API description. */
+  /** Schemas of webhook payloads by event, for the API description. */
   webhooks?: Record<string, TSchema>
-  /** Everything that the module keeps of a person, by section, read while it is written out; undefined
-   *  in the place of rows that are passed over. */
+  /** A user's data in this module, by section, read while it is written out. An iterator may yield undefined to let
+   *  other work run. */
   exportOf?: (userId: string) => Record<string, Iterable<unknown>>
-  /** Takes a person out of what the module keeps, inside the write that removes the account. */
+  /** Removes a user from this module's data, inside the write that removes the account. */
   forget?: (userId: string) => void
-  /** Removes what else is left of somebody who is gone, which may be much: each piece is for a write of its own. */
+  /** Removes the remaining data of a deleted user. That may be much, so each piece is a separate write. */
   erase?: (userId: string) => Iterable<() => void>
-  /** Stops what runs by itself. */
+  /** Stops background work. */
   stop?: () => void
 }

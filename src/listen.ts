@@ -25,11 +25,11 @@ type Parts = {
   config: Pick<Config, 'host' | 'port' | 'tls'>
   clock: Clock
   log: Log
-  /** The port is gone. */
+  /** Called when the port is lost. */
   onFatal: (error: unknown) => void
 }
 
-/** Listens until `stop`. With a certificate it takes over what changes in its files.
+/** Listens until `stop`. Reloads the certificate when its files change.
  *  @throws StartError with one line for the operator */
 export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
   const { host, tls } = config
@@ -65,7 +65,7 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
     if (warning !== undefined) log.warn(warning)
   }
 
-  // Bun cannot change the certificate of a server: another one takes its place. What is open stays with the former one.
+  // Bun cannot change the certificate of a server, so a new server replaces it. Open connections stay with the old one.
   function renew(files: TlsFiles) {
     try {
       load(files)
@@ -94,11 +94,11 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
 
   return {
     port,
-    /** Reads the certificate anew now. */
+    /** Reloads the certificate now. */
     reloadCertificate(): void {
       if (tls) renew(tls)
     },
-    /** Answers what is running and closes the rest. */
+    /** Finishes running requests and closes the other connections. */
     async stop() {
       stopWatching()
       for (const server of servers) void server.stop()
@@ -108,7 +108,7 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
   }
 }
 
-/** Changes with the files; a file that is away for a moment changes it, too. */
+/** A fingerprint that changes with the files, also while a file is briefly missing. */
 function stampOf({ cert, key }: TlsFiles): string {
   return [cert, key]
     .map((path) => {
@@ -118,7 +118,7 @@ function stampOf({ cert, key }: TlsFiles): string {
     .join()
 }
 
-// Bun says of a port in use what it says of an address that is not this machine's.
+// Bun reports the same error for a port in use and for an address of another machine.
 function advice({ message, code }: Error & { code?: string }, host: string): string {
   if (!isOfThisMachine(host)) return 'set HOST to an address of this machine, or to 0.0.0.0 for all'
   if (code === 'EADDRINUSE') return 'the port is in use: stop what listens there, or set PORT'

@@ -1,9 +1,8 @@
-// Set before anything else is loaded: outside of production the framework formats each refused body at length before we
-// answer it in the contract's form.
+// Must be set before any import: outside of production the framework formats every refused body at length.
 process.env['NODE_ENV'] ??= 'production'
 const { run } = await import('./cli/run.ts')
 
-// Whoever reads the output may have had enough: `hostline check | head -1`.
+// The reader of the output may close it early: `hostline check | head -1`.
 process.stdout.on('error', () => process.exit(0))
 
 const exitCode = await run(process.argv.slice(2), {
@@ -14,5 +13,5 @@ const exitCode = await run(process.argv.slice(2), {
   readStdin: () => Bun.stdin.text(),
 })
 
-// A failure may leave something running that would keep the process; a success lets its output drain.
+// After a failure, pending work could keep the process alive; a success lets its output drain.
 if (exitCode !== 0) process.exit(exitCode)

@@ -15,13 +15,13 @@ type Sources = {
   lastBackupAt: () => number | undefined
 }
 
-/** Each look takes 3 ms of the event loop, and no limit counts them. */
+/** Collecting takes 3 ms of the event loop and has no rate limit, so scrapes within this time share a result. */
 const defaultSharedMilliseconds = 1_000
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** What the process tells a Prometheus server. Events are counted by the functions given out here, so that nobody else
- *  knows the library; the state of things is read when somebody asks. */
+/** The metrics for Prometheus. Other modules count events through the functions returned here and do not depend on the
+ *  library; gauges are read at each scrape. */
 export function createMetrics(
   version: string,
   clock: Clock,
@@ -42,7 +42,7 @@ export function createMetrics(
     channel: countChannel(registry),
     commits: countCommits(registry),
     jobs: countJobs(registry),
-    /** Where to read the state of things. */
+    /** Registers the sources of the gauges. */
     read({ outbox, hub, storage, lastBackupAt }: Sources) {
       addTotal(
         registry,
@@ -77,7 +77,7 @@ export function createMetrics(
         ],
       })
     },
-    /** Where to read how the replica does. */
+    /** Registers the source of the replica's gauges. */
     readReplica: (stats: () => ReplicaStats) => readReplica(registry, stats),
     stop: watchEventLoop(registry, clock),
   }
@@ -125,7 +125,7 @@ function readReplica(registry: Registry, stats: () => ReplicaStats) {
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-/** Counts requests by the pattern of the route: what clients make up is one label value. */
+/** Counts requests by route pattern. All unknown paths share one label value, because clients can invent them. */
 function countRequests(registry: Registry) {
   const duration = new Histogram({
     name: 'hostline_http_request_duration_seconds',
@@ -142,7 +142,7 @@ function countRequests(registry: Registry) {
   }
 }
 
-// Clients may close with any of four thousand codes: only those of the protocol and our own are told apart.
+// Clients may close with any of four thousand codes: only those of the protocol and our own get a label.
 const protocolCodes = { first: 1000, last: 1015 }
 const ownCodes = new Set<number>(Object.values(closeCodes))
 
@@ -227,12 +227,12 @@ function countJobs(registry: Registry) {
 }
 
 const loopPeriodMilliseconds = 50
-/** A standstill of minutes is told by its first part as well. */
+/** Limits the samples of one long delay. */
 const maxSamples = 1_000
 
-/** Measures how late the event loop comes to what is due, with a timer of its own.
- *  Choice: a histogram, as the runtime's own measure gives quantiles that each reader would reset for the others.
- *  @returns how to stop */
+/** Measures the delay of the event loop with a timer. Choice: a histogram, because the runtime's own measure gives
+ *  quantiles that each reader would reset for the others.
+ *  @returns the function that stops it */
 function watchEventLoop(registry: Registry, clock: Clock): () => void {
   const delay = new Histogram({
     name: 'hostline_event_loop_delay_seconds',
@@ -247,15 +247,15 @@ function watchEventLoop(registry: Registry, clock: Clock): () => void {
     const late = Math.max(0, now - last - loopPeriodMilliseconds)
     last = now
     delay.observe(late / 1_000)
-    // What would have been due meanwhile has waited too: a long standstill is as many samples as fell into it.
+    // Add a sample for every tick missed: other work due in that time was delayed too.
     for (let n = 1; n < maxSamples && n * loopPeriodMilliseconds < late; n++) {
       delay.observe((late - n * loopPeriodMilliseconds) / 1_000)
     }
   })
 }
 
-/** Under the names that Prometheus libraries share. The library's own collection also gives what means nothing on this
- *  runtime, and names that `promtool` finds fault with. */
+/** Process metrics under the usual names of Prometheus libraries. The library's own collection includes metrics that
+ *  mean nothing on this runtime, and names that `promtool` rejects. */
 function readProcess(registry: Registry, version: string) {
   new Gauge({
     name: 'hostline_build_info',
@@ -275,7 +275,7 @@ function readProcess(registry: Registry, version: string) {
     process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
   })
   if (process.platform !== 'linux') return
-  // The limit does not change while the process runs: it is raised before, or not at all.
+  // The limit does not change while the process runs.
   const limits = readFileSync('/proc/self/limits', 'utf8')
   const maxFiles = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
   addGauges(registry, {
@@ -284,13 +284,13 @@ function readProcess(registry: Registry, version: string) {
   })
 }
 
-// Kernels from 6.2 on tell the number as the size; before, it takes a walk through all of them.
+// From Linux 6.2 on the directory's size is the number of open files; older kernels need a listing.
 function countOpenFiles() {
   const files = '/proc/self/fd'
   return statSync(files).size || readdirSync(files).length
 }
 
-/** Gauges by name, each with its help and how to read it. */
+/** Registers gauges by name, each with its help text and reader. */
 function addGauges(
   registry: Registry,
   gauges: Record<string, readonly [help: string, read: () => number]>,
@@ -307,7 +307,7 @@ function addGauges(
   }
 }
 
-/** A total that is kept elsewhere. */
+/** Registers a counter whose total is kept elsewhere. */
 function addTotal(registry: Registry, name: string, help: string, read: () => number) {
   new Counter({
     name,

@@ -52,26 +52,26 @@ import { serveStandby } from './replication/standby-server.ts'
 
 export const { version } = packageJson
 
-// Named from here: in the executable this module lies at the root of what it carries.
+// Resolved here because in the executable this module is at the root of the embedded files.
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
 
-/** What a test puts in the place of the real thing. */
+/** Replacements for tests. */
 export type Substitutes = {
   clock?: Clock
-  /** In the place of `fdatasync` of the wal; called with the real one. */
+  /** Replaces `fdatasync` of the wal; receives the real one. */
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
-  /** For how long readers of the metrics get the same text. */
+  /** How long scrapes of the metrics share one result. */
   metricsSharedMilliseconds?: number
   fileStorage?: FileStorage
-  /** In the place of the room on the disk. */
+  /** Replaces the free space of the disk. */
   freeBytes?: () => number
   passwordCost?: Argon2Cost
-  /** In the place of the quota, which tests of many tickets would meet. */
+  /** Replaces the daily quota, which tests with many tickets would exceed. */
   ticketsPerDay?: number
-  /** In the place of the rule that endpoints are at a push service, over https. */
+  /** Replaces the rule that endpoints must be at a push service, over https. */
   isAllowedPushEndpoint?: (endpoint: string) => boolean
-  /** In the place of the name server that webhooks ask. */
+  /** Replaces DNS for webhooks. */
   resolveHost?: ResolveHost
 }
 
@@ -79,11 +79,11 @@ export type Service = Awaited<ReturnType<typeof openService>>
 
 type OpenOptions = Substitutes & {
   replica?: Replica | undefined
-  /** Opened for one command: neither migrates nor runs jobs. */
+  /** Opened for a single command: does not migrate or run jobs. */
   isForCommand?: boolean
 }
 
-/** Opens the data directory and builds the application over it, without listening. */
+/** Opens the data directory and builds the application, without listening. */
 export async function openService(
   config: Config,
   log: Log,
@@ -168,7 +168,7 @@ export async function openService(
   })
   const startWork = () => {
     const runner = startRunner(core, {
-      // Each kind has its handler in one of the modules: a test holds them against the list.
+      // Each kind has its handler in one module; a test checks that none is missing.
       handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
       random: Math.random,
       lastSeenAt: newestId === undefined ? undefined : timeOfId(newestId),
@@ -215,7 +215,7 @@ export async function openService(
     core,
     connection,
     accounts,
-    /** Stops what runs by itself, waits for the last sync and closes the database. */
+    /** Stops background work, waits for the last sync and closes the database. */
     async close() {
       await channel.drain()
       for (const module of modules) module.stop?.()
@@ -238,7 +238,7 @@ type Outside = {
   substitutes: Substitutes
 }
 
-/** Commits are counted, and shipped. */
+/** Counts commits and ships them. */
 const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commits'] => ({
   ...counts,
   committed(size, milliseconds) {
@@ -247,7 +247,7 @@ const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commi
   },
 })
 
-/** Builds the modules, each with what it needs of the others: platform ← notifications ← chat and support. */
+/** Builds the modules with their dependencies: platform ← notifications ← chat and support. */
 async function createModules(core: Core, outside: Outside) {
   const { mailer, pushes, vitals, fileStorage, substitutes } = outside
   const resolveUser = (reference: string) => accounts.resolveUser(reference)
@@ -308,7 +308,7 @@ async function createModules(core: Core, outside: Outside) {
   return { accounts, platform, chat, modules }
 }
 
-/** Files lie in a bucket, else in the data directory, and then in the bucket of the replica as well. */
+/** Files are stored in a bucket, else in the data directory and in the replica's bucket. */
 function createFileStorage(
   { sqlite }: Connection,
   { dataDir, files: { bucket } }: Config,
@@ -334,7 +334,7 @@ function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substit
     substitutes.isAllowedPushEndpoint ??
     ((endpoint: string) => isAllowedEndpoint(endpoint, webPushHosts))
   const keys = loadVapidKeys(orm)
-  // How push services reach the operator: they refuse addresses that nobody but us can open.
+  // The contact for push services, which refuse addresses that are not publicly reachable.
   const subject = publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`
   const pusher = createPusher({
     fcm: fcm && createFcmDriver({ ...fcm, clock }),
@@ -347,8 +347,8 @@ function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substit
   }
 }
 
-/** Serves until `stop` is called. A standby begins when it leads.
- *  @param isStandby whether it follows another node first; needs a bucket to replicate from
+/** Serves until `stop` is called. A standby starts to serve once it leads.
+ *  @param isStandby follow another node first; needs a bucket to replicate from
  *  @throws StartError with one line for the operator */
 export async function serve(
   config: Config,
@@ -384,13 +384,13 @@ export async function serve(
 
   return {
     port: listener.port,
-    /** Where the first admin can be made within 30 minutes; undefined when there is one. */
+    /** Link for making the first admin, valid for 30 minutes; undefined when there is an admin. */
     setUpLink: setUpToken && `${config.publicUrl}/set-up#token=${setUpToken}`,
     service,
-    /** Resolves when an operator wants another node to lead. */
+    /** Resolves when the operator wants another node to lead. */
     handOver: replica?.handOver ?? new Promise<never>(() => {}),
     reloadCertificate: listener.reloadCertificate,
-    /** Answers what is running, closes sockets with 1001, makes everything durable. */
+    /** Finishes running requests, closes sockets with 1001, and makes everything durable. */
     async stop() {
       await channel.drain()
       await Promise.all([listener.stop(), stopCommands()])

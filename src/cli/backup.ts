@@ -30,7 +30,7 @@ import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 const keptByDefault = 7
 const lowPriority = 19
 
-/** `hostline backup`: a copy in one file, beside a running server or without one. */
+/** `hostline backup`: copies the database into one file, with or without a running server. */
 export async function backup(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'backup needs a file, or a directory for dated ones'
   const { operand, values } = readOperand(args, usage, { keep: { type: 'string' } })
@@ -67,7 +67,7 @@ function yieldToOthers() {
   try {
     setPriority(lowPriority)
   } catch {
-    // A sandbox may forbid it: the copy is paced anyway.
+    // A sandbox may forbid this; the copy is paced anyway.
   }
 }
 
@@ -77,7 +77,7 @@ function readKept(text: string | undefined): number {
   throw wrongUsage('--keep takes a number from 1 to 9999')
 }
 
-/** A database in use has a wal: no backup takes its place. */
+/** A backup must not replace a database in use, recognisable by its wal. */
 function refuseDatabase(target: string, dataDir: string) {
   const isOwn =
     existsSync(target) && realpathSync(target) === realpathSync(join(dataDir, databaseFile))
@@ -97,7 +97,7 @@ function isDatabase(path: string) {
   return header.toString('latin1') === 'SQLite format 3\0'
 }
 
-// A backup counts even when its time cannot be noted: the disk may be full, or the database older.
+// The backup counts even if its time cannot be stored, for example on a full disk or in an older database.
 async function note(file: string, terminal: Terminal) {
   try {
     await withService(terminal, (call) => call('POST', '/v1/operator/backups', { file }))
@@ -108,7 +108,7 @@ async function note(file: string, terminal: Terminal) {
 
 const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db(\.(?<pid>\d+)\.partial(-\w+)?)?$/
 
-/** Removes dated backups beyond the newest, and what killed ones left. */
+/** Removes all but the newest dated backups, and partial files of killed ones. */
 function prune(directory: string, kept: number) {
   const names = readdirSync(directory).filter((name) => dated.test(name))
   const pidOf = (name: string) => dated.exec(name)?.groups?.['pid']
@@ -128,7 +128,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** `hostline restore`: puts a backup, or what the bucket has, in the place of the database. */
+/** `hostline restore`: replaces the database by a backup or by the state in the bucket. */
 export async function restore(args: string[], terminal: Terminal): Promise<void> {
   const usage = 'restore needs the file of a backup, or s3'
   const options = { force: { type: 'boolean' }, at: { type: 'string' } } as const

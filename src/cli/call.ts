@@ -9,7 +9,7 @@ import type { ErrorBody } from '../lib/error-body.ts'
 import { createLog } from '../lib/log.ts'
 import { Refusal, type Terminal } from './terminal.ts'
 
-/** Sends one request to the service. `Answer` is the type of its success answer.
+/** Sends one request to the service. `Answer` is the type of a successful response.
  *  @throws Refusal */
 export type Call = <Answer = void>(method: string, path: string, body?: object) => Promise<Answer>
 
@@ -18,9 +18,9 @@ type Reached = { send: Send; close: () => Promise<void> }
 
 const startDeadlineMilliseconds = 5_000
 
-/** Lets a command call the service of the data directory: the running server over its socket, else one that is opened
- *  for this command and runs no jobs.
- *  @throws StartError when there is no database, or another process holds the directory and does not answer */
+/** Lets a command call the service of the data directory: the running server over its socket, or a service opened for
+ *  this command, which runs no jobs.
+ *  @throws StartError when there is no database, or another process holds the directory and does not respond */
 export async function withService(
   terminal: Terminal,
   work: (call: Call) => Promise<void>,
@@ -35,7 +35,7 @@ export async function withService(
   }
 }
 
-/** A server that is starting or stopping holds the directory and does not answer yet, or no more: both are tried again. */
+/** A server that is starting or stopping holds the directory without responding, so retry both ways. */
 async function reach(config: Config, terminal: Terminal): Promise<Reached> {
   const unix = join(config.dataDir, socketFile)
   const overSocket: Reached = { send: (it) => fetch(it, { unix }), close: async () => {} }
@@ -80,12 +80,12 @@ function callThrough(send: Send, { environment }: Terminal): Call {
       const reason = answer.headers.get(reasonHeader) ?? error.code
       throw new Refusal(error.message, reason, error.details ?? {})
     }
-    // Each route names the type of its answer in the module that it belongs to.
+    // The caller names the response type, which its module defines.
     return (text === '' ? undefined : JSON.parse(text)) as Answer
   }
 }
 
-/** Every entry of a list.
+/** Iterates over all entries of a list.
  *  @throws Refusal */
 export async function* listAll<Item>(call: Call, path: string): AsyncGenerator<Item> {
   type Page = { data: Item[]; pagination: { cursor: string | null } }
@@ -98,7 +98,7 @@ export async function* listAll<Item>(call: Call, path: string): AsyncGenerator<I
   }
 }
 
-/** Shows problems beside the work of a command. */
+/** A log that prints errors to the terminal during a command. */
 export function terminalLog({ err }: Terminal) {
   const write = (line: string) => err(line.trimEnd())
   return createLog({ level: 'error', format: 'pretty', now: Date.now, write })

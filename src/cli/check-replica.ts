@@ -19,11 +19,11 @@ const snapshotDueMilliseconds = 2 * 86_400_000
 
 type Checked = {
   findings: Finding[]
-  /** Whether a recent snapshot is in the bucket. */
+  /** Whether the bucket has a recent snapshot. */
   hasSnapshot: boolean
 }
 
-/** What `hostline check` says of the replication. */
+/** The part of `hostline check` about replication. */
 export async function checkReplica(config: Config, log: Log): Promise<Checked> {
   const { replica, dataDir, files } = config
   const subject = 'replication'
@@ -104,6 +104,6 @@ function checkSnapshot(state: ReplicaState): Finding {
   return { subject, detail, warning: hasSnapshot(state) ? undefined : detail }
 }
 
-/** Whether the machine has the copy of a standby in the place of a database. */
+/** Whether this machine holds a standby's copy instead of a database. */
 export const isStandbyMachine = ({ replica, dataDir }: Config) =>
   replica?.pair === true && existsSync(join(dataDir, copyFile))

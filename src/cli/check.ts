@@ -26,7 +26,7 @@ export type Finding = {
   detail?: string
 }
 
-/** `hostline check`: says of each part whether it is fit for service; exit 1 when one is not. */
+/** `hostline check`: tests whether each part is ready for service; exit code 1 when one is not. */
 export async function check(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)

@@ -6,8 +6,8 @@ import { refuseArguments, type Terminal } from './terminal.ts'
 
 const timeoutMilliseconds = 5_000
 
-/** `hostline health`: asks the server on this machine whether it is well; for containers.
- *  @throws StartError: it does not answer, or not with 200 */
+/** `hostline health`: checks the health of the server on this machine; for containers.
+ *  @throws StartError when it does not respond with 200 */
 export async function health(args: string[], { environment, isInteractive, out }: Terminal) {
   refuseArguments(args)
   const { host, port, tls } = readConfig(environment, isInteractive)
@@ -19,7 +19,7 @@ export async function health(args: string[], { environment, isInteractive, out }
   out(`ok: ${url}`)
 }
 
-// Not `fetch`, which takes the proxy that is set for the way out.
+// `fetch` would use the configured outbound proxy.
 function ask(url: string): Promise<number | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
   const get = url.startsWith('https:') ? getOverTls : getInClear
@@ -33,7 +33,7 @@ function ask(url: string): Promise<number | undefined> {
   return promise
 }
 
-/** Where a server that listens on `host` is reached from this machine. */
+/** The local address of a server that listens on `host`. */
 function addressOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -8,18 +8,18 @@ import { listSnapshots } from '../replication/snapshots.ts'
 
 export type ReplicaState = Awaited<ReturnType<typeof readReplicaState>>
 
-/** What the bucket holds, and what is on this machine, as far as it can be told without a server.
- *  @throws StoreError · StartError (the end of the log is no entry of ours) */
+/** The state of the bucket and of this machine, as far as they can be read without a server.
+ *  @throws StoreError · StartError (the last object of the log is not an entry) */
 export async function readReplicaState(node: Node) {
   const head = await node.findHead()
   const snapshots = await listSnapshots(node.store)
   return {
     now: node.store.now(),
     head,
-    /** Who leads, or led last; undefined when it has let go. */
+    /** The node that leads or led last; undefined after a release. */
     leader: head && head.entry.kind !== 'release' ? head.entry.node : undefined,
     snapshots: snapshots.length,
-    // The time of an object has whole seconds.
+    // The time of an object has a resolution of one second.
     restorableFrom: snapshots[0] && snapshots[0].modifiedAt + 1_000,
     lastSnapshotAt: snapshots.at(-1)?.modifiedAt,
     machine: lookAround(node, head),
@@ -30,11 +30,11 @@ type Machine = {
   isRunning: boolean
   isLeader: boolean
   holds: 'database' | 'copy' | 'nothing'
-  /** What it holds is the state after the entry there; undefined when that is not known. */
+  /** The entry up to which the data is complete; undefined when unknown. */
   place: Place | undefined
-  /** Whether an operator has restored it to a moment in the past. */
+  /** Whether an operator has restored a moment in the past. */
   isPast: boolean
-  /** So many entries of the log are missing in it. */
+  /** The number of log entries that it lacks. */
   behind: number | undefined
 }
 
@@ -55,7 +55,7 @@ function lookAround(node: Node, head: Head | undefined): Machine {
   }
 }
 
-/** @returns what this machine is to the log, in words */
+/** @returns the role of this machine, in words */
 export function machineText(state: ReplicaState): string {
   const { isRunning, isLeader, holds } = state.machine
   if (isRunning && isLeader) return 'leads'
@@ -76,7 +76,7 @@ function stoppedText({ machine, head, leader }: ReplicaState): string {
   return `its database may hold what was never shipped; ${leader ?? head.entry.node} has led since`
 }
 
-/** Whether the database here cannot simply go on: others have led since it was used. */
+/** Whether the database here cannot simply continue, because another node has led since it was used. */
 export function isLeftBehind({ machine, head }: ReplicaState): boolean {
   const { isRunning, isLeader, holds, place } = machine
   return head !== undefined && holds === 'database' && !isRunning && !isLeader && !place
@@ -89,7 +89,7 @@ const units = [
   ['s', 1_000],
 ] as const
 
-/** Such as `3 s ago`. */
+/** For example `3 s ago`. */
 export function agoText(milliseconds: number): string {
   const [unit, size] = units.find(([, one]) => milliseconds >= 2 * one) ?? ['s', 1_000]
   return `${Math.max(0, Math.floor(milliseconds / size))} ${unit} ago`

@@ -22,7 +22,7 @@ export async function replica([action, ...args]: string[], terminal: Terminal): 
   throw wrongUsage('replica status or init')
 }
 
-/** @throws StartError when nothing is replicated */
+/** @throws StartError when replication is not configured */
 export function openOwn(terminal: Terminal): Node {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   if (!config.replica) throw new StartError('set REPLICA_S3_URL: there is no bucket')
@@ -63,7 +63,7 @@ const timeOrNull = (time: number | undefined) => (time === undefined ? null : is
 function statusLines({ state: { node } }: Node, state: ReplicaState) {
   const { head, leader = 'nobody', restorableFrom, lastSnapshotAt } = state
   const withAge = (time: number) => `${isoTime(time)}, ${agoText(state.now - time)}`
-  // Without anything of a replica it has no name that would stay.
+  // A machine without data has no permanent name yet.
   const name = state.machine.holds === 'nothing' ? '' : `${node}: `
   const machine = ['this machine', name + machineText(state)]
   if (!head) return [machine, ['log', 'none: the bucket is empty']]
@@ -92,7 +92,7 @@ async function init(node: Node, { out }: Terminal) {
   out(`the log begins with the database in ${node.dataDir}, once its server starts`)
 }
 
-/** `hostline hand-over`: ends the term of the leader on this machine, and waits for the next one. */
+/** `hostline hand-over`: ends the term of the leader on this machine and waits for the next leader. */
 export async function handOver(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const node = openOwn(terminal)

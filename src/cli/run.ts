@@ -3,7 +3,7 @@ import { version } from '../../package.json' with { type: 'json' }
 import { AppError, StartError } from '../lib/errors.ts'
 import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
-/** What `help COMMAND` tells, in the order of `help`. */
+/** The text of `help COMMAND`, in the order of `help`. */
 const usages: Record<string, string> = {
   serve: `  serve                                     serve until SIGTERM (the default)`,
   standby: `  standby                                   follow the machine that leads, and take over when it is gone
@@ -73,7 +73,7 @@ function showHelp([name, ...rest]: string[], { out }: Terminal): void {
 
 type Command = (args: string[], terminal: Terminal) => void | Promise<void>
 
-// Each loads its code when it is called: `hostline version` does not wait for that of the server.
+// Each command imports its code on demand, so that `hostline version` does not load the server.
 const commands: Record<string, () => Promise<Command>> = {
   serve: async () => (await import('./serve.ts')).serveUntilSignal,
   standby: async () => (await import('./serve.ts')).standby,

@@ -8,14 +8,14 @@ import { openService, serve, version } from '../serve.ts'
 import { terminalLog } from './call.ts'
 import { refuseArguments, type Terminal } from './terminal.ts'
 
-/** `hostline serve`: serves until SIGTERM or SIGINT; a second signal does not wait. */
+/** `hostline serve`: serves until SIGTERM or SIGINT; a second signal ends it at once. */
 export async function serveUntilSignal(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
   await run(config, terminal, { isStandby: false })
 }
 
-/** `hostline standby`: follows the leader of a bucket, and serves when that is gone. */
+/** `hostline standby`: follows the leader of a bucket, and takes over when the leader is gone. */
 export async function standby(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
@@ -32,15 +32,15 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
     now: Date.now,
     write: (line) => process.stdout.write(line),
   })
-  // From the start on: without a listener the signal would end the process.
+  // Registered from the start, because an unhandled SIGHUP would end the process.
   let reload = () => {}
   process.on('SIGHUP', () => reload())
-  // Whoever read the log may be gone; that is no reason to stop serving.
+  // The reader of the log may be gone; that must not stop the server.
   process.stdout.on('error', () => {})
   for (const { name, meant } of misspeltNames(terminal.environment)) {
     log.warn(`${name} is no entry of the configuration: was ${meant} meant?`)
   }
-  // Heeded before anybody reads that it listens. A standby has nothing to end.
+  // Registered before the log says that the server listens. A standby has nothing to finish.
   const stopped = stopSignal(log)
   const running = await Promise.race([serve(config, log, {}, isStandby), stopped])
   if (!running) process.exit(0)
@@ -72,7 +72,7 @@ function stopSignal(log: Log): Promise<void> {
   })
 }
 
-/** `hostline openapi`: prints the API description, from the same routes that are served, over an empty database. */
+/** `hostline openapi`: prints the API description of the served routes, using an empty database. */
 export async function openapi(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)

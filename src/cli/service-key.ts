@@ -16,7 +16,7 @@ import {
 
 const day = 86_400_000
 
-/** `hostline service-key …`: the keys of the platform's other services. */
+/** `hostline service-key …`: API keys for the platform's other services. */
 export async function serviceKey([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'create') return create(args, terminal)
   if (action === 'list') return list(args, terminal)
@@ -45,7 +45,7 @@ function create(args: string[], terminal: Terminal) {
   })
 }
 
-/** Days from now, or a time. */
+/** A number of days from now, or a time. */
 function readExpiry(text: string): string {
   const [, days] = /^(\d{1,4})d$/.exec(text) ?? []
   const time = days === undefined ? parseTime(text) : Date.now() + Number(days) * day

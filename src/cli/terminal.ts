@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { StartError } from '../lib/errors.ts'
 
-/** What a command sees of the outside: injected, so that tests can run commands in-process. */
+/** The environment of a command, injected so that tests can run commands in-process. */
 export type Terminal = {
   environment: Record<string, string | undefined>
   /** True when a person reads the output. */
@@ -9,11 +9,11 @@ export type Terminal = {
   out(line: string): void
   err(line: string): void
   readStdin(): Promise<string>
-  /** That of the library which is loaded, unless a test tells another. */
+  /** Replaces the version of the loaded library in tests. */
   sqliteVersion?: string | undefined
 }
 
-/** A command that was called in a way it does not know. */
+/** The error for wrong usage of a command. */
 export function wrongUsage(message: string) {
   return new StartError(`${message} (see: hostline help)`, { exitCode: 2 })
 }
@@ -22,7 +22,7 @@ export function refuseArguments(args: string[]): void {
   if (args.length > 0) throw wrongUsage(`unexpected "${args.join(' ')}"`)
 }
 
-/** The values of a command that takes nothing but options.
+/** Parses a command line that has options only.
  *  @throws StartError (wrong usage) */
 export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
@@ -41,7 +41,7 @@ function parse<T extends NonNullable<ParseArgsConfig['options']>>(args: string[]
   }
 }
 
-/** The one file or directory that a command is given, and its options.
+/** Parses a command line with one file or directory, and options.
  *  @throws StartError (wrong usage) */
 export function readOperand<T extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
@@ -55,7 +55,7 @@ export function readOperand<T extends NonNullable<ParseArgsConfig['options']>>(
   return { operand, values }
 }
 
-/** The one thing that a command is told to work on; undefined for `--all`.
+/** Parses a command line with one id or `--all`, which returns undefined.
  *  @throws StartError (wrong usage) */
 export function readOneOrAll(args: string[], usage: string): string | undefined {
   const { values, positionals } = parse(args, { all: { type: 'boolean' } })
@@ -65,14 +65,14 @@ export function readOneOrAll(args: string[], usage: string): string | undefined 
   return id
 }
 
-/** Whether a list is for a program, by the arguments of its command.
+/** Parses the options of a list command.
  *  @throws StartError (wrong usage) */
 export function readListOptions(args: string[]): { isJson: boolean } {
   const { json = false } = readOptions(args, { json: { type: 'boolean' } })
   return { isJson: json }
 }
 
-/** Prints rows under a header, tab-separated; for programs as JSON. Nothing is written for null. */
+/** Prints rows under a header, tab-separated with null as an empty text, or as JSON for programs. */
 export function printList<Row extends Record<string, string | number | null>>(
   { out }: Terminal,
   names: readonly (keyof Row & string)[],
@@ -87,7 +87,7 @@ export function printList<Row extends Record<string, string | number | null>>(
   }
 }
 
-/** One of a closed set of words.
+/** Checks that a text is one of a closed set of words.
  *  @throws StartError (wrong usage) */
 export function readWord<T extends string>(name: string, words: readonly T[], text = ''): T {
   const word = words.find((known) => known === text)
@@ -97,9 +97,9 @@ export function readWord<T extends string>(name: string, words: readonly T[], te
 
 /** A request that the service refused. */
 export class Refusal extends StartError {
-  /** The reason where there is one, else the code. */
+  /** The error's reason, or its code when there is none. */
   readonly reason: string
-  /** The message of each wrong field. */
+  /** The message of each invalid field. */
   readonly fields: Record<string, string>
 
   constructor(message: string, reason: string, fields: Record<string, string>) {
@@ -110,7 +110,7 @@ export class Refusal extends StartError {
   }
 }
 
-/** For a `catch`: says what a refusal means for this command, by its reason, else its code. */
+/** For a `catch`: explains a refusal to the user of this command, by its reason or code. */
 export function explained(texts: Record<string, string>) {
   return (error: unknown): never => {
     const text = error instanceof Refusal ? texts[error.reason] : undefined

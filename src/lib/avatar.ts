@@ -3,7 +3,7 @@ const hues = 12
 type Person = { id: string; displayName: string; avatarUrl: string | null }
 export type AvatarUrl = (person: Person) => string
 
-/** Where the picture of a person is: their own, or a generated one whose path says all that it shows. */
+/** The URL of a person's picture: their own, or a generated one whose path contains everything that it shows. */
 export function createAvatarUrls(publicUrl: string): AvatarUrl {
   return ({ id, displayName, avatarUrl }) => {
     if (avatarUrl !== null) return avatarUrl
@@ -12,7 +12,7 @@ export function createAvatarUrls(publicUrl: string): AvatarUrl {
   }
 }
 
-/** The picture itself, or undefined for a path that is not one of these. */
+/** The generated picture, or undefined for any other path. */
 export function avatarSvg(hueText: string, fileName: string): string | undefined {
   const initials = /^([\p{L}\p{N}?]{1,4})\.svg$/u.exec(fileName)?.[1]
   const hue = /^\d{1,2}$/.test(hueText) ? Number(hueText) : hues
@@ -27,7 +27,7 @@ function initialsOf(displayName: string) {
   return capital(first) + capital(rest.at(-1) ?? '')
 }
 
-// Some letters have no capital of one character: they stay as they are.
+// Letters whose capital is more than one character stay as they are.
 function capital(letter: string) {
   const upper = letter.toUpperCase()
   return [...upper].length === 1 ? upper : letter

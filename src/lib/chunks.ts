@@ -1,4 +1,4 @@
-/** Rows that are read one by one, in groups for a write each. */
+/** Groups rows into chunks, for one write each. */
 export function* chunksOf<T>(rows: Iterable<T>, size: number): Generator<T[]> {
   let chunk: T[] = []
   for (const row of rows) {

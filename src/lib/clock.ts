@@ -24,7 +24,8 @@ export function parseTime(text: string): number | undefined {
 
 const longestRetryAfterMilliseconds = 24 * 3_600_000
 
-/** How long a `Retry-After` asks to wait, in ms: seconds or a date (RFC 9110, 10.2.3). At most a day; 0 for anything else. */
+/** Parses a `Retry-After` header: seconds or a date (RFC 9110, 10.2.3).
+ *  @returns milliseconds, at most a day; 0 for any other text */
 export function retryAfterMilliseconds(header: string | null, now: number): number {
   if (header === null) return 0
   const milliseconds = /^\d+$/.test(header)

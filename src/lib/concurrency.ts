@@ -3,8 +3,8 @@ type Line = { maxWaiting: number; refused: () => Error }
 /** Work of `low` urgency waits for all other work. */
 export type Urgency = 'high' | 'low'
 
-/** Runs at most `permits` pieces of work at once, the others by their urgency and then in the order of the calls. With a
- *  `line` at most so many of each urgency wait; `refused` makes the error for the one that finds it full. */
+/** Runs at most `permits` tasks at once; the others wait, by urgency and then in call order. `line` limits the waiting
+ *  tasks per urgency; its `refused` makes the error for a task beyond that. */
 export function createSemaphore(permits: number, line?: Line) {
   let running = 0
   const waiting: Record<Urgency, Array<() => void>> = { high: [], low: [] }
@@ -19,7 +19,7 @@ export function createSemaphore(permits: number, line?: Line) {
     try {
       return await work()
     } finally {
-      // The permit passes on.
+      // The next task takes over the permit.
       const next = waiting.high.shift() ?? waiting.low.shift()
       if (next) next()
       else running--
@@ -27,7 +27,7 @@ export function createSemaphore(permits: number, line?: Line) {
   }
 }
 
-/** A semaphore for each key. */
+/** One semaphore per key. */
 export function createKeyedSemaphore(permits: number) {
   const byKey = new Map<string, { run: ReturnType<typeof createSemaphore>; users: number }>()
 

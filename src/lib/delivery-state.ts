@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 
 export type DeliveryState = ReturnType<typeof createDeliveryState>
 
-/** How sending went lately, since the start; times in ms since the epoch. */
+/** The latest success and failure of sending since the start; times in ms since the epoch. */
 export function createDeliveryState(clock: Clock) {
   let sentAt: number | undefined
   let failure: { at: number; reason: string } | undefined
@@ -11,7 +11,7 @@ export function createDeliveryState(clock: Clock) {
     sent(): void {
       sentAt = clock.now()
     },
-    /** @param reason without addresses */
+    /** @param reason must not contain addresses */
     failed(reason: string): void {
       failure = { at: clock.now(), reason }
     },

@@ -8,8 +8,8 @@ const conflict = <const Reason extends string>(reason: Reason) =>
 const throttle = <const Reason extends string>(reason: Reason) =>
   ({ code: 'rate_limited', status: 429, reason }) as const
 
-/** Every failure that a client can see: its code, its HTTP status and, where a code has several causes, the reason that
- *  tells them apart. Each kind has a sentence of its own in every language. */
+/** Every failure that a client can see: its code, its HTTP status and, for codes with several causes, the reason. Each
+ *  kind has its own sentence in every language. */
 export const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },
@@ -59,7 +59,7 @@ export type ErrorKind = keyof typeof errors
 export type ErrorCode = (typeof errors)[ErrorKind]['code']
 export const errorCodes = [...new Set(Object.values(errors).map(({ code }) => code))]
 
-/** What is wrong with one field; `value` is the bound or the choice that its message names. */
+/** The problem of one field; `value` is the bound or the choice named in its message. */
 export type FieldProblem = { key: FieldProblemKey; value?: number | string }
 export type FieldProblems = Record<string, FieldProblem>
 
@@ -67,13 +67,13 @@ export type FieldProblemKey = keyof (typeof en)['fields']
 
 type ErrorOptions = {
   details?: FieldProblems
-  /** What the sentence about it names. */
+  /** The value named in its message. */
   value?: string | undefined
   retryAfterSeconds?: number
   cause?: unknown
 }
 
-/** A failure that a client sees. Whoever answers the client adds the language. */
+/** A failure that a client sees. Its message is translated when the response is made. */
 export class AppError extends Error {
   readonly kind: ErrorKind
   readonly code: ErrorCode
@@ -96,11 +96,11 @@ export class AppError extends Error {
   }
 }
 
-/** A 429 of a rule that allows so much in a while. */
+/** A 429 for an exceeded quota per time window. */
 export const quotaExceeded = (waitMilliseconds: number) =>
   throttled('quota_exceeded', waitMilliseconds)
 
-/** A 429 that says how long to wait. */
+/** A 429 with the time to wait. */
 export function throttled(kind: 'quota_exceeded' | 'mail_throttled', waitMilliseconds: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMilliseconds / 1_000))
   return new AppError(kind, { retryAfterSeconds })
@@ -112,12 +112,12 @@ export function fileTooLarge(maxBytes: number) {
   return new AppError('body_too_large', { details: { body } })
 }
 
-/** A 400 that blames one field. */
+/** A 400 that concerns one field. */
 export function invalidField(field: string, key: FieldProblemKey, value?: number | string) {
   return new AppError('validation_error', { details: { [field]: problem(key, value) } })
 }
 
-/** @throws validation_error when anything is wrong */
+/** @throws validation_error when there is any problem */
 export function throwProblems(details: FieldProblems): void {
   if (Object.keys(details).length > 0) throw new AppError('validation_error', { details })
 }
@@ -126,7 +126,7 @@ export function problem(key: FieldProblemKey, value?: number | string): FieldPro
   return value === undefined ? { key } : { key, value }
 }
 
-/** Why a command cannot go on, in one line for the person at the terminal. Exit code 1, or 2 for wrong usage. */
+/** Stops a command with a one-line reason for the person at the terminal. Exit code 1, or 2 for wrong usage. */
 export class StartError extends Error {
   readonly exitCode: 1 | 2
 
@@ -136,10 +136,10 @@ export class StartError extends Error {
   }
 }
 
-/** A failure of a job that trying again cannot mend. */
+/** A job failure that a retry cannot fix. */
 export class PermanentFailure extends Error {}
 
-/** A failure of somebody who has said how long to leave them alone. */
+/** A failure for which the receiver has said how long to wait. */
 export class RetryLater extends Error {
   readonly afterMilliseconds: number
 

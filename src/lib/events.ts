@@ -1,20 +1,20 @@
 import type { EventType } from './vocabulary.ts'
 
-/** Something that has happened, by the ids of what it happened to: whoever passes it on reads the rest by then. */
+/** An event with the ids of its subjects. Listeners load the rest when they pass it on. */
 export type DomainEvent = {
   type: EventType
-  /** Such as `message_id`. */
+  /** For example `message_id`. */
   ids: Readonly<Record<string, string>>
-  /** The address of a file that the thing shows now. */
+  /** The URL of a file that the subject now shows. */
   fileUrl?: string | null
-  /** Whose upload that file must be, unless it is the person of the event. */
+  /** The user who must have uploaded that file; default: the event's user. */
   fileOwnerId?: string
 }
 
 export type Events = ReturnType<typeof createEvents>
 
-/** What modules tell those that they do not know. Everything runs inside the `write` that makes an event true: what a listener
- *  writes is part of it, and when one throws nothing has happened. */
+/** Events between modules that do not import each other. Listeners run inside the `write` that makes the event true:
+ *  their writes are part of it, and an error in one rolls everything back. */
 export function createEvents() {
   const listeners: ((event: DomainEvent) => void)[] = []
   return {

@@ -22,12 +22,12 @@ import { parseExternalId, parseId } from './ids.ts'
 import { samples } from './samples.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from './text.ts'
 
-/** Field types of the contract that plain JSON Schema cannot say. Each is a TypeBox kind: Elysia validates with it,
- *  the API description shows its JSON Schema part, and `fieldProblems` asks it what to tell the client. */
+/** Field types of the contract beyond plain JSON Schema. Each is a TypeBox kind: Elysia validates with it, the API
+ *  description shows its JSON Schema part, and `fieldProblems` derives the client's messages from it. */
 type Judge = (schema: TSchema, value: unknown) => FieldProblem | undefined
 const judges = new Map<string, Judge>()
 
-// Symbol keys travel with a copied schema and stay out of its JSON.
+// Symbol keys are copied with a schema but left out of its JSON.
 const ruleKey = Symbol('rule')
 const refinementKey = Symbol('refinement')
 const checkKey = Symbol('check')
@@ -72,7 +72,7 @@ function stringOf(name: string, options: Record<string, unknown>): TUnsafe<strin
 
 type Annotations = { description?: string; examples?: unknown[] }
 
-/** Text under `rule`, whose lengths count code points. */
+/** Text that follows `rule`; lengths count code points. */
 export function Text(rule: TextRule, annotations: Annotations = {}) {
   return stringOf('Text', {
     ...annotations,
@@ -82,7 +82,7 @@ export function Text(rule: TextRule, annotations: Annotations = {}) {
   })
 }
 
-/** Text with a rule of its own, which says what is wrong. */
+/** Text with its own check, which returns the problem. */
 export function CheckedText(
   check: (value: string) => FieldProblem | undefined,
   annotations: Annotations = {},
@@ -101,7 +101,7 @@ export const Email = () =>
   stringOf('Email', { format: 'email', maxLength: 254, examples: [samples.guest.email] })
 /** A ULID, or the UUID of the same 128 bits. */
 export const Id = (annotations: Annotations = {}) => stringOf('Id', annotations)
-/** A person as the feed names them: by id, or as `ext:` and an external id. */
+/** A person in the service feed: an id, or `ext:` and an external id. */
 export const PersonId = (example: string = samples.guest.id) =>
   stringOf('PersonId', {
     description: 'An id, or `ext:` and an external id.',
@@ -123,16 +123,16 @@ export const ClientId = Text(
 /** ISO 8601 UTC with milliseconds. */
 export const Timestamp = Type.String({ format: 'date-time', examples: [samples.time] })
 
-/** Text of an answer, with what it looks like. */
+/** Text in a response, with an example. */
 export const Sample = (example: string, annotations: Annotations & { format?: string } = {}) =>
   Type.String({ ...annotations, examples: [example] })
 
 export const Nullable = <T extends TSchema>(schema: T, annotations: Annotations = {}) =>
   Type.Union([schema, Type.Null()], annotations)
-/** What is null in most answers. */
+/** A field that is null in most responses. */
 export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examples: [null] })
 
-/** Somebody as others see them. */
+/** A person as other users see them. */
 export const NamedPerson = ({ id, name }: { id: string; name: string }) =>
   Type.Object({ id: Sample(id), display_name: Sample(name) })
 
@@ -151,11 +151,12 @@ export const OneOf = <const T extends readonly string[]>(
     annotations,
   )
 
-/** A field that may be left out; null counts as left out, since many clients write absent fields so. */
+/** An optional field. Null counts as absent, because many clients write absent fields that way. */
 export const Maybe = <T extends TSchema>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** Whether values fit a schema. It is compiled when first asked: all of them together would take a third of a start. */
+/** Checks values against a schema. It is compiled on first use: compiling all schemas would take a third of the startup
+ *  time. */
 function createCheck(schema: TSchema): (value: unknown) => boolean {
   let compiled: TypeCheck<TSchema> | undefined
   return (value) => {
@@ -164,7 +165,7 @@ function createCheck(schema: TSchema): (value: unknown) => boolean {
   }
 }
 
-/** @returns a function that throws validation_error, naming each failing field, for a value that does not fit */
+/** @returns a function that throws validation_error, naming each invalid field */
 export function createGuard(schema: TSchema): (value: unknown) => void {
   const check = createCheck(schema)
   return (value) => {
@@ -184,8 +185,8 @@ kind('Refined', (schema, value) => {
   return fits ? undefined : problem('invalid')
 })
 
-/** An object whose fields also have to fit each other; `problems` names the ones that do not. It is also asked about
- *  objects with wrong single fields, so it must not trust one to be there. */
+/** An object with rules across fields; `problems` names the invalid ones. It also runs on objects with invalid single
+ *  fields, so every field may be missing. */
 export function Refined<T extends TObject>(
   object: T,
   problems: (value: Partial<Static<T>>) => FieldProblems,
@@ -197,11 +198,11 @@ export function Refined<T extends TObject>(
   })
 }
 
-/** As many as the longest list holds. A body full of faults must not make an answer many times its size. */
+/** The length of the longest list. Limits the response to a body full of mistakes. */
 const maxProblems = 1_000
 
-/** What to tell the client about a value that `schema` refuses: one problem for everything in it that is wrong, under
- *  its path, such as `data.amount` or `user_ids.3`. Where no single field is to blame the field is `body`. */
+/** The problems of a refused value, each under its path, such as `data.amount` or `user_ids.3`. Without a single
+ *  responsible field the key is `body`. */
 export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { body: problem('not_an_object') }
@@ -217,7 +218,8 @@ function refinementOf(schema: TSchema) {
   return (schema as TSchema & WithRefinement)[refinementKey]
 }
 
-/** The errors in a value. Of what may be null its own error only says that it is neither: those within take its place. */
+/** Yields the errors in a value. A nullable field only reports "neither matches"; its place is taken by the errors of
+ *  its non-null branch. */
 function* leafErrors(schema: TSchema, value: unknown, path = ''): Generator<ValueError> {
   for (const error of Value.Errors(schema, value)) {
     const place = path + error.path
@@ -227,7 +229,7 @@ function* leafErrors(schema: TSchema, value: unknown, path = ''): Generator<Valu
   }
 }
 
-/** The field that a JSON pointer (RFC 6901) leads to. */
+/** The field name for a JSON pointer (RFC 6901). */
 function fieldOf({ path }: ValueError): string {
   const names = path.split('/').slice(1)
   return names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')).join('.') || 'body'
@@ -246,7 +248,7 @@ function problemOf({ schema, value }: ValueError): FieldProblem {
   if (Number.isInteger(value) && Number(value) > schema['maximum']) {
     return problem('too_big', schema['maximum'])
   }
-  // An object or a list of which a part is wrong is one all the same.
+  // An object with a wrong field still has the right type.
   const isContainer =
     typeof value === 'object' && Array.isArray(value) === (schema['type'] === 'array')
   return problem((!isContainer && wrongType[schema['type']]) || 'invalid')
@@ -272,7 +274,7 @@ function choicesOf(schema: TSchema): string[] {
   return typeof schema['const'] === 'string' ? [schema['const']] : []
 }
 
-/** The value of a JSON text of this shape; undefined for every other text. */
+/** Parses JSON of this shape; undefined for any other text. */
 export function parseJson<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
   try {
     const value: unknown = JSON.parse(text)

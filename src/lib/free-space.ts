@@ -3,13 +3,13 @@ import type { Clock } from './clock.ts'
 
 const rememberedMilliseconds = 1_000
 
-/** How much room the disk under a path has for us, in bytes. */
+/** Bytes available to this process on the disk that holds a path. */
 export function freeBytesAt(path: string): number {
   const { bavail, bsize } = statfsSync(path)
   return bavail * bsize
 }
 
-/** Whether less than `minBytes` are free; the disk is asked once a second at most. */
+/** Whether less than `minBytes` are free; checks the disk at most once a second. */
 export function createDiskWatch(clock: Clock, minBytes: number, freeBytes: () => number) {
   let isShort = false
   let askedAt = Number.NEGATIVE_INFINITY

@@ -9,14 +9,14 @@ import type { NotificationType } from './vocabulary.ts'
 export const locales = ['en', 'de', 'es', 'fr', 'pt'] as const
 export type Locale = (typeof locales)[number]
 
-/** A section that has these keys, no fewer and no more. */
+/** A section with exactly these keys. */
 type Exactly<Section extends keyof typeof en, Key extends string> = Record<
   Section,
   Record<Key, unknown> & Record<Exclude<keyof (typeof en)[Section], Key>, never>
 >
 
-/** The type checker refuses a text that one language lacks, an error or a notification type without a text,
- *  and a text for one that does not exist. */
+/** The type checker rejects a text missing in a language, an error or notification type without a text, and a text for
+ *  an unknown one. */
 export type Texts = typeof en &
   typeof de &
   typeof es &
@@ -25,18 +25,18 @@ export type Texts = typeof en &
   Exactly<'errors', ErrorKind> &
   Exactly<'notifications', NotificationType>
 
-/** Every text for people, by language. `{value}` in `errors` is what the failure names, in `fields` the bound or the
- *  choice of a field problem. */
+/** Every text for people, by language. `{value}` is the error's value in `errors`, and the bound or choice of the
+ *  problem in `fields`. */
 export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }
 
-/** The locale that an `Accept-Language` value asks for (RFC 9110, 12.5.4); `en` when none of ours is wanted. */
+/** Chooses the locale for an `Accept-Language` value (RFC 9110, 12.5.4); `en` when none is supported. */
 export function negotiateLocale(header: string | null): Locale {
   if (!header) return 'en'
   const ranges = header.slice(0, 1_000).split(',').map(parseRange)
   const named = new Set(ranges.map(({ language }) => language))
   const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality)
   for (const { language } of wanted) {
-    // `*` stands for what no other range names, so that q=0 excludes a language from it.
+    // `*` matches only languages that no other range names, so q=0 excludes a language from it.
     const match = locales.find((locale) =>
       language === '*' ? !named.has(locale) : locale === language,
     )

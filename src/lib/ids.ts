@@ -2,13 +2,13 @@ import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from './clock.ts'
 import { textProblem } from './text.ts'
 
-/** When an identifier was made, in ms since the epoch. */
+/** When an id was made, in ms since the epoch. */
 export const timeOfId = decodeTime
 
-/** Makes the next identifier: a ULID, upper case, greater than every one made before. */
+/** Makes the next id: a ULID in upper case, greater than every earlier one. */
 export type NewId = () => string
 
-/** @param newest what an earlier process made last: a clock that was set back must not fall behind it */
+/** @param newest the last id of an earlier process: new ids stay above it even if the clock was set back */
 export function createIds(clock: Clock, newest?: string): NewId {
   const next = monotonicFactory()
   if (newest !== undefined) next(decodeTime(newest) + 1)
@@ -17,7 +17,7 @@ export function createIds(clock: Clock, newest?: string): NewId {
 
 const lastTime = 2 ** 48 - 1
 
-/** The least id of a time (ms since the epoch). */
+/** The smallest id of a time (ms since the epoch). */
 export function firstIdAt(time: number): string {
   return `${encodeTime(Math.min(Math.max(time, 0), lastTime), 10)}${'0'.repeat(16)}`
 }
@@ -39,10 +39,10 @@ export function parseId(text: string): string | undefined {
   return id
 }
 
-/** What another part of the platform may call a person. */
+/** The rule for external ids: the platform's own ids of its people. */
 export const externalIdRule = { min: 1, max: 128, noControlCharacters: true }
 
-/** The external id in `ext:…`, which names a person in the feed in the place of their id; undefined for any other text. */
+/** Parses `ext:…`, the form in which the service feed names a person by external id; undefined for any other text. */
 export function parseExternalId(text: string): string | undefined {
   const externalId = /^ext:(.+)$/s.exec(text)?.[1]
   return externalId === undefined || textProblem(externalId, externalIdRule)

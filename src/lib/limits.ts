@@ -1,7 +1,7 @@
 /** At most `count` events in any window of that length. */
 export type Limit = { count: number; windowMilliseconds: number }
 
-/** The moments of the counted events in the last window. */
+/** The times of the events counted in the last window. */
 export class SlidingWindow {
   #times: number[] = []
   #first = 0
@@ -29,7 +29,7 @@ export class SlidingWindow {
     return oldest === undefined ? now : oldest + limit.windowMilliseconds
   }
 
-  // After a clock that was set back, what was counted ahead of it would stay for as long.
+  // After the clock was set back, times in the future would block the window for that long.
   #stayBehind(now: number) {
     const newest = this.#times.at(-1)
     if (newest === undefined || newest <= now) return

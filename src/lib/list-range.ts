@@ -2,30 +2,30 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { invalidField } from './errors.ts'
 
-/** Part of a list by page number; `offset` rows come before it. */
+/** Part of a list by page number; it starts after `offset` rows. */
 type PageRange = { form: 'page'; page: number; perPage: number; offset: number }
-/** Part of a list after a position that an earlier part ended with. */
+/** Part of a list that starts after a cursor. */
 export type CursorRange = { form: 'cursor'; limit: number; cursor: string | undefined }
 export type ListRange = PageRange | CursorRange
 
-/** What a list answers to a range. `cursor` is null at the end of the list. */
+/** The result for a range. `cursor` is null at the end of the list. */
 export type Listing<T> =
   | { form: 'page'; rows: T[]; total: number }
   | { form: 'cursor'; rows: T[]; cursor: string | null }
 
-/** Rows that a store cuts out of a list: after `before`, a position that an earlier part ended with. */
+/** The rows that a store must read, optionally after the position `before`. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
-/** How a store reads a list whose order is that of one text. */
+/** Reads a list that is ordered by one text. */
 type Reader<T> = {
-  /** Tells its cursors from those of other lists. */
+  /** Keeps its cursors apart from those of other lists. */
   name: string
   list: (rows: RowRange) => T[]
   count: () => number
   position: (row: T) => string
 }
 
-/** A range of a list whose order is that of one text. */
+/** Reads a range of a list that is ordered by one text. */
 export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<T> {
   const { name, list, count, position } = reader
   if (range.form === 'page') {
@@ -40,7 +40,7 @@ export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<
   return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
 
-/** A range of a list that is ordered by id. */
+/** Reads a range of a list that is ordered by id. */
 export function listById<T extends { id: string }>(
   range: ListRange,
   reader: Omit<Reader<T>, 'position'>,
@@ -48,7 +48,7 @@ export function listById<T extends { id: string }>(
   return listByPosition(range, { ...reader, position: ({ id }) => id })
 }
 
-/** How a store reads a list whose rows are numbered from 1 to `total`. */
+/** Reads a list whose rows are numbered from 1 to `total`. */
 type NumberedReader<T> = {
   name: string
   total: number
@@ -57,7 +57,7 @@ type NumberedReader<T> = {
   numberOf: (row: T) => number
 }
 
-/** A range of a numbered list, newest first. A page reads its own rows alone, however far back it is. */
+/** Reads a range of a numbered list, newest first. A page reads only its own rows, however far back it is. */
 export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Listing<T> {
   const { name, total, list, numberOf } = reader
   if (range.form === 'page') {
@@ -70,10 +70,10 @@ export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Li
   return cutAtLimit(list(until - limit - 1, until), limit, (row) => [name, numberOf(row)])
 }
 
-/** Where a part of a list ends, after the name of the list. */
+/** The position in a cursor, after the name of the list. */
 type Position = readonly [string, ...(string | number)[]]
 
-/** Cuts `rows`, which were asked for one further than `limit`, and notes where the next part starts. */
+/** Cuts `rows`, which must include one row beyond `limit`, and makes the cursor of the next part. */
 export function cutAtLimit<T>(
   rows: T[],
   limit: number,
@@ -85,15 +85,15 @@ export function cutAtLimit<T>(
   return { form: 'cursor', rows: kept, cursor }
 }
 
-/** The position in a cursor, which clients carry around: opaque, not secret.
- *  @throws validation_error when the text is no cursor of this list */
+/** Decodes a cursor. Cursors are opaque to clients but not secret.
+ *  @throws validation_error when the text is not a cursor of this list */
 export function decodeCursor<T extends TSchema>(text: string, position: T): Static<T> {
   const value = parseCursor(text)
   if (!Value.Check(position, value)) throw invalidField('cursor', 'cursor')
   return value
 }
 
-/** Whether a text is a cursor, of whatever list. */
+/** Whether a text is a cursor of any list. */
 export function isCursor(text: string): boolean {
   return Array.isArray(parseCursor(text))
 }

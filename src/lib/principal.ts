@@ -1,15 +1,15 @@
 import type { Role, ServiceScope } from './vocabulary.ts'
 
-/** What the signature of an access token proves; `expiresAt` in ms since the epoch. */
+/** The claims of a verified access token; `expiresAt` in ms since the epoch. */
 export type AccessClaims = { userId: string; sessionId: string; expiresAt: number }
 
-/** A person with a live session, as the database knows them at this request. */
+/** A user with a live session, as stored in the database at this request. */
 export type UserPrincipal = AccessClaims & {
   role: Role
   isVerified: boolean
-  /** An admin who has the second factor that `ADMIN_TOTP` may demand. */
+  /** An admin who has enabled the second factor, if `ADMIN_TOTP` demands it. */
   mayAdminister: boolean
 }
 
-/** Another part of the platform, by the key that it calls with. */
+/** Another service of the platform, identified by its API key. */
 export type ServicePrincipal = { id: string; scopes: readonly ServiceScope[] }

@@ -2,16 +2,16 @@ import type { Clock } from './clock.ts'
 
 const minute = 60_000
 const keptMinutes = 60
-/** Each bucket ends a fifth above the one before; the first at 0.1 ms. */
+/** Each bucket ends a fifth above the previous one; the first at 0.1 ms. */
 const growth = 1.2
 const firstEnd = 0.1
 const buckets = 80
 
-/** One minute of traffic; `at` is its beginning in ms since the epoch, latencies are in milliseconds. */
+/** One minute of traffic; `at` is its start in ms since the epoch, latencies are in milliseconds. */
 export type Minute = {
   at: number
   requests: number
-  /** Answered with 5xx. */
+  /** Responses with 5xx. */
   failed: number
   frames: number
   p50: number | null
@@ -20,7 +20,7 @@ export type Minute = {
 
 export type RequestHistory = ReturnType<typeof createRequestHistory>
 
-/** Rates and latencies of the last hour, a point a minute; quantiles are right to a fifth. */
+/** Rates and latencies of the last hour, one point per minute; quantiles are accurate to a fifth. */
 export function createRequestHistory(clock: Clock) {
   let minutes: Minute[] = []
   let current = empty()
@@ -30,7 +30,7 @@ export function createRequestHistory(clock: Clock) {
     return { at, requests: 0, failed: 0, frames: 0, counts: new Uint32Array(buckets) }
   }
 
-  /** @returns the minute that is counted now */
+  /** @returns the current minute */
   function advance() {
     if (clock.now() - current.at < minute && clock.now() >= current.at) return current
     const { counts, ...totals } = current
@@ -57,7 +57,7 @@ export function createRequestHistory(clock: Clock) {
     countFrame(): void {
       advance().frames++
     },
-    /** Oldest first; a minute without anything is missing. */
+    /** Oldest first; minutes without traffic are omitted. */
     list(): Minute[] {
       advance()
       return minutes

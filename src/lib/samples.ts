@@ -1,4 +1,4 @@
-/** The people and things of one small story. The examples in the descriptions are made of them, and so fit each other. */
+/** The people and objects of one story, from which all examples in the API descriptions are built. */
 export const samples = {
   host: {
     id: '01KERMBJX041AZ0J0JZ1VZ0JN2',
@@ -22,7 +22,7 @@ export const samples = {
   ticketMessageId: '01KJPY44E04YXPVN5P2C7PKNMK',
   notificationId: '01KJPY44E0R1NPJ2YD95BPFW7G',
   broadcastId: '01KJPY44E0T4AAKE9QYVM3AJ7G',
-  /** Of any other record. */
+  /** For any other record. */
   recordId: '01KJPY44E08NJ5TDAW7A257Y49',
   callId: 'call-2048',
   time: '2026-03-02T09:30:00.000Z',

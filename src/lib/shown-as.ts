@@ -1,27 +1,28 @@
 import type { TProperties, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 
-/** The keyword of the form that `shownAs` gives to a schema. */
+/** The keyword under which `shownAs` stores the form. */
 export const shownAsKeyword = 'x-shown-as'
 
-/** A schema that descriptions show in another form: for generated clients, to which it says more than what is checked. */
+/** Shows a schema in another form in the API descriptions: generated clients benefit from more detail than validation
+ *  needs. */
 export function shownAs<T extends TSchema>(schema: T, form: object): T {
   return { ...schema, [shownAsKeyword]: form }
 }
 
-/** A schema that is described elsewhere, by its title. */
+/** A reference to a schema that is described elsewhere, by its title. */
 export const named = (title: string) =>
   Type.Unsafe<object>({ $ref: `#/components/schemas/${title}` })
 
-/** Such as CallIncoming for call_incoming. */
+/** For example CallIncoming for call_incoming. */
 export const pascalCase = (words: string) =>
   words
     .split(/[._]/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('')
 
-/** A union whose branches differ by the value of `type`; each needs a title.
- *  @param branches by that value */
+/** A union whose branches differ in `type`; each branch needs a title.
+ *  @param branches by their `type` */
 export function unionByType(title: string, branches: Record<string, TSchema>) {
   const refs = Object.entries(branches).map(([type, { title: name }]) => [
     type,
@@ -31,7 +32,7 @@ export function unionByType(title: string, branches: Record<string, TSchema>) {
   return { title, oneOf: Object.values(branches), discriminator }
 }
 
-/** An object that has exactly one of some fields, and some others.
+/** An object with exactly one of the fields in `choices`, besides other fields.
  *  @param choices each field with the title of its branch */
 export function exactlyOneOf(
   title: string,

@@ -4,15 +4,15 @@ export type TextRule = {
   /** Lengths in code points. */
   min?: number
   max: number
-  /** Lengths and blankness are judged after trimming. */
+  /** Check lengths and blankness after trimming. */
   trimmed?: boolean
-  /** Needs something visible. */
+  /** Requires something visible. */
   notBlank?: boolean
-  /** Nor format characters, which hide or turn round what others read; those within emoji pass. */
+  /** Also rejects format characters, which hide or reorder text; those within emoji pass. */
   noControlCharacters?: boolean
 }
 
-// A cheap upper bound first: no text of more UTF-16 units than this can be short enough.
+// A cheap upper bound: a code point has at most two UTF-16 units.
 const utf16UnitsPerCodePoint = 2
 
 /** What is wrong with a text, if anything. */
@@ -25,16 +25,17 @@ export function textProblem(text: string, rule: TextRule): FieldProblem | undefi
   return lengthProblem(codePoints(judged), rule)
 }
 
-// Two signs count as symbols though nothing is drawn: the empty Braille pattern and the null notehead.
+// Two symbols are invisible although Unicode counts them as visible: the empty Braille pattern and the null notehead.
 const visibleCharacter =
   /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{M}\u2800\u{1D159}]/u
 
-/** Whether a text shows something: not only spaces, fillers, control and format characters, or marks without a letter. */
+/** Whether a text is visible: it has more than spaces, fillers, control and format characters, or marks without a
+ *  letter. */
 export function isVisible(text: string): boolean {
   return visibleCharacter.test(text)
 }
 
-// Choice: of the flags that are made of tags the standard ones pass; other tags could hide a whole text.
+// Choice: of the flags made of tags only the standard ones pass; other tags could hide a whole text.
 const formatCharactersOfEmoji =
   /(?<=\p{Extended_Pictographic}[\uFE0F\p{Emoji_Modifier}]?)\u200D(?=\p{Extended_Pictographic})|\p{RGI_Emoji_Tag_Sequence}/gv
 
@@ -48,7 +49,7 @@ function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem
   return length === 0 ? problem('blank') : problem('too_short', min)
 }
 
-/** The length of a text as people count it. */
+/** The length of a text in code points. */
 export function codePoints(text: string): number {
   let count = text.length
   for (let i = 0; i < text.length; i++) {
@@ -63,23 +64,23 @@ const emailPattern =
 const maxEmailLength = 254
 const maxLocalPartLength = 64
 
-/** The stored form of an ASCII e-mail address: lower case; undefined when it is none. */
+/** The stored form of an ASCII e-mail address, in lower case; undefined when it is invalid. */
 export function normalizeEmail(text: string): string | undefined {
   const email = text.trim()
   if (email.length > maxEmailLength || email.indexOf('@') > maxLocalPartLength) return undefined
   return emailPattern.test(email) ? storedEmail(email) : undefined
 }
 
-/** The stored form of a text that is known to be an address. Keyboards of phones put a space behind it. */
+/** The stored form of a valid address. Phone keyboards add a space after it. */
 export const storedEmail = (email: string): string => email.trim().toLowerCase()
 
-/** A text for the log and for operators: mail servers quote the address that they refuse. */
+/** Removes addresses from a text for logs and operators: mail servers quote the address that they refuse. */
 export function withoutAddresses(text: string): string {
   return text.replace(/[^\s<>@]+@[^\s<>@]+/g, '…@…')
 }
 
-/** An absolute http or https URL without user information, which would show a host that it does not lead to, and without
- *  characters that hide or turn round what others read. */
+/** An absolute http or https URL. Rejects user information, which could imitate a host, and characters that hide or
+ *  reorder text. */
 export function isHttpUrl(text: string): boolean {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}\p{Cf}]/u.test(text)) return false
   const url = text.isWellFormed() ? URL.parse(text) : null

@@ -1,4 +1,4 @@
-/** The closed sets of words of the contract and of the database; a CHECK states each where it is stored. */
+/** The closed sets of words in the contract and the database. A CHECK enforces each stored one. */
 
 export const roles = ['guest', 'user', 'verified_user', 'host', 'admin'] as const
 export type Role = (typeof roles)[number]
@@ -29,7 +29,7 @@ export const countedMails = [
 export type CountedMail = (typeof countedMails)[number]
 
 export const serviceScopes = ['notifications', 'follows', 'calls', 'users', 'sessions'] as const
-/** Every scope in one word, but for `sessions`: who may log people in is named. */
+/** Every scope except `sessions`: the right to log people in must be granted by name. */
 export const allScopes = 'all' as const
 export const grantableScopes = [...serviceScopes, allScopes] as const
 export type ServiceScope = (typeof serviceScopes)[number]
@@ -46,7 +46,7 @@ export const notificationTypes = [
 ] as const
 export type NotificationType = (typeof notificationTypes)[number]
 
-/** What a user can switch off or on: also what makes no notification. */
+/** Types with a switch in the preferences, including those without a notification. */
 export const preferenceTypes = [...notificationTypes, 'chat_message'] as const
 export type PreferenceType = (typeof preferenceTypes)[number]
 
@@ -64,7 +64,7 @@ export type ReportReason = (typeof reportReasons)[number]
 export const reportStatuses = ['open', 'resolved'] as const
 export type ReportStatus = (typeof reportStatuses)[number]
 
-/** What webhooks can be told of. */
+/** The event types of webhooks. */
 export const eventTypes = [
   'user.created',
   'user.updated',
@@ -89,5 +89,5 @@ export type TicketPriority = (typeof ticketPriorities)[number]
 export const ticketCategories = ['billing', 'technical', 'account', 'other'] as const
 export type TicketCategory = (typeof ticketCategories)[number]
 
-/** What of a ticket has a history. */
+/** The fields of a ticket that have a history. */
 export const ticketFields = ['status', 'priority', 'assignee'] as const

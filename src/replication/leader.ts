@@ -207,7 +207,7 @@ export function createLeader(options: LeaderOptions) {
     if (pinned?.isHeld()) void snapshots.take(wal, pinned)
   }
 
-  /** A pinned state makes the wal grow, so pin it only right before the upload and not while waiting for the bucket. */
+  /** A pinned state makes the wal grow, so the pin is dropped when the bucket does not respond in time. */
   function pinForSnapshot(from: WalReader) {
     const pinned = snapshots.isDue() && !ending ? tryPin(from) : undefined
     if (!pinned) return undefined
