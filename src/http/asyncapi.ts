@@ -6,7 +6,6 @@ type ChannelDoc = {
   address: string
   title: string
   description: string
-  /** Query parameters of the upgrade request. */
   query: Record<string, TSchema>
   /** Frames by type: from clients, and from the server. */
   received: Record<string, TSchema>

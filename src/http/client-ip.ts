@@ -22,7 +22,6 @@ export function clientIp(
   return address.toString()
 }
 
-/** Whether a host name or an address is this machine. */
 export function isLoopback(host: string | undefined): boolean {
   return host?.toLowerCase() === 'localhost' || parse(host)?.range() === 'loopback'
 }

@@ -10,7 +10,6 @@ export type Confirmation = {
 /** For actions that must not be open to a stolen token or on an unattended screen. */
 export const confirmedLately: Confirmation = { minutes: 10 }
 
-/** Whether a body that fits its schema needs the confirmation. */
 export function isAsked({ unless, onlyFor }: Confirmation, body: unknown): boolean {
   const given = (body ?? {}) as Record<string, unknown> // the schema of such a body is an object
   if (onlyFor) return given[onlyFor.field] === onlyFor.value

@@ -7,7 +7,6 @@ const IdempotencyHeaders = Type.Object({ [header]: Type.Optional(ClientId) })
 
 export const idempotencyHeader = { [header]: ClientId }
 
-/** The API description of a route that takes an idempotency key. */
 export const idempotent = {
   headers: idempotencyHeader,
   successHeaders: { 'Idempotent-Replayed': '`true` when it had been sent before.' },

@@ -32,7 +32,6 @@ export function createComponents() {
     return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
   }
 
-  /** A JSON body with its example. */
   function content(schema: object, { name, change }: Example) {
     const lifted = lift(schema) as Json
     const composed = exampleOf(lifted, name)

@@ -2,7 +2,6 @@ import { shownAsKeyword } from '../lib/shown-as.ts'
 
 export type Json = { [key: string]: unknown }
 
-/** Collects the schemas that a description shares. */
 export function createSchemas() {
   const schemas: Json = {}
 

@@ -21,7 +21,6 @@ export const tags = {
 } as const
 type Tag = keyof typeof tags
 
-/** Options that the routes of one audience share. */
 type Preset = {
   access: Access
   limit?: RouteLimit
@@ -34,7 +33,6 @@ type More = {
   errors?: ErrorKind[]
   /** Query parameters, all optional. */
   query?: Record<string, TSchema>
-  /** Request headers that the route reads. */
   headers?: Record<string, TSchema>
   /** Headers of the success answer, with their descriptions. */
   successHeaders?: Record<string, string>

@@ -207,7 +207,6 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     handlers,
     /** The names that `?events=` accepts. */
     groups,
-    /** For the AsyncAPI description. */
     schemas: { received: schemasOf(received), sent: schemasOf(sent) },
     /** @throws validation_error (`since`) */
     connect(principal: UserPrincipal, { locale, groups: asked, since }: Wishes): Connection {

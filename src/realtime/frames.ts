@@ -69,7 +69,6 @@ export const channelFrames: ServerFrames = {
   resync: { schema: ResyncFrame },
 }
 
-/** Creates the parser of client frames. */
 export function createDecoder(frames: ClientFrames) {
   const knownTypes = Object.keys(frames).join(', ')
   const guards = new Map(

@@ -78,7 +78,6 @@ export function uploadedFileView(row: FileRow, { urlOf }: FileUrls): UploadedFil
   return { id, file_url: urlOf(row), file_name: name, file_size: size, file_type: type }
 }
 
-/** A file in the export of its owner. */
 export function exportedFileView(row: FileRow, urls: FileUrls) {
   const { createdAt, removedAt } = row
   const removed = removedAt !== null && { removed_at: isoTime(removedAt) }

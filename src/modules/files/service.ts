@@ -7,7 +7,6 @@ import { isShownInline, sniffedBytes } from './inline.ts'
 import { fileNameOf, fileTypeOf } from './model.ts'
 import type { FileRow, FileStore } from './store.ts'
 
-/** A file that is being uploaded. */
 export type IncomingFile = {
   /** The size, or an upper bound of it, if the request says so. */
   announcedBytes: number | undefined
@@ -132,7 +131,11 @@ export function createFileService(core: Core, parts: Parts) {
   function mustHaveRoom() {
     const isShort = isDiskShort()
     if (isShort !== wasShort) {
-      log.warn(isShort ? 'uploads are refused: less than MIN_FREE_MB is free' : 'uploads go on')
+      log.warn(
+        isShort
+          ? 'uploads are refused: less than MIN_FREE_MB is free'
+          : 'uploads are accepted again',
+      )
     }
     wasShort = isShort
     if (isShort) throw new AppError('unavailable', { retryAfterSeconds: retryWithRoomSeconds })

@@ -81,7 +81,6 @@ export const ReportUpdate = Refined(
   ({ status, note }) => (status || note ? {} : { body: problem('nothing_to_change') }),
 )
 
-/** A report as its reporter sees it. */
 export const OwnReport = Type.Object(
   { id: Sample(samples.recordId), status: ReportStatusField, created_at: Timestamp },
   { title: 'OwnReport' },
@@ -104,7 +103,6 @@ export const Report = Type.Object(
   { title: 'Report' },
 )
 
-/** A report with the excerpt around the message. */
 export const ReportDetail = Type.Object(
   {
     ...Report.properties,
@@ -144,7 +142,6 @@ export function ownReportView({ id, status, createdAt }: ReportRow): Static<type
   return { id, status, created_at: isoTime(createdAt) }
 }
 
-/** A report in the export of its reporter. */
 export function exportedReportView(row: ReportRow) {
   const { reportedId, messageId, reason, body } = row
   return { ...ownReportView(row), user_id: reportedId, message_id: messageId, reason, body }

@@ -7,7 +7,6 @@ import { createReportStore } from './report-store.ts'
 import { createReports, type ReportNeighbours } from './reports.ts'
 import { moderationRoutes } from './routes.ts'
 
-/** Blocks between users, and reports to the desk. */
 export function createModeration(
   core: Core,
   { deskUrl, ...neighbours }: ReportNeighbours & { deskUrl: (fileUrl: string) => string },

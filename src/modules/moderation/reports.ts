@@ -19,7 +19,6 @@ export type ReportNeighbours = {
   findExcerpt: (userId: string, messageId: string) => Excerpt | undefined
   /** @returns whether the message exists */
   removeMessage: (messageId: string) => boolean
-  /** Keeps files for as long as a report is open. */
   files: {
     hold: (reportId: string, fileUrls: readonly string[]) => void
     release: (reportId: string) => void

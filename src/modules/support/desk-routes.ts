@@ -35,7 +35,6 @@ const admin = operations('Support', { access: 'admin' })
 
 const isStatus = (text: string) => ticketStatuses.some((status) => status === text)
 
-/** The query of the desk's list. */
 const DeskQuery = Type.Partial(
   Type.Object({
     status: CheckedText(
@@ -69,7 +68,6 @@ const DeskQuery = Type.Partial(
   }),
 )
 
-/** The query as texts. */
 type DeskFilters = Omit<Static<typeof DeskQuery>, 'waiting'> & { waiting?: string }
 
 const { admin: author, ticket } = samples

@@ -16,7 +16,6 @@ import { shownNotes, type TicketMessages } from './ticket-messages.ts'
 /** An admin's changes, and the field that named the assignee. */
 export type DeskUpdate = Wanted & { assigneeField: string }
 
-/** An admin's reply. */
 export type Answer = {
   body: string
   fileUrls: readonly string[]
@@ -153,7 +152,6 @@ export function createDeskService(core: Core, parts: Parts) {
       return { form: 'cursor', rows: [], cursor: null }
     },
 
-    /** The counts of an admin's ticket views. */
     counts(adminId: string): TicketCounts {
       const ofStatus = (status: TicketStatus) => desk.count({ statuses: [status] })
       return {

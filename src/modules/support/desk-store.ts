@@ -24,7 +24,6 @@ export type TicketFilter = {
   isWaiting?: boolean | undefined
 }
 type DeskPosition = { queueKey: number; n: number }
-/** A ticket with its owner and its assignee. */
 export type DeskItem = ReturnType<DeskStore['get']>
 type NoteRow = typeof ticketNotes.$inferSelect
 export type NoteItem = ReturnType<DeskStore['listNewestNotes']>[number]

@@ -108,9 +108,7 @@ export function startAutoClose(
   }
 
   const stop = clock.every(closingMilliseconds, () => {
-    run().catch((error: unknown) =>
-      log.warn('tickets could not be closed, which is tried again', { error }),
-    )
+    run().catch((error: unknown) => log.warn('tickets could not be closed, will retry', { error }))
   })
   return () => {
     isStopped = true

@@ -183,13 +183,11 @@ export type Ticket = Static<typeof Ticket>
 const Owner = NamedPerson(samples.guest)
 const Admin = NamedPerson(samples.admin)
 
-/** A message as the desk sees it. */
 export const DeskTicketMessage = Type.Object(
   { ...TicketMessage.properties, author: Owner },
   { title: 'DeskTicketMessage' },
 )
 
-/** A ticket in the desk's list. */
 export const DeskTicketListItem = Type.Object(
   {
     ...ticket,
@@ -229,7 +227,6 @@ const TicketHistoryEntry = Type.Object(
   { title: 'TicketHistoryEntry' },
 )
 
-/** A ticket with all data of the desk. */
 export const DeskTicket = Type.Object(
   {
     ...DeskTicketListItem.properties,

@@ -19,7 +19,6 @@ import type { TicketService } from './service.ts'
 const pageSize = 20
 const user = operations('Support', { access: 'user' })
 
-/** A user's own tickets. */
 export function supportRoutes(tickets: TicketService) {
   return new Elysia({ name: 'support' })
     .use(routeBase)

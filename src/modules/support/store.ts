@@ -171,12 +171,10 @@ export function createTicketStore(orm: Orm) {
     isVerified: (id: string): boolean =>
       orm.select({ is: users.emailVerified }).from(users).where(eq(users.id, id)).get()?.is ===
       true,
-    /** An admin to whom tickets can be assigned. */
     findEnabledAdmin(id: string) {
       const admin = and(eq(users.id, id), eq(users.role, 'admin'), isNull(users.disabledAt))
       return orm.select({ id: users.id, email: users.email }).from(users).where(admin).get()
     },
-    /** A person's tickets that wait for a reply. */
     listWaiting(userId: string, limit: number): TicketRow[] {
       const waiting = and(eq(tickets.userId, userId), lt(tickets.queueKey, waitingUntil))
       return orm.select().from(tickets).where(waiting).limit(limit).all()

@@ -27,7 +27,6 @@ type Neighbours = {
 /** Tickets in one transaction: each update rewrites a row of the full-text index. */
 const endedAtOnce = 25
 
-/** Tickets of users, and the desk where admins work on them. */
 export function createSupport(core: Core, neighbours: Neighbours) {
   const { mailer, notify, attach, takeText, ticketsPerDay } = neighbours
   const { orm } = core

@@ -14,13 +14,11 @@ export type Wanted = {
   assigneeId?: string | null | undefined
 }
 
-/** A message before it is stored. */
 type TicketDraft = {
   authorId: string
   /** Whether the author is an admin at the desk. */
   isAdmin: boolean
   body: string
-  /** Addresses of the author's uploads. */
   fileUrls: readonly string[]
   /** The author's idempotency key. */
   clientId: string | null
