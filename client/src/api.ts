@@ -19,7 +19,7 @@ type Params = Record<string, string>
 type PageQuery<R extends Route> = Omit<Query<R>, 'limit' | 'cursor'>
 type EachQuery<R extends Route> = Omit<Query<R>, 'page' | 'per_page' | 'cursor'>
 type UploadOptions = {
-  /** A `File` has a name and a type of its own. */
+  /** The default name and type are those of a `File`. */
   name?: string | undefined
   type?: string | undefined
   onProgress?: Progress | undefined
@@ -30,13 +30,13 @@ type MessagesRoute = 'GET /v1/chat/conversations/{id}/messages'
 
 export type Api = ReturnType<typeof createApi>
 
-/** What people do, by the thing that they do it with. All throw `ApiError` when the service refuses.
- *  @param send sends a request and reads its answer */
+/** The operations of the service, grouped by subject. All throw `ApiError` when the service refuses.
+ *  @param send sends a request and reads its response */
 export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
-  // The operations and their answers are the contract's.
+  // The contract guarantees the types of operations and responses.
   const request: Request = (route, ...[options]) => send({ route, ...options }) as never
 
-  /** A list by page or, whole, by cursor: rows that arrive meanwhile do not disturb that. */
+  /** Lists by page, or iterates over the whole list by cursor, which new rows do not disturb. */
   const listOf = <R extends ListRoute>(route: R, params?: Params) => ({
     list: (query?: PageQuery<R>) =>
       send({ route, params, query: query as HttpRequest['query'] }) as Promise<Page<Item<R>>>,
@@ -78,16 +78,16 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
     conversations: {
       /** Most recent activity first. */
       ...conversations,
-      /** Finds the conversation with another user, or makes it. */
+      /** Finds the conversation with another user, or creates it. */
       open: (userId: string) =>
         request('POST /v1/chat/conversations', { body: { user_id: userId } }),
-      /** Marks as read: all, or up to a message. */
+      /** Marks messages as read: all, or those up to a message. */
       markRead: (id: string, upTo?: string) =>
         request('PUT /v1/chat/conversations/{id}/read', {
           params: { id },
           ...(upTo !== undefined && { body: { message_id: upTo } }),
         }),
-      /** Stops pushes from it, for good or until a time (ISO 8601). */
+      /** Mutes its pushes, permanently or until a time (ISO 8601). */
       mute: (id: string, until?: string) =>
         request('PUT /v1/chat/conversations/{id}/mute', {
           params: { id },
@@ -95,7 +95,7 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
         }),
       unmute: (id: string) =>
         request('DELETE /v1/chat/conversations/{id}/mute', { params: { id } }),
-      /** Unread messages of all conversations. */
+      /** Number of unread messages in all conversations. */
       unreadCount: () => request('GET /v1/chat/unread-count'),
     },
 
@@ -104,14 +104,14 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
       list: (id: string, query?: PageQuery<MessagesRoute>) => messagesOf(id).list(query),
       each: (id: string, query?: EachQuery<MessagesRoute>) => messagesOf(id).each(query),
       since: messagesSince,
-      /** Just one request. `client.send` is the one that does not lose a message. */
+      /** Sends a single request. Use `client.send` for reliable delivery. */
       send: (id: string, body: NewMessage, signal?: AbortSignal) =>
         request('POST /v1/chat/conversations/{id}/messages', {
           params: { id },
           body,
           ...(signal && { signal }),
         }),
-      /** Removes the text of an own message for both; the message stays in its place. */
+      /** Removes the text of one's own message for both users; the message keeps its place. */
       remove: (id: string, messageId: string) =>
         request('DELETE /v1/chat/conversations/{id}/messages/{message_id}', {
           params: { id, message_id: messageId },
@@ -119,14 +119,14 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
     },
 
     broadcasts: {
-      /** To all followers of a host. */
+      /** Sends a message to all followers of a host. */
       send: (broadcast: Body<'POST /v1/chat/broadcast'>) =>
         request('POST /v1/chat/broadcast', { body: { client_id: uniqueId(), ...broadcast } }),
       get: (id: string) => request('GET /v1/chat/broadcasts/{id}', { params: { id } }),
     },
 
     files: {
-      /** Stores a file. Its answer is what a file message takes: `send(id, { type: 'file', body: '', ...file })`. */
+      /** Uploads a file. The result fits into a file message: `send(id, { type: 'file', body: '', ...file })`. */
       async upload(bytes: Blob & { name?: string }, options: UploadOptions = {}) {
         const { name = bytes.name, type = bytes.type, onProgress, signal } = options
         const headers = {
@@ -137,7 +137,7 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
         const stored = await send({ route: 'POST /v1/files', headers, file, signal })
         return stored as Answer<'POST /v1/files'>
       },
-      /** Removes an upload of one's own: what shows it leads nowhere then. */
+      /** Removes one's own upload; links to it stop working. */
       remove: (id: string) => request('DELETE /v1/files/{id}', { params: { id } }),
     },
 
@@ -172,25 +172,25 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
       markRead: (id: string) => request('PUT /v1/notifications/{id}/read', { params: { id } }),
       markAllRead: () => request('PUT /v1/notifications/read-all'),
       preferences: () => request('GET /v1/notifications/preferences'),
-      /** Changes what is named, and leaves the rest. */
+      /** Changes the given preferences only. */
       updatePreferences: (body: Body<'PUT /v1/notifications/preferences'>) =>
         request('PUT /v1/notifications/preferences', { body }),
     },
 
     pushTokens: {
       ...listOf('GET /v1/notifications/push-tokens'),
-      /** Registers the token that FCM gave to a device; again after each login. */
+      /** Registers a device's FCM token. Call it again after each login. */
       register: registerPushToken,
       remove: removePushToken,
-      /** Subscribes this browser. Ask the person first: it asks for permission.
+      /** Subscribes this browser. Ask the user first, because the browser then asks for permission.
        *  @param registration of a service worker such as `hostline-client/service-worker.js`
-       *  @throws what the browser throws when the person declines */
+       *  @throws the browser's error when the user declines */
       async subscribe({ pushManager }: PushRegistration) {
         const { public_key } = await request('GET /v1/notifications/web-push-key')
         const subscription = await subscribeWith(pushManager, public_key)
         return registerPushToken({ platform: 'web', token: JSON.stringify(subscription) })
       },
-      /** Ends this browser's subscription; without the id the service forgets the token when it next pushes. */
+      /** Ends this browser's subscription. Without the id the service forgets the token at its next push. */
       async unsubscribe({ pushManager }: PushRegistration, tokenId?: string): Promise<void> {
         if (tokenId !== undefined) await removePushToken(tokenId)
         await (await pushManager.getSubscription())?.unsubscribe()
@@ -200,14 +200,15 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
     account: {
       get: () => request('GET /v1/users/me'),
       update: (body: Body<'PATCH /v1/users/me'>) => request('PATCH /v1/users/me', { body }),
-      /** Confirms whose session it is, for some minutes: what was refused with the reason `confirm_required` works then. */
+      /** Re-authenticates the session for some minutes. Requests refused with the reason `confirm_required` then
+       *  succeed. */
       confirm: (body: Body<'POST /v1/auth/confirm'>) => request('POST /v1/auth/confirm', { body }),
-      /** Removes the account for good. */
+      /** Deletes the account permanently. */
       remove: (body: Body<'DELETE /v1/users/me'>) => request('DELETE /v1/users/me', { body }),
       export: () => request('GET /v1/users/me/export'),
       changePassword: (body: Body<'POST /v1/auth/password/change'>) =>
         request('POST /v1/auth/password/change', { body }),
-      /** Mails a link, if there is such an account. */
+      /** Mails a reset link, if such an account exists. */
       forgotPassword: (email: string) =>
         request('POST /v1/auth/password/forgot', { body: { email } }),
       resetPassword: (body: Body<'POST /v1/auth/password/reset'>) =>
@@ -225,7 +226,7 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
       end: (id: string) => request('DELETE /v1/auth/sessions/{id}', { params: { id } }),
     },
 
-    /** The second factor: an app that shows codes. */
+    /** The second factor: codes of an authenticator app. */
     totp: {
       /** Needs the password, unless the session was confirmed within the last 5 minutes. */
       setUp: (body: Body<'POST /v1/auth/totp'> = {}) => request('POST /v1/auth/totp', { body }),

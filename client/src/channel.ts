@@ -6,22 +6,22 @@ import type { Platform } from './platform.ts'
 import { type ClientSession, renewalMilliseconds } from './session.ts'
 import { createBackoff, type Deferred, deferred } from './waiting.ts'
 
-// What a close code asks of the client (docs/protocol.md).
+// Close codes by the client's reaction (docs/protocol.md).
 const finalCodes = [4400, 4409]
 const renewalCodes = [4401, 4403]
 const slowDownCode = 4429
 const slowDownMilliseconds = 10_000
-/** After a connection that held this long the pauses start small again. */
+/** After a connection of this length, the reconnect delays start small again. */
 const steadyMilliseconds = 10_000
 const shortestRenewalPause = 5_000
-/** Everything that the service tells. */
+/** All groups of events. */
 const groups = 'ack,read,changes,notification,support'
 
 export type ChannelStatus = 'connecting' | 'open' | 'waiting' | 'closed'
 
-/** What a channel reports, by name. */
+/** The events of a channel, by name. */
 export type ChannelEvents = ServerFrames & {
-  /** `code` is the close code (docs/protocol.md) when the service ended the connection. */
+  /** `code` is the close code (docs/protocol.md) when the service closed the connection. */
   status: { status: ChannelStatus; code?: number }
 }
 
@@ -34,8 +34,8 @@ export type ChannelOptions = {
 
 export type Channel = ReturnType<typeof createChannel>
 
-/** The chat channel, over one connection after another. Each connection starts after the newest message that was
- *  delivered, so that none is missed and none comes twice. */
+/** The chat channel, across reconnects. Each connection resumes after the newest delivered message, so that none is lost
+ *  or delivered twice. */
 export function createChannel(platform: Platform, options: ChannelOptions) {
   const { timers, network, WebSocket } = platform
   const { session, emit, api } = options
@@ -46,7 +46,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   let connection: Connection | undefined
   let token: string | undefined
   let refusedToken: string | undefined
-  /** Something was missed, and nobody has been told yet. */
+  /** Messages were missed, and the `resync` event is still due. */
   let owesResync = false
   let wasRefused = false
   let attempts = 0
@@ -62,7 +62,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     const attempt = ++attempts
     setStatus('connecting')
     try {
-      // A WebSocket does not say why it was refused; a request says when the session is over.
+      // A WebSocket does not report why it was refused; a REST request shows whether the session is over.
       if (wasRefused) await api.account.get()
       const fresh = await freshToken()
       const position = fresh === undefined ? undefined : (newest ?? (await newestMessageId(api)))
@@ -97,10 +97,10 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 
   function openSocket(accessToken: string) {
-    if (!WebSocket) throw new ClosedError() // `start` has refused
+    if (!WebSocket) throw new ClosedError() // `start` checks this
     const since = newest === undefined ? '' : `&since=${newest}`
     const path = `/v1/chat/ws?events=${groups}${since}`
-    // The token is sent in a header of the upgrade: addresses end up in logs.
+    // The token is sent in a header of the upgrade, because URLs end up in logs.
     const protocols = ['hostline.v1', `bearer.${accessToken}`]
     return new WebSocket(options.baseUrl.replace(/^http/, 'ws') + path, protocols)
   }
@@ -144,7 +144,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     setStatus('closed', 'closeCode' in reason ? reason.closeCode : undefined)
   }
 
-  // A renewal reaches the connection through `authenticate`; one that fails is tried again after the pause.
+  // A renewed token reaches the connection through `authenticate`; a failed renewal is retried after the pause.
   function planRenewal() {
     cancelRenewal()
     const due = (session.current()?.expiresAt ?? 0) - renewalMilliseconds - timers.now()
@@ -158,15 +158,15 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
     if (frame.type === 'resync') return void resync()
     if (frame.type === 'new_message') {
       const { id } = frame.message
-      // Ids rise in the order of commits, and a replay comes before live messages.
+      // Ids follow commit order, and the replay comes before live messages.
       if (newest !== undefined && id <= newest) return
       newest = id
     }
     emit(frame.type, frame)
   }
 
-  // Whoever hears of it lists anew, and so sees everything up to the new position. Until that is known the connection
-  // starts over.
+  // Handlers of `resync` reload their lists and so see everything up to the new position. Until that is known, a lost
+  // connection starts over.
   async function resync() {
     owesResync = true
     const attempt = attempts
@@ -184,10 +184,10 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   /** From now on `connect` waits for the next opening. */
   function expectOpening() {
     opened = deferred()
-    opened.promise.catch(() => {}) // not everybody waits for it
+    opened.promise.catch(() => {}) // a rejection is fine when nobody waits
   }
 
-  /** @returns false when there is no open connection */
+  /** @returns false when the connection is not open */
   function send(frame: ClientFrame): boolean {
     if (status !== 'open') return false
     connection?.send(frame)
@@ -196,8 +196,8 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
 
   return {
     send,
-    /** Starts, after the message `since`, after what was delivered before, or with what comes from now on.
-     *  @returns what resolves once the connection is open, and rejects when there will be none */
+    /** Starts after the message `since`, else after the last delivered one, else with new messages.
+     *  @returns a promise that resolves once the connection is open, and rejects when it never will be */
     start(since?: string): Promise<void> {
       if (!WebSocket) return Promise.reject(new Error('no WebSocket here: give createClient one'))
       if (status !== 'closed') return opened.promise
@@ -218,10 +218,10 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 }
 
-/** Lower than the id of every message. */
+/** Lower than the id of any message. */
 const lowestId = '0'.repeat(26)
 
-/** New messages get greater ids than this one. */
+/** New messages get ids greater than this one. */
 async function newestMessageId({ conversations, messages }: ChannelOptions['api']) {
   for await (const { id, last_message } of conversations.each()) {
     if (!last_message) continue

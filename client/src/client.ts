@@ -23,21 +23,21 @@ export type { Progress } from './upload.ts'
 export type ClientOptions = GivenPlatform & {
   /** Scheme and host of the service, without a path. */
   baseUrl: string
-  /** The language of error messages; without it the browser's own. */
+  /** The language of error messages; by default the browser's. */
   language?: string | undefined
-  /** Keeps the session and unsent messages. `webStorage(localStorage)` outlives the page, and its tabs share it. */
+  /** Stores the session and unsent messages. `webStorage(localStorage)` survives a reload and is shared by tabs. */
   storage?: Storage | undefined
-  /** `sk_…`: the client of a server, which calls the service feed by `request`. Nobody logs in. */
+  /** `sk_…`: for servers, which call the service feed by `request`. No user can log in. */
   serviceKey?: string | undefined
 }
 
-/** Events by name: frames of the service as they come, and what happens to the client itself. */
+/** Events by name: the service's frames, and the client's own events. */
 export type ClientEvents = ChannelEvents & {
-  /** The service ended the session; not told after a `logout`. */
+  /** The service ended the session; not emitted after `logout`. */
   session_ended: undefined
-  /** Unread notifications: when the channel opens, and when their number changes. */
+  /** Number of unread notifications: when the channel opens, and when it changes. */
   unread_notifications: { count: number }
-  /** The service refused a message of `send` for good, perhaps one that an earlier page left. */
+  /** The service permanently refused a message of `send`, perhaps one queued before a reload. */
   message_refused: { queued: QueuedMessage; error: unknown }
 }
 
@@ -76,7 +76,7 @@ export function createClient(options: ClientOptions) {
   const channel = createChannel(platform, {
     baseUrl,
     session,
-    // A channel tells a part of what the client tells.
+    // The channel emits a subset of the client's events.
     emit: emit as ChannelOptions['emit'],
     api,
   })
@@ -100,7 +100,8 @@ export function createClient(options: ClientOptions) {
     emit('unread_notifications', { count })
   }
 
-  // A frame that comes meanwhile is newer than the answer. Where none comes, the next opening tells.
+  // A frame that arrives meanwhile is newer than the response. A failure is ignored: the next opening of the channel counts
+  // again.
   function countUnread() {
     const before = toldUnread
     api.notifications.unreadCount().then(
@@ -111,7 +112,7 @@ export function createClient(options: ClientOptions) {
 
   async function begin(route: string, body: object): Promise<User> {
     const answer = await http({ route, body, signal: closing })
-    return use(answer as Answer<'POST /v1/auth/login'>) // the contract's word for it
+    return use(answer as Answer<'POST /v1/auth/login'>) // by the contract
   }
 
   function use(authenticated: Answer<'POST /v1/auth/login'>): User {
@@ -127,11 +128,11 @@ export function createClient(options: ClientOptions) {
     login: (credentials: Body<'POST /v1/auth/login'>) => begin('POST /v1/auth/login', credentials),
     register: (registration: Body<'POST /v1/auth/register'>) =>
       begin('POST /v1/auth/register', registration),
-    /** Logs in with what a server got from `POST /v1/service/users/{id}/sessions`. */
+    /** Uses a session that a server created by `POST /v1/service/users/{id}/sessions`. */
     useSession: use,
 
-    /** Goes on with the session and the unsent messages that an earlier page left in the storage.
-     *  @returns who is logged in; undefined when nobody is */
+    /** Resumes the stored session and unsent messages after a reload.
+     *  @returns the logged-in user, if any */
     restore(): User | undefined {
       if (closing.aborted) throw new ClosedError()
       const user = session.current()?.user ?? session.restore()
@@ -139,8 +140,8 @@ export function createClient(options: ClientOptions) {
       return user
     },
 
-    /** Ends the session. It and the unsent messages are forgotten here even when the service cannot be reached.
-     *  @throws what the network throws; at the service the session then ends when its tokens expire */
+    /** Ends the session. It and the unsent messages are deleted locally even when the service cannot be reached.
+     *  @throws the network's error; at the service the session then ends when its tokens expire */
     async logout(): Promise<void> {
       const login = session.current()
       const ended = session.signal()
@@ -151,41 +152,41 @@ export function createClient(options: ClientOptions) {
         const isOver = error instanceof SessionEndedError
         if (!isOver && !(error instanceof ApiError && error.status === 401)) throw error
       } finally {
-        // Somebody else may have logged in meanwhile.
+        // Another user may have logged in meanwhile.
         if (!ended.aborted) session.end('logged_out')
       }
     },
 
-    /** Who is logged in, as they were at the login. `account.get` asks the service. */
+    /** The logged-in user, as of the login. `account.get` asks the service. */
     user: () => session.current()?.user,
 
-    /** Sends a message once, even if that takes many tries: over the open channel or else over REST, and again after a
-     *  lost connection or a reload. The messages of a conversation go out one after the other. With a `client_id` of one's
-     *  own, the same message is sent once even by another run of the program.
+    /** Sends a message exactly once, with as many tries as needed: over the open channel or REST, even after a lost
+     *  connection or a reload. The messages of a conversation are sent in order. With your own `client_id`, even another
+     *  run of the program does not send it twice.
      *  @returns the stored message
      *  @throws ApiError when the service refuses it · SessionEndedError */
     send: (conversationId: string, message: NewMessage) => outbox.send(conversationId, message),
-    /** The messages on their way, also those of an earlier page. */
+    /** Messages not sent yet, including those queued before a reload. */
     pending: outbox.pending,
 
-    /** Calls `handler` for each event of a name. Add handlers before `connect`: they miss nothing then.
+    /** Calls `handler` for each event of this name. Add handlers before `connect` to miss no event.
      *  @returns a function that removes the handler */
     on,
-    /** Opens the channel and keeps it open. Messages come in order, none twice, none lost: those after the message
-     *  `since`, else those after what came before, else those from now on. A channel that is kept open goes on as it is.
-     *  @returns what resolves once it is open
+    /** Opens the channel and keeps it open. Messages arrive in order, exactly once: those after the message `since`,
+     *  else those after the last delivered one, else new ones. An open channel stays as it is.
+     *  @returns a promise that resolves once it is open
      *  @throws SessionEndedError · ClosedError */
     connect: ({ since }: { since?: string | undefined } = {}): Promise<void> =>
       closing.aborted ? Promise.reject(new ClosedError()) : channel.start(since),
     disconnect: () => channel.stop(new ClosedError()),
     status: channel.status,
-    /** The id of the newest message that came: a later page passes it to `connect` as `since`. */
+    /** The id of the newest message delivered. Pass it to `connect` as `since` after a reload. */
     newestMessageId: channel.newestMessageId,
-    /** Shows the other participant that this user is typing. Call it as often as keys are pressed. */
+    /** Shows the other participant that this user is typing. May be called for every key press. */
     typing: (conversationId: string) =>
       channel.send({ type: 'typing', conversation_id: conversationId }),
 
-    /** Ends everything, so that a program can exit. The session and unsent messages stay in the storage. */
+    /** Closes the client, so that a program can exit. The session and unsent messages stay in the storage. */
     close(): void {
       const reason = new ClosedError()
       channel.stop(reason)

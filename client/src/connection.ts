@@ -3,21 +3,21 @@ import type { Socket, Timers } from './platform.ts'
 
 const heartbeatMilliseconds = 30_000
 const pongMilliseconds = 10_000
-/** How long the service may take to confirm the end of a connection. */
+/** The time that the service has to confirm a close. */
 const closingMilliseconds = 1_000
-/** The code that browsers give a connection that broke. */
+/** The close code that browsers report for a broken connection. */
 const brokenCode = 1006
 
 type ConnectionOptions = {
   onOpen: () => void
   onFrame: (frame: ServerFrame) => void
-  /** Called once, also when the connection never opened; nothing is called after it. */
+  /** Called once, even if the connection never opened; no callback follows it. */
   onClose: (code: number) => void
 }
 
 export type Connection = ReturnType<typeof watchConnection>
 
-/** Watches one socket. A heartbeat notices when the server is gone without closing it. */
+/** Watches one socket. A heartbeat detects a server that is gone without a close. */
 export function watchConnection(timers: Timers, socket: Socket, options: ConnectionOptions) {
   let isOver = false
   let cancelTimer = timers.after(pongMilliseconds, giveUp)
@@ -50,7 +50,7 @@ export function watchConnection(timers: Timers, socket: Socket, options: Connect
     send({ type: 'ping' })
   }
 
-  // Node's sockets throw without a listener. The close that follows tells enough.
+  // Node's sockets throw without an error listener. The close event that follows is enough.
   socket.onerror = () => {}
   socket.onopen = () => {
     startTimer(heartbeatMilliseconds, check)
@@ -68,9 +68,9 @@ export function watchConnection(timers: Timers, socket: Socket, options: Connect
 
   return {
     send,
-    /** Asks the server for a sign of life. */
+    /** Sends a ping; without a pong the connection counts as broken. */
     check,
-    /** Ends it as if it had broken. */
+    /** Ends the connection as if it had broken. */
     drop: giveUp,
     close() {
       if (isOver) return

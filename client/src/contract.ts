@@ -8,7 +8,7 @@ import type {
   ServerFrames,
 } from './schema.ts'
 
-/** What goes over the wire, after the service's own descriptions. */
+/** The types of the protocol, derived from the service's API descriptions. */
 
 export type * from './schema.ts'
 
@@ -20,13 +20,13 @@ export type Answer<R extends Route> = Operations[R]['answer'] extends null
 /** Parameters in the path, query and body of an operation. */
 export type Input<R extends Route> = Omit<Operations[R], 'answer'>
 export type Body<R extends Route> = Operations[R] extends { body?: infer B } ? B : never
-/** Page, filters and the like of a list. */
+/** Page, filters and other query parameters of a list. */
 export type Query<R extends Route> = Operations[R] extends { query?: infer Q } ? Q : never
 
 export type ListRoute = {
   [R in Route]: Answer<R> extends { data: unknown[]; pagination: unknown } ? R : never
 }[Route]
-/** What a list holds. */
+/** The item type of a list. */
 export type Item<R extends ListRoute> = Answer<R> extends { data: (infer T)[] } ? T : never
 export type Page<T> = { success: true; data: T[]; pagination: Pagination }
 export type CursorPage<T> = { data: T[]; pagination: CursorPagination }

@@ -4,7 +4,7 @@ import type { Platform } from './platform.ts'
 import { createBackoff, type Deferred, deferred, reasonOf, sleep } from './waiting.ts'
 
 const ackMilliseconds = 10_000
-/** A message that makes the service fail this often is given up. */
+/** A message is given up after this many failures of the service. */
 const mostFailures = 5
 
 export type QueuedMessage = { client_id: string; conversation_id: string; message: Draft }
@@ -18,13 +18,13 @@ type Transports = {
 
 export type Delivery = ReturnType<typeof createDelivery>
 
-/** Sends a message over whichever transport works, as often as it takes: its `client_id` makes sure that the service
- *  stores it once. */
+/** Sends a message over any available transport until it succeeds. Its `client_id` ensures that the service stores it
+ *  once. */
 export function createDelivery({ timers, random }: Platform, { sendFrame, post }: Transports) {
   const unanswered = new Map<string, Deferred<Message | undefined>>()
   let connected = deferred<void>()
 
-  /** @returns undefined when no answer came */
+  /** @returns undefined when no ack arrived */
   async function overSocket({ client_id, conversation_id, message }: QueuedMessage) {
     const { type: message_type, ...fields } = message
     const frame = { ...fields, conversation_id, client_id, ...(message_type && { message_type }) }
@@ -38,11 +38,11 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
     })
   }
 
-  // Without the signal, a message of one person could go out with the token of the next.
+  // Without the signal, a message of one user could be sent with the next user's token.
   const overRest = ({ client_id, conversation_id, message }: QueuedMessage, signal: AbortSignal) =>
     post(conversation_id, { ...message, client_id }, signal)
 
-  /** @returns what waits before the next try, and throws the error when another try is no use */
+  /** @returns a function that waits before the next try, or throws the error when a retry cannot help */
   function retryPolicy(signal: AbortSignal) {
     const backoff = createBackoff(random)
     let failures = 0
@@ -56,7 +56,7 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
 
   return {
     /** @returns the stored message
-     *  @throws ApiError when the service refuses it for good · anything when the signal is aborted */
+     *  @throws ApiError when the service permanently refuses it · any error when the signal is aborted */
     async deliver(queued: QueuedMessage, signal: AbortSignal): Promise<Message> {
       const waitBeforeRetry = retryPolicy(signal)
       while (!signal.aborted) {
@@ -79,27 +79,27 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
       unanswered.get(request.client_id ?? '')?.reject(refusal)
     },
 
-    /** Messages that wait for the network go out now. */
+    /** Sends the messages that wait for the network. */
     connected() {
       connected.resolve()
       connected = deferred()
     },
 
-    /** The answers that were to come over the connection will not come. */
+    /** Gives up waiting for acks over the lost connection. */
     disconnected() {
       for (const answer of unanswered.values()) answer.resolve(undefined)
     },
   }
 }
 
-/** The network, the load or a restart is to blame, not the message. */
+/** Whether the network, the load or a restart is to blame instead of the message. */
 function isTemporary(error: unknown) {
   if (!(error instanceof ApiError)) return true
   const { code, status = 0, retryAfterSeconds } = error
   return code === 'rate_limited' || retryAfterSeconds !== undefined || status > 500
 }
 
-/** The service failed, perhaps because of this message. */
+/** Whether the service failed, perhaps because of this message. */
 function isFailure(error: unknown) {
   return error instanceof ApiError && error.code === 'internal_error'
 }

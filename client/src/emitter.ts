@@ -1,6 +1,6 @@
 type Handler<T> = (event: T) => void
 
-/** Handlers by the name of what they are told. */
+/** Typed event handlers by event name. */
 export function createEmitter<Events>() {
   const handlersOf = new Map<keyof Events, Set<Handler<never>>>()
 
@@ -17,9 +17,9 @@ export function createEmitter<Events>() {
     emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
       for (const handler of [...(handlersOf.get(name) ?? [])]) {
         try {
-          handler(event as never) // `on` lets in nothing else under this name
+          handler(event as never) // `on` checked the type for this name
         } catch (error) {
-          // A mistake of the page is reported as uncaught, and stops neither the channel nor the other handlers.
+          // A handler's error is reported as uncaught; the channel and the other handlers continue.
           queueMicrotask(() => {
             throw error
           })

@@ -2,24 +2,24 @@ import type { ErrorBody, ErrorCode, ErrorReason } from './contract.ts'
 
 type ErrorInfo = {
   reason?: string | undefined
-  /** Of the HTTP answer; absent when the refusal came over the socket. */
+  /** The HTTP status; absent when the refusal came over the socket. */
   status?: number | undefined
   retryAfterSeconds?: number | undefined
   requestId?: string | undefined
 }
 
-/** The service refused a request. Anything else that is thrown (a lost network, an abort, the
- *  answer of a proxy) is no `ApiError`. */
+/** The service refused a request. Any other failure (no network, an abort, the response of a proxy) is not an
+ *  `ApiError`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
-  /** Tells apart what has one code, such as `ticket_closed`. New ones may come: fall back to the code. */
+  /** Distinguishes errors with the same code, such as `ticket_closed`. New reasons may be added: fall back to the code. */
   readonly reason: ErrorReason | undefined
-  /** When the code is `validation_error`, each wrong field by its path, such as `body` or `data.amount`, to its message. */
+  /** For `validation_error`: the message of each invalid field by its path, such as `body` or `data.amount`. */
   readonly details: Record<string, string> | null
   readonly status: number | undefined
   readonly retryAfterSeconds: number | undefined
-  /** Finds the request in the service's log. */
+  /** Identifies the request in the service's log. */
   readonly requestId: string | undefined
 
   constructor({ error }: ErrorBody, info: ErrorInfo = {}) {
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The session is over, or nobody had logged in. */
+/** The session is over, or no user has logged in. */
 export class SessionEndedError extends Error {
   override readonly name = 'SessionEndedError'
 
@@ -42,7 +42,7 @@ export class SessionEndedError extends Error {
   }
 }
 
-/** The client was closed, or the service ended the channel for good. */
+/** The client was closed, or the service permanently closed the channel. */
 export class ClosedError extends Error {
   override readonly name = 'ClosedError'
   /** The close code of the channel (docs/protocol.md). */
@@ -54,13 +54,13 @@ export class ClosedError extends Error {
   }
 }
 
-/** How long the service asks to wait before another try. */
+/** The time that the service asks to wait before a retry. */
 export function retryAfterMilliseconds(error: unknown): number | undefined {
   if (!(error instanceof ApiError) || error.retryAfterSeconds === undefined) return undefined
   return error.retryAfterSeconds * 1_000
 }
 
-/** @returns an `ApiError`, unless something between here and the service answered */
+/** @returns an `ApiError`, or a plain error when the response came from something in between */
 export async function errorOf(answer: Response): Promise<Error> {
   const body = errorBodyOf(await answer.text())
   if (!body) return new Error(`HTTP ${answer.status}, not from the service`)

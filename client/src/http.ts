@@ -15,12 +15,12 @@ const longestWait = 30_000
 
 type QueryValues = Record<string, string | number | boolean | null | undefined>
 export type HttpRequest = {
-  /** Method and path; `params` go where the path has braces. */
+  /** Method and path; `params` replace the names in braces. */
   route: string
   params?: Record<string, string> | undefined
   query?: QueryValues | undefined
   body?: unknown
-  /** How long the answer may take; without a bound for a file. */
+  /** Timeout of the response; unlimited for a file. */
   milliseconds?: number
 
   file?: { bytes: Blob; onProgress?: Progress | undefined } | undefined
@@ -29,8 +29,8 @@ export type HttpRequest = {
   token?: string | undefined
 }
 
-/** Sends one request and reads its answer, both as JSON.
- *  @throws ApiError for a refusal; what `fetch` throws when there is no network or no answer */
+/** Sends one request and reads its response, both as JSON.
+ *  @throws ApiError for a refusal; the error of `fetch` when there is no network or no response */
 export type HttpTransport = (request: HttpRequest) => Promise<unknown>
 
 export function createHttpTransport(
@@ -76,7 +76,7 @@ function pathOf(path: string, params: Record<string, string> = {}) {
   return path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
 }
 
-// React Native's URLSearchParams only reads.
+// React Native's URLSearchParams is read-only.
 function queryString(query: QueryValues = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
   const pairs = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
@@ -84,7 +84,7 @@ function queryString(query: QueryValues = {}) {
 }
 
 type Options<R extends Route> = Input<R> & { signal?: AbortSignal | undefined }
-/** What `request` takes besides the route, left out where an operation needs nothing. */
+/** The options of `request` after the route, optional when an operation needs none. */
 export type RequestArguments<R extends Route> =
   Record<string, never> extends Input<R> ? [options?: Options<R>] : [options: Options<R>]
 
@@ -97,7 +97,7 @@ export type Request = <R extends Route>(
 
 type Bounded = HttpRequest & { signal: AbortSignal }
 type Sender = {
-  /** An access token that works, and another one when it was refused after all. */
+  /** Returns a valid access token, and a new one after a refusal. */
   token: () => Promise<string | undefined>
   renew: (refused: string) => Promise<string | undefined>
   /** Aborted when the session ends. */
@@ -106,9 +106,9 @@ type Sender = {
   closing: AbortSignal
 }
 
-/** Sends requests as whoever is logged in. What is safe to repeat is sent again when the service says how long to wait. */
+/** Sends requests as the logged-in user. Repeatable requests are retried when the service says how long to wait. */
 export function createRequest({ timers }: Platform, http: HttpTransport, sender: Sender) {
-  // A refused token is renewed once: a second refusal means what it says.
+  // A refused token is renewed once; a second refusal is final.
   async function sendAsUser(request: Bounded): Promise<unknown> {
     const { signal } = request
     const token = await unlessAborted(sender.token(), signal)
@@ -123,7 +123,7 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
     }
   }
 
-  /** @throws the error when another try is no use, or too far away */
+  /** @throws the error when a retry cannot help, or would come too late */
   async function waitBeforeRetry(error: unknown, request: Bounded, deadline: number) {
     const pause = isRepeatable(request) ? retryAfterMilliseconds(error) : undefined
     if (pause === undefined || timers.now() + pause > deadline) throw error
@@ -146,7 +146,7 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
     const { signal, release } = linkSignals([request.signal, login, sender.closing])
     return retryWhenAsked({ ...request, signal })
       .catch((error) => {
-        // React Native's signals keep no reason.
+        // React Native's signals have no reason.
         if (sender.closing.aborted) throw new ClosedError()
         throw login.aborted ? new SessionEndedError() : error
       })
@@ -154,7 +154,7 @@ export function createRequest({ timers }: Platform, http: HttpTransport, sender:
   }
 }
 
-/** With a `client_id` the second sending is the same as the first. */
+/** With a `client_id` the service recognises the repetition. */
 function isRepeatable({ route, body }: HttpRequest) {
   if (/^(GET|PUT|DELETE)/.test(route)) return true
   return typeof body === 'object' && body !== null && 'client_id' in body && !!body.client_id

@@ -4,16 +4,16 @@ import { SessionEndedError } from './errors.ts'
 import { uniqueId } from './platform.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
 
-/** A message on its way. */
+/** A queued message. */
 export type Pending = QueuedMessage & {
-  /** Settles once: with the stored message, or with the reason why there is none. */
+  /** Settles once: with the stored message, or with the error. */
   sent: Promise<Message>
 }
 
 type Owner = { key: string; controller: AbortController; ending?: Error }
 
-/** Messages that the service has not acknowledged yet. They are kept in the storage: what one page could not send, the
- *  next one sends. Each conversation sends one at a time, in the order of `send`. */
+/** Messages that the service has not acknowledged yet. They are kept in the storage, so that a reload does not lose
+ *  them. Each conversation sends one at a time, in the order of `send`. */
 export function createOutbox(
   storage: Storage,
   delivery: Delivery,
@@ -39,7 +39,7 @@ export function createOutbox(
         if (!owner.ending) forget(owner.key, client_id)
       })
     const settled = sent
-      .catch(() => {}) // whoever holds `sent` gets the error; nobody has to
+      .catch(() => {}) // errors go to callers that hold `sent`, if any
       .finally(() => {
         if (lastOf.get(conversation_id) === settled) lastOf.delete(conversation_id)
       })
@@ -48,7 +48,7 @@ export function createOutbox(
     return sent
   }
 
-  // Other tabs of the user change the same list: it is read again before each change.
+  // Other tabs of the user change the same list, so read it again before each change.
   function remember(key: string, queued: QueuedMessage) {
     writeJson(storage, key, [...storedMessages(storage, key), queued])
   }
@@ -60,7 +60,7 @@ export function createOutbox(
   }
 
   return {
-    /** Works for a user, and first sends what an earlier page left. */
+    /** Starts for a user, and first sends what was queued before a reload. */
     begin(userId: string) {
       if (current) return
       current = { key: `outbox.${userId}`, controller: new AbortController() }
@@ -79,10 +79,10 @@ export function createOutbox(
       return enqueue(current, queued)
     },
 
-    /** In the order in which they are sent, those of an earlier page first. */
+    /** In sending order, those queued before a reload first. */
     pending: (): Pending[] => [...pending.values()],
 
-    /** Stops working for the user. Pending messages stay in the storage for their next login, or are dropped. */
+    /** Stops for the user. Pending messages are kept in the storage for the next login, or dropped. */
     end(leftovers: 'keep' | 'drop', reason: Error) {
       if (!current) return
       const { key, controller } = current
@@ -100,5 +100,5 @@ export function createOutbox(
 
 function storedMessages(storage: Storage, key: string): QueuedMessage[] {
   const stored = readJson(storage, key)
-  return Array.isArray(stored) ? stored : [] // only we write under this key
+  return Array.isArray(stored) ? stored : [] // only the client writes under this key
 }

@@ -1,13 +1,13 @@
-/** What the client needs of the place where it runs. Tests bring their own. */
+/** The environment of the client. Tests pass their own. */
 export type Platform = {
   timers: Timers
   random: () => number
   fetch: (url: string, init: object) => Promise<Response>
-  /** Absent in Node 20: the package `ws` has one. */
+  /** Absent in Node 20: pass the one of the package `ws`. */
   WebSocket: (new (url: string, protocols?: string[]) => Socket) | undefined
-  /** Lets one tab at a time work: a browser's `navigator.locks`. */
+  /** Lets one tab at a time work: the browser's `navigator.locks`. */
   locks: Locks | undefined
-  /** Fires `online` when there is a network again: a browser's `window`. */
+  /** Fires `online` when the network is back: the browser's `window`. */
   network: Network | undefined
 }
 
@@ -26,7 +26,7 @@ export type Socket = {
   onerror: ((event: never) => void) | null
   send(text: string): void
   close(code?: number): void
-  /** Node's `ws` has it: what waits for a peer that is gone keeps a program alive. */
+  /** Only in Node's `ws`, where waiting for a dead peer would keep the program alive. */
   terminate?(): void
 }
 
@@ -47,10 +47,10 @@ const systemTimers: Timers = {
   },
 }
 
-/** A platform of which parts may be missing. */
+/** A platform with optional parts. */
 export type GivenPlatform = { [Part in keyof Platform]?: Platform[Part] | undefined }
 
-/** Fills what is not given with what the browser or runtime has. */
+/** Completes the given parts with those of the browser or runtime. */
 export function platformOf(given: GivenPlatform): Platform {
   const { navigator, addEventListener, WebSocket }: Surroundings = globalThis as never
   return {
@@ -63,14 +63,14 @@ export function platformOf(given: GivenPlatform): Platform {
   }
 }
 
-/** Not everywhere there. */
+/** Not available everywhere. */
 type Surroundings = {
   navigator?: Partial<Platform>
   addEventListener?: unknown
   WebSocket?: Platform['WebSocket']
 }
 
-/** Unlike any other, but no secret: `crypto` is missing on insecure origins and in React Native. */
+/** Unique but not secret: `crypto` is missing on insecure origins and in React Native. */
 export function uniqueId(): string {
   const part = () => Math.random().toString(36).slice(2, 12)
   return Date.now().toString(36) + part() + part()

@@ -9,24 +9,24 @@ const storageKey = 'session'
 /** A token is renewed this long before it expires. */
 export const renewalMilliseconds = 60_000
 const renewalAnswerMilliseconds = 10_000
-/** A tab that holds the lock for longer hangs. */
+/** A tab that holds the lock for longer counts as hung. */
 const lockMilliseconds = 10_000
 
 type StoredSession = {
   user: User
   accessToken: string
   refreshToken: string
-  /** The idempotency key of its one renewal: tabs that race and a renewal whose answer was lost use it again. */
+  /** The idempotency key of the token's one renewal, reused by racing tabs and after a lost response. */
   renewalKey: string
   expiresAt: number
 }
-/** Why a session is over: on purpose, because the service says so, or because of another login. */
+/** The reason for the end of a session: a logout, the service, or another login. */
 type Ending = 'logged_out' | 'ended' | 'replaced'
 
 type SessionOptions = {
   http: HttpTransport
   storage: Storage
-  /** The name of the lock among the tabs that share the storage; undefined when none do. */
+  /** The name of the lock between tabs that share the storage; undefined when the storage is not shared. */
   lockName: string | undefined
   onRenewed: (accessToken: string) => void
   onEnd: (ending: Ending, reason: SessionEndedError) => void
@@ -36,7 +36,7 @@ type SessionOptions = {
 
 export type ClientSession = ReturnType<typeof createSession>
 
-/** Who is logged in, here and in the other tabs that share the storage, and an access token that works. */
+/** The session, shared with other tabs through the storage, and its valid access token. */
 export function createSession({ timers, locks }: Platform, options: SessionOptions) {
   const { http, storage, lockName, onRenewed, onEnd, closing } = options
   let current: StoredSession | undefined
@@ -49,12 +49,12 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
       user,
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token,
-      // New with each token set: a copy is worth one renewal, which betrays the thief.
+      // New with each token set. A stolen copy allows at most one renewal, which then reveals the theft.
       renewalKey: uniqueId(),
       expiresAt: timers.now() + tokens.expires_in * 1_000,
     }
     isStored = writeJson(storage, storageKey, current)
-    // The tokens of before are worth nothing to the next page.
+    // A later page must not find the outdated tokens.
     if (!isStored) removeKey(storage, storageKey)
   }
 
@@ -105,7 +105,8 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
     const seen = storedToken()
     const tokens = await refresh(http, before, closing)
     if (current !== before) return
-    // Without the lock two tabs may ask at once. The last answer of the service alone works: the later tab asks again.
+    // Without the lock two tabs may renew at once. Only the service's last response is valid, so the later tab renews
+    // again.
     if (tokens && storedToken() !== seen) return exchange(before)
     if (tokens) {
       keep(before.user, tokens)
@@ -115,8 +116,8 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
 
   const storedToken = () => (isStored ? readSession(storage)?.refreshToken : undefined)
 
-  /** Does what another tab did: logged out, logged in as somebody else, or renewed the tokens.
-   *  @returns false when no other tab did anything */
+  /** Follows another tab: a logout, a login as another user, or renewed tokens.
+   *  @returns false when no other tab changed anything */
   function followOtherTab(before: StoredSession): boolean {
     if (!isStored) return false
     const stored = readSession(storage)
@@ -133,7 +134,7 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
   return {
     end,
     current: () => current,
-    /** Aborted when the session ends: what one person asked for must not be asked in the name of the next. */
+    /** Aborted when the session ends, so that a request of one user is never sent as the next. */
     signal: () => login.signal,
 
     begin({ user, ...tokens }: Authenticated): User {
@@ -142,7 +143,7 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
       return user
     },
 
-    /** Goes on with the session that an earlier page left in the storage. */
+    /** Resumes the stored session after a reload. */
     restore(): User | undefined {
       const stored = readSession(storage)
       isStored ||= stored !== undefined
@@ -150,8 +151,8 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
       return current?.user
     },
 
-    /** An access token that works for a while; undefined when nobody is logged in.
-     *  @throws what the network throws, when the token has expired and cannot be renewed now */
+    /** A valid access token; undefined without a session.
+     *  @throws the network's error, when the token has expired and cannot be renewed now */
     async token(): Promise<string | undefined> {
       if (current && current.expiresAt - timers.now() <= renewalMilliseconds) {
         await renewOnce().catch((error) => {
@@ -161,7 +162,7 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
       return current?.accessToken
     },
 
-    /** Another access token after this one was refused; undefined when the session is over. */
+    /** A new access token in place of a refused one; undefined when the session is over. */
     async renew(refused: string): Promise<string | undefined> {
       if (current?.accessToken === refused) await renewOnce()
       return current?.accessToken
@@ -170,7 +171,7 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
 }
 
 /** @returns undefined when the service refuses the refresh token
- *  @throws everything else: the session may still be alive */
+ *  @throws any other error: the session may still be valid */
 async function refresh(
   http: HttpTransport,
   { refreshToken, renewalKey }: StoredSession,
@@ -195,5 +196,5 @@ function readSession(storage: Storage): StoredSession | undefined {
   const stored = readJson(storage, storageKey) as Partial<StoredSession> | undefined
   const { user, accessToken, refreshToken, renewalKey, expiresAt } = stored ?? {}
   const isWhole = user && accessToken && refreshToken && renewalKey && expiresAt
-  return isWhole ? (stored as StoredSession) : undefined // only we write under this key
+  return isWhole ? (stored as StoredSession) : undefined // only the client writes under this key
 }

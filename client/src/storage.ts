@@ -1,4 +1,4 @@
-/** Where a client keeps its session and its unsent messages between page loads. */
+/** Keeps the session and unsent messages between page loads. */
 export type Storage = {
   get(key: string): string | null | undefined
   set(key: string, value: string): void
@@ -18,7 +18,8 @@ export function webStorage(area: {
   }
 }
 
-/** React Native's `AsyncStorage`, or another one that answers later: read once, then written behind, in order. */
+/** An adapter for React Native's `AsyncStorage` and other asynchronous storages: reads everything once, then writes in
+ *  the background, in order. */
 export async function asyncStorage(area: {
   getAllKeys(): Promise<readonly string[]>
   getItem(key: string): Promise<string | null>
@@ -32,7 +33,7 @@ export async function asyncStorage(area: {
   }
   let written = Promise.resolve()
   const writeNext = (write: () => Promise<void>) => {
-    written = written.then(write).catch(() => {}) // as with a full storage: the work at hand goes on
+    written = written.then(write).catch(() => {}) // ignored, like a full storage
   }
   return {
     get: (key) => values.get(key),
@@ -56,7 +57,7 @@ export function memoryStorage(): Storage {
   }
 }
 
-/** The part of a storage that belongs to one service: another one must not see tokens. */
+/** The part of a storage for one service: another service must not see its tokens. */
 export function scoped(storage: Storage, baseUrl: string): Storage {
   const own = (key: string) => `hostline ${baseUrl} ${key}`
   return {
@@ -66,7 +67,7 @@ export function scoped(storage: Storage, baseUrl: string): Storage {
   }
 }
 
-/** @returns undefined when there is nothing, or nothing readable */
+/** @returns undefined when the value is missing or unreadable */
 export function readJson(storage: Storage, key: string): unknown {
   try {
     return JSON.parse(storage.get(key) ?? 'null') ?? undefined
@@ -75,8 +76,8 @@ export function readJson(storage: Storage, key: string): unknown {
   }
 }
 
-/** Choice: a full or forbidden storage does not stop the work at hand; what it should have kept is lost with the page.
- *  @returns whether the value is kept; if not, the one before is */
+/** Choice: a full or forbidden storage does not stop the client; the value is then lost with the page.
+ *  @returns whether the value was stored; if not, the old one remains */
 export function writeJson(storage: Storage, key: string, value: unknown): boolean {
   try {
     storage.set(key, JSON.stringify(value))
@@ -90,6 +91,6 @@ export function removeKey(storage: Storage, key: string): void {
   try {
     storage.remove(key)
   } catch {
-    // A storage that forbids even this holds nothing of ours.
+    // A storage that forbids even this holds none of our values.
   }
 }

@@ -1,7 +1,7 @@
 import type { Platform } from './platform.ts'
 import { reasonOf } from './waiting.ts'
 
-/** Told how many bytes of how many are on their way. */
+/** Called with the progress of an upload. */
 export type Progress = (sentBytes: number, totalBytes: number) => void
 
 type FileRequest = {
@@ -21,7 +21,7 @@ export function sendFile(fetch: Platform['fetch'], url: string, request: FileReq
   return fetch(url, { ...init, body: counted(bytes, onProgress), duplex: 'half' })
 }
 
-/** The part of an XMLHttpRequest that is used. */
+/** The part of XMLHttpRequest in use. */
 type Xhr = {
   open(method: string, url: string): void
   setRequestHeader(name: string, value: string): void
@@ -37,7 +37,7 @@ type Xhr = {
 }
 type Surroundings = { XMLHttpRequest?: new () => Xhr }
 
-/** In browsers and React Native, where `fetch` does not tell how far it is. */
+/** Used in browsers and React Native, whose `fetch` reports no progress. */
 function sendByXhr(
   request: Xhr,
   url: string,
@@ -67,7 +67,7 @@ function responseOf(request: Xhr) {
 
 const chunkBytes = 65_536
 
-/** A body that tells how much of it has been taken. */
+/** A body that reports its progress as it is read. */
 function counted(bytes: Blob, onProgress: Progress) {
   let sentBytes = 0
   return new ReadableStream<Uint8Array>({

@@ -1,6 +1,6 @@
 import type { Timers } from './platform.ts'
 
-/** @throws the signal's reason when it is aborted meanwhile */
+/** @throws the signal's reason when it is aborted before the time is over */
 export function sleep(timers: Timers, milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
@@ -16,7 +16,7 @@ export function sleep(timers: Timers, milliseconds: number, signal?: AbortSignal
   })
 }
 
-/** What the work gives, unless the signal is aborted first. */
+/** Resolves like `work`, but rejects as soon as the signal is aborted. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const abort = () => reject(reasonOf(signal))
@@ -26,8 +26,8 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
   })
 }
 
-/** A signal that is aborted with one of the others, or when the time is over.
- *  Choice: `AbortSignal.any` and `timeout` are too young for browsers of three years ago, and missing in React Native. */
+/** A signal that is aborted with any of the others, or after the time.
+ *  Choice: `AbortSignal.any` and `timeout` are too recent for three-year-old browsers, and missing in React Native. */
 export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?: number) {
   const controller = new AbortController()
   const abort = () => controller.abort(reasonOf(signals.find((signal) => signal?.aborted)))
@@ -45,7 +45,7 @@ export function linkSignals(signals: (AbortSignal | undefined)[], milliseconds?:
   }
 }
 
-/** React Native's signals keep no reason. */
+/** React Native's signals have no reason. */
 export function reasonOf(signal: AbortSignal | undefined): unknown {
   return signal?.reason ?? new Error('aborted')
 }

@@ -1,4 +1,4 @@
-/** The part of a ServiceWorkerRegistration that is used. */
+/** The part of ServiceWorkerRegistration in use. */
 export type PushRegistration = { pushManager: PushManager }
 type PushManager = {
   getSubscription(): Promise<Subscription | null>
@@ -12,7 +12,7 @@ type Subscription = {
   unsubscribe(): Promise<boolean>
 }
 
-/** The browser's subscription for the key of a service; one for another key is of no use to it, and goes. */
+/** Returns the browser's subscription for this key. A subscription for another key is useless and replaced. */
 export async function subscribeWith(manager: PushManager, key: string): Promise<Subscription> {
   const found = await manager.getSubscription()
   if (found && base64url(found.options.applicationServerKey) === key) return found
