@@ -7,7 +7,7 @@ import type { Answer } from './post.ts'
 import type { Send } from './sender.ts'
 import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
 
-/** Notifies somebody, inside a `write`. */
+/** Notifies a user. Called inside a `write`. */
 export type Notify = (
   userId: string,
   event: {
@@ -22,17 +22,17 @@ type Parts = {
   store: WebhookStore
   send: Send
   notify: Notify
-  /** Who can tell more of what has happened. */
+  /** The modules that supply the events' bodies. */
   others: readonly Module[]
   onDisabled: () => void
 }
 
-/** What came of an attempt: `status` is null when there was no answer, `text` then says why. */
+/** The outcome of an attempt. Without an answer `status` is null and `text` gives the reason. */
 export type Outcome = { status: number | null; retryAfter: string | null; text: string }
 
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
 const day = 24 * hour
-/** How long to wait after each failed attempt; the one after the last of them is given up. */
+/** The wait after each failed attempt. The attempt after the last wait is the last one. */
 const delays = [
   5 * second,
   5 * minute,
@@ -49,11 +49,11 @@ const gone = 410
 
 export const isSuccess = ({ status }: Outcome) => status !== null && status >= 200 && status < 300
 
-/** What comes of sending, whatever it is. */
+/** Turns a failure to send into an outcome: never rejects. */
 export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
   sending.catch((error: Error) => ({ status: null, retryAfter: null, text: error.message }))
 
-/** Delivers what was queued: each run of a job is one attempt. The queue holds ids; what is sent is read now. */
+/** Delivers queued events; each run of a job is one attempt. Jobs hold ids: the event's data is read at delivery. */
 export function createDeliveries(core: Core, { store, send, notify, others, onDisabled }: Parts) {
   const { afterCommit, audit, clock, log } = core
 
@@ -62,7 +62,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     const { id, attempts, signal, withOutcome } = run
     const webhook = store.find(webhook_id)
     const data = dataOf(event)
-    // Nothing is told of what is gone by now.
+    // The webhook or the event's subject has been deleted since.
     if (!webhook || !data) return undefined
     const delivery = { id, webhook, event, attempts }
     if (webhook.disabledAt !== null) {
@@ -78,7 +78,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     return undefined
   }
 
-  /** The wait before the next attempt; undefined when there is none. */
+  /** @returns milliseconds until the next attempt; undefined when there is none */
   function delayAfter(outcome: Outcome, attempts: number): number | undefined {
     const delay = delays[attempts - 1]
     if (isSuccess(outcome) || outcome.status === gone || delay === undefined) return undefined
@@ -90,7 +90,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     const status = isTriedAgain ? 'waiting' : 'failed'
     store.upsertDelivery(rowOf(delivery, outcome, isSuccess(outcome) ? 'delivered' : status))
     if (!isSuccess(outcome)) countFailure(webhook.id, outcome)
-    // Read again: others may have failed while this one was under way.
+    // Read again: other deliveries may have failed meanwhile.
     else if (store.find(webhook.id)?.failingSince) store.update(webhook.id, { failingSince: null })
   }
 
@@ -149,7 +149,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     return undefined
   }
 
-  /** The same with the platform's own id of a person beside each of ours. */
+  /** Adds the platform's own user id (`*_external_id`) beside each of our user ids. */
   function withExternalIds(value: object): object {
     const entries = Object.entries(value).flatMap(([key, part]) => {
       if (isRecord(part)) return [[key, withExternalIds(part)]]
@@ -166,7 +166,6 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
 
 type Delivery = { id: string; webhook: WebhookRow; event: WebhookEvent; attempts: number }
 
-/** What waits for an endpoint that is switched off is not sent. */
 const switchedOff: Outcome = {
   status: null,
   retryAfter: null,
@@ -179,5 +178,5 @@ const isRecord = (value: unknown): value is object =>
 const failureOf = (webhook: WebhookRow, { status, text }: Outcome) =>
   `${hostOf(webhook)}: ${status === null ? text : `answered ${status}`}`
 
-/** What may be shown of an address, whose path and query may hold a secret. */
+/** Logs and notifications name only the host: the path and query of the URL may hold a secret. */
 export const hostOf = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).host

@@ -151,7 +151,8 @@ const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time
 
 const gone = (id: string) => Type.Object({ id: Sample(id) })
 
-/** A notification with whom it is for. Each type by itself: the union of all loses its types to generators within `allOf`. */
+/** A notification with its recipient's `user_id`. One schema per type: client generators lose the types of a union inside
+ *  `allOf`. */
 const addressed = (type: NotificationType) =>
   Type.Intersect([
     named(`${pascalCase(type)}Notification`),
@@ -176,8 +177,7 @@ const eventData: Record<EventType, Record<string, TSchema>> = {
   },
 }
 
-/** The body of each event, for the API description. Where a person's id stands, the platform's own id of them stands
- *  beside it, when there is one. */
+/** The body of each event, for the API description. The platform's own user id, if set, comes beside each user id. */
 export const webhookBodies = Object.fromEntries(
   eventTypes.map((type) => [
     type,

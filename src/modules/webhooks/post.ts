@@ -4,19 +4,19 @@ import { isIP } from 'node:net'
 
 const usualTimeoutMilliseconds = 15_000
 const readBytes = 1_024
-/** Connections that are kept for the next delivery, for so many seconds. */
+/** `idleTimeout` is in seconds. */
 const keepAlive = { idleTimeout: 15, maxIdleSockets: 64 }
 
-/** Every address of a host, in the order in which they are tried. */
+/** Returns every address of a host, in the order in which to try them. */
 export type ResolveHost = (host: string) => Promise<readonly LookupAddress[]>
 export const resolveHost: ResolveHost = (host) => lookup(host, { all: true, order: 'ipv4first' })
 
 type Options = {
   resolve: ResolveHost
-  /** Asked for each address of a host, right before each request. */
+  /** Called for each address of the host right before each request. */
   isAllowed: (address: string) => boolean
   timeoutMilliseconds?: number
-  /** Certificates that are trusted in the place of the usual ones. */
+  /** Trusted instead of the system's certificate authorities. */
   ca?: string
 }
 type Posted = { headers: Record<string, string>; body: string; signal?: AbortSignal | undefined }
@@ -26,10 +26,10 @@ export type Answer = { status: number; retryAfter: string | null; text: string }
 
 export type Post = (url: string, posted: Posted) => Promise<Answer>
 
-/** Posts to addresses that were checked. A name is resolved for each request and the connection goes to what was found, so
- *  that a name server cannot answer otherwise in between. Redirects are answers like others; proxies of the environment
- *  are passed over: they would resolve the name once more.
- *  @throws Error that says why no answer came */
+/** Posts to checked addresses only. Each request resolves the name once and connects to the resolved address, so a name
+ *  server cannot give another answer after the check. Redirects are not followed. Proxies of the environment are ignored:
+ *  they would resolve the name again.
+ *  @throws Error with the reason for the missing answer */
 export function createPost(options: Options): Post {
   const { timeoutMilliseconds = usualTimeoutMilliseconds, ca } = options
   const session = new Bun.FetchSession({ proxy: false, keepAlive })
@@ -63,7 +63,7 @@ export function createPost(options: Options): Post {
 
 const withoutBrackets = (hostname: string) => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** The certificate is that of the name, not of the address to which the connection goes. */
+/** The certificate must match the host's name, although the connection goes to an address. */
 function tlsOf({ hostname }: URL) {
   const isName = isIP(withoutBrackets(hostname)) === 0
   return { rejectUnauthorized: true, ...(isName && { serverName: hostname }) }
@@ -78,7 +78,7 @@ async function findAllowed(hostname: string, { resolve, isAllowed }: Options, si
   throw new Error('the host has an address that is not public')
 }
 
-/** A promise, or the failure of `signal`: name servers cannot be told to stop. */
+/** Rejects when `signal` aborts: a DNS lookup cannot be cancelled. */
 function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
@@ -105,13 +105,13 @@ async function exchange(
   }
 }
 
-// The message of the runtime names the address, and tells programmers what to do.
+// Bun's message would show the address and hints for developers, so prefer the code.
 const reasonOf = (error: unknown) => (error as { code?: string }).code ?? (error as Error).message
 
 const refused = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'FailedToOpenSocket'])
 const isConnected = (error: unknown) => !refused.has((error as { code?: string }).code ?? '')
 
-// The status already says what became of it, so a body that breaks off is taken as it is.
+// The status decides the outcome, so a truncated body is accepted.
 async function readStart({ body }: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''

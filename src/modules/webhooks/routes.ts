@@ -22,7 +22,6 @@ const deliveryPageSize = 100
 const admin = operations('Administration', { access: 'admin' })
 const sensitive = operations('Administration', { access: 'admin', confirm: confirmedLately })
 
-/** The endpoints that are told what happens. */
 export function webhookRoutes(webhooks: WebhookService) {
   return new Elysia({ name: 'webhooks' })
     .use(routeBase)

@@ -5,7 +5,7 @@ import { isPublicAddress } from '../../lib/ip-network.ts'
 import { type Answer, createPost, type ResolveHost } from './post.ts'
 import type { WebhookRow } from './store.ts'
 
-/** What an endpoint is told: `at`, when it happened, in ms since the epoch. */
+/** `at`: when the event happened, in ms since the epoch. */
 export type WebhookMessage = { id: string; type: string; at: number; data: object }
 
 export type Send = (
@@ -19,9 +19,9 @@ const secretBytes = 32
 
 export const newSecret = () => secretPrefix + randomBytes(secretBytes).toString('base64')
 
-/** Sends as Standard Webhooks has it (https://www.standardwebhooks.com): after a change of the secret the old one signs
- *  beside it for a while.
- *  @throws Error that says why no answer came */
+/** Signs and sends per Standard Webhooks (https://www.standardwebhooks.com). After the secret is rotated, requests carry
+ *  the signatures of both secrets for a day.
+ *  @throws Error with the reason for the missing answer */
 export function createSender(
   { config, clock }: Pick<Core, 'config' | 'clock'>,
   { resolve, version }: { resolve: ResolveHost; version: string },

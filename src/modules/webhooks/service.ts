@@ -14,7 +14,7 @@ import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
 type Parts = {
   store: WebhookStore
   send: Send
-  /** Called once what webhooks want has changed. */
+  /** Called after the commit of any change to a webhook. */
   onChanged: () => void
 }
 
@@ -25,7 +25,7 @@ const formerSecretMilliseconds = 24 * 3_600_000
 
 type Action = Extract<AuditAction, `webhook_${string}`>
 
-/** What admins do with webhooks. Each act is in the audit log. */
+/** Administration of webhooks. Each change is recorded in the audit log. */
 export function createWebhookService(core: Core, { store, send, onChanged }: Parts) {
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
 
@@ -52,7 +52,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
   }
 
   return {
-    /** @returns also the secret, which is not shown again
+    /** @returns the webhook with its secret, which later answers omit
      *  @throws validation_error (`url`: not public) · too_many_webhooks */
     async create({ url, events, description }: NewWebhook, by: By): Promise<WebhookRow> {
       mustBeUsable(url)
@@ -80,7 +80,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     /** @throws not_found */
     get: required,
 
-    /** What is absent stays. Switched on again, it has five days anew.
+    /** Absent fields stay as they are. Enabling a webhook resets its five days of failures.
      *  @throws not_found · validation_error (`url`: not public) */
     async update(id: string, update: WebhookUpdate, by: By): Promise<WebhookRow> {
       if (typeof update.url === 'string') mustBeUsable(update.url)
@@ -92,7 +92,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       })
     },
 
-    /** What waits for it is not sent.
+    /** Its waiting deliveries are not sent.
      *  @throws not_found */
     delete: (id: string, by: By): Promise<void> =>
       write(() => {
@@ -102,7 +102,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         afterCommit(onChanged)
       }),
 
-    /** Makes a new secret; the old one signs beside it for a day.
+    /** Makes a new secret. The old one also signs for a day.
      *  @throws not_found */
     renewSecret: (id: string, by: By): Promise<WebhookRow> =>
       write(() => {
@@ -114,7 +114,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return webhook
       }),
 
-    /** Sends a request that says nothing, now, also to one that is switched off.
+    /** Sends a test event at once, even to a disabled webhook.
      *  @throws not_found */
     async test(id: string, by: By): Promise<Outcome> {
       const webhook = required(id)
@@ -135,7 +135,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
       })
     },
 
-    /** Delivers again now, under the same id and with all attempts.
+    /** Delivers again at once, under the same id and with all attempts anew.
      *  @throws not_found */
     retry: (idText: string, deliveryIdText: string, by: By): Promise<DeliveryRow> =>
       write(() => {
@@ -151,7 +151,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return store.updateDelivery(webhook.id, delivery.id, { status: 'waiting' })
       }),
 
-    /** How many there are, and how many of them are switched off or fail. */
+    /** Counts all webhooks, the disabled and the failing ones. */
     stats() {
       const all = store.list({ limit: -1, offset: 0 })
       const enabled = all.filter(({ disabledAt }) => disabledAt === null)
@@ -178,7 +178,7 @@ function changesIn({ url, events, description, enabled }: WebhookUpdate, now: nu
   }
 }
 
-/** What can be said of an address before its name is resolved. */
+/** Checks a URL without resolving its name. */
 function isPublicUrl(text: string): boolean {
   const { protocol, hostname } = new URL(text)
   const host = hostname.replace(/^\[(.*)\]$/, '$1')

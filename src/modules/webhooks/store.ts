@@ -10,7 +10,7 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 const value = sql.placeholder
 
-/** SQL over webhooks and what came of their deliveries. What each delivery needs is prepared. */
+/** SQL over webhooks and their deliveries. The queries of each delivery are prepared. */
 export function createWebhookStore(orm: Orm) {
   const sqlite = orm.$client
   const byId = lazy(() =>
@@ -60,7 +60,7 @@ export function createWebhookStore(orm: Orm) {
         .offset(offset)
         .all(),
     count: (): number => orm.select({ n: count() }).from(webhooks).get()?.n ?? 0,
-    /** What came of an attempt, unless the webhook is gone. */
+    /** Stores the outcome of an attempt, unless the webhook has been deleted. */
     upsertDelivery(row: DeliveryRow): void {
       const { webhookId, id, event, status, attempts, createdAt, attemptedAt } = row
       const answer = [row.responseStatus, row.response] as const
@@ -90,9 +90,9 @@ export function createWebhookStore(orm: Orm) {
         .all(),
     countDeliveries: (webhookId: string): number =>
       orm.select({ n: count() }).from(webhookDeliveries).where(ofWebhook(webhookId)).get()?.n ?? 0,
-    /** Whether the platform has ids of its own for anybody. */
+    /** Whether any user has an external id. */
     hasExternalIds: (): boolean => someExternalId().get() !== null,
-    /** What the platform calls somebody; undefined for what is nobody's id. */
+    /** @returns undefined for an unknown user and for one without an external id */
     findExternalId: (id: string): string | undefined =>
       externalId().get(id)?.externalId ?? undefined,
     listAdminIds: (): string[] =>

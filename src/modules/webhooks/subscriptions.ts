@@ -3,13 +3,12 @@ import { isoTime } from '../../lib/clock.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { WebhookStore } from './store.ts'
 
-/** Queues what happens for the endpoints that want to hear of it, in the transaction in which it happens. Who wants what is
- *  held in memory: an event that nobody wants costs one look. */
+/** Queues events for the subscribed webhooks, in the event's own transaction. Subscriptions are held in memory: an event
+ *  without subscribers costs one lookup. */
 export function subscribeWebhooks({ events, outbox, clock }: Core, store: WebhookStore) {
   let wanting = new Map<EventType, string[]>()
   reload()
 
-  /** Reads again who wants what. */
   function reload() {
     const next: typeof wanting = new Map()
     for (const { id, events, disabledAt } of store.list({ limit: -1, offset: 0 })) {

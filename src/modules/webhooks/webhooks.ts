@@ -12,11 +12,11 @@ type Neighbours = {
   version: string
   resolve: ResolveHost
   notify: Notify
-  /** Who can tell more of what has happened. */
+  /** The modules that supply the events' bodies. */
   others: readonly Module[]
 }
 
-/** Tells endpoints of others what happens here. */
+/** Sends events to the platform's endpoints. */
 export function createWebhooks(core: Core, neighbours: Neighbours) {
   const { notify, others } = neighbours
   const store = createWebhookStore(core.orm)
