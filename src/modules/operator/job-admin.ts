@@ -5,10 +5,10 @@ import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 
-/** Rows in one transaction: short enough for the loop. */
+/** Rows per transaction; more would block the event loop for too long. */
 const chunk = 200
 
-/** What operators do with jobs that have failed. Each act is in the audit log. */
+/** Administration of failed jobs. Each change is recorded in the audit log. */
 export function createJobAdmin({ write, audit, outbox, clock }: Core) {
   const actions = { job_retried: outbox.retry, job_discarded: outbox.delete }
   type Action = keyof typeof actions
@@ -28,7 +28,7 @@ export function createJobAdmin({ write, audit, outbox, clock }: Core) {
     })
   }
 
-  // Only those that were dead at the call: one that is retried may die again meanwhile.
+  // Only jobs that were dead at the call: a retried job may die again meanwhile.
   async function allDead(action: Action, by: By): Promise<number> {
     const until = clock.now()
     let done = 0
@@ -51,11 +51,10 @@ export function createJobAdmin({ write, audit, outbox, clock }: Core) {
         list: (rows) => outbox.list(state, rows),
         count: () => outbox.count(state),
       }),
-    /** Makes a job due now, with all its attempts.
+    /** Makes a job due now, with all attempts anew.
      *  @throws not_found */
     retry: (id: string, by: By) => one('job_retried', id, by),
-    /** Removes a job, which is then not done.
-     *  @throws not_found */
+    /** @throws not_found */
     discard: async (id: string, by: By): Promise<void> => {
       await one('job_discarded', id, by)
     },

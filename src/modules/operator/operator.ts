@@ -3,7 +3,7 @@ import { createJobAdmin } from './job-admin.ts'
 import { operatorRoutes } from './routes.ts'
 import { createSystem, type SystemParts } from './system.ts'
 
-/** What an operator sees of the service, and does with jobs that failed. */
+/** The operator's API: system state, audit log and failed jobs. */
 export function createOperator(core: Core, parts: SystemParts): Module {
   return {
     routes: operatorRoutes({

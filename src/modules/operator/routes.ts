@@ -33,7 +33,6 @@ type Parts = {
   noteBackup: (file: string, by: By) => Promise<void>
 }
 
-/** What an operator looks at: the state of the service, the audit log, the jobs. */
 export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
   return new Elysia({ name: 'operator' })
     .use(routeBase)

@@ -7,7 +7,7 @@ import type { ReplicaStats } from '../../replication/replication.ts'
 const backupDueMilliseconds = 2 * 86_400_000
 const replicaLagMilliseconds = 60_000
 
-/** What the parts of the process tell about themselves. */
+/** Live state of the parts of the process. */
 export type Vitals = {
   version: string
   /** Milliseconds since the epoch. */
@@ -16,7 +16,6 @@ export type Vitals = {
   history: RequestHistory
   mail: DeliveryState
   push: DeliveryState
-  /** How many there are, and how many of them are switched off or fail. */
   webhooks: () => { total: number; disabled: number; failing: number }
   /** Undefined without a bucket. */
   replica: (() => ReplicaStats) | undefined
@@ -26,7 +25,7 @@ export type SystemParts = { vitals: Vitals; countAdminsWithoutTotp: () => number
 
 export type System = ReturnType<typeof createSystem>
 
-/** The state of the whole service, for whoever runs it. */
+/** The state of the whole service, for operators. */
 export function createSystem(core: Core, { vitals, countAdminsWithoutTotp }: SystemParts) {
   const { config, hub, outbox, audit, clock } = core
   const { version, startedAt, storage, history, mail, push, webhooks } = vitals
