@@ -5,7 +5,6 @@ import type { CallState } from '../../lib/vocabulary.ts'
 import type { CallRow, FeedStore } from './store.ts'
 
 type Parties = { hostId: string; guestId: string }
-/** What the platform reports about a call. */
 type CallReport = Parties & { state: CallState }
 
 type PlatformEvent = {
@@ -14,13 +13,13 @@ type PlatformEvent = {
   dedupeKey: string
 }
 
-/** Notifies a user, inside a `write`. */
+/** Notifies a user. Called inside a `write`. */
 export type Notify = (userId: string, event: PlatformEvent) => void
 
-/** Notifies a user of what somebody else has done, unless one of them has blocked the other. */
+/** Notifies a user about another user's act, unless one has blocked the other. */
 export type NotifyAbout = (userId: string, otherId: string, event: PlatformEvent) => void
 
-/** The id of whom the feed names, as it is or as `ext:` and an external id; undefined when that can be nobody. */
+/** Resolves a user id, or `ext:` and an external id, to a user id. Undefined when it cannot be anyone's. */
 export type ResolveUser = (reference: string) => string | undefined
 
 export type Calls = ReturnType<typeof createCalls>
@@ -33,12 +32,12 @@ const notificationTypes: Partial<Record<CallState, 'call_incoming' | 'call_misse
 const lapseMilliseconds = 4 * 3_600_000
 const idRule = { min: 1, max: 128, noControlCharacters: true }
 
-/** A call only moves to a higher rank: late and repeated reports change nothing. */
+/** A call only moves to a higher rank, so late and repeated reports change nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
 
 type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
-/** Calls of the platform, as far as the right to chat depends on them. */
+/** The platform's calls, which decide who may chat. */
 export function createCalls({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
   function partiesOf(report: CallReport): Parties {
     const [hostId, guestId] = [presentUser(report.hostId), presentUser(report.guestId)]
@@ -79,9 +78,9 @@ export function createCalls({ write, clock }: Core, { store, notify, resolveUser
   }
 
   return {
-    /** Takes a report of a call's state and notifies the host of one that rings or was missed.
-     *  @returns the call as it stands
-     *  @throws not_found (no possible call id) · validation_error (unknown users) · idempotency_mismatch (other users than
+    /** Records the state of a call and notifies the host of a ringing or missed one.
+     *  @returns the stored call
+     *  @throws not_found (invalid call id) · validation_error (unknown users) · idempotency_mismatch (other users than
      *  before) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
@@ -89,7 +88,7 @@ export function createCalls({ write, clock }: Core, { store, notify, resolveUser
       return write(() => advance(id, parties, report.state))
     },
 
-    /** Whether two users are in a call that has not lapsed, whoever of them is the host. */
+    /** Whether two users, in either role, are in a call that has not lapsed. */
     areInCall(userId: string, otherId: string): boolean {
       const since = clock.now() - lapseMilliseconds
       return (
@@ -99,7 +98,7 @@ export function createCalls({ write, clock }: Core, { store, notify, resolveUser
   }
 }
 
-// The router gives null for a path that cannot be decoded.
+// The router passes null for a path that cannot be decoded.
 function isCallId(id: string | null): boolean {
   return id !== null && !textProblem(id, idRule)
 }

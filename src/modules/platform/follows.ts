@@ -5,28 +5,29 @@ import type { FeedStore } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
 
-/** Followers in one commit of an import: a few milliseconds of the loop. */
+/** Followers per commit of an import; a chunk blocks the event loop for a few milliseconds. */
 const chunk = 100
 
 type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
-/** Who follows whom, as the platform reports it. */
+/** Follows, as the platform reports them. */
 export function createFollows({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
-  /** @throws not_found: nobody has the id, or they are gone */
+  /** @throws not_found (unknown or deleted user) */
   function presentUser(reference: string): string {
     const id = resolveUser(reference)
     if (id === undefined || !store.isPresent(id)) throw new AppError('not_found')
     return id
   }
 
-  /** @throws not_found: nobody ever had the id. Somebody who is gone can still be unfollowed. */
+  /** Also returns deleted users, so that they can be unfollowed.
+   *  @throws not_found (unknown user) */
   function knownUser(reference: string): string {
     const id = resolveUser(reference)
     if (id === undefined || !store.findUser(id)) throw new AppError('not_found')
     return id
   }
 
-  /** @throws not_found · not_a_host: who broadcasts is followed, nobody else */
+  /** @throws not_found · not_a_host (only hosts and admins can be followed) */
   function presentHost(reference: string): string {
     const id = presentUser(reference)
     if (!store.isHost(id)) throw new AppError('not_a_host')
@@ -39,7 +40,7 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
     return store.insertFollow(hostId, id, clock.now()) ? 'added' : 'already'
   }
 
-  // A follower who leaves and comes back is not announced again.
+  // The dedupe key suppresses a second notification when a follower leaves and comes back.
   function notifyHost(hostId: string, followerId: string) {
     const follower_name = store.findUser(followerId)?.displayName ?? ''
     const data = { follower_id: followerId, follower_name }
@@ -47,7 +48,7 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
   }
 
   return {
-    /** Notifies the host of a new follower; repeating it changes nothing, also when they are no host any more.
+    /** Notifies the host of a new follower. Repeating it changes nothing, even if the host has lost that role.
      *  @throws not_found · validation_error (oneself) · not_a_host */
     follow: (hostText: string, followerText: string): Promise<void> =>
       write(() => {
@@ -65,8 +66,7 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
       await write(() => store.deleteFollow(hostId, followerId))
     },
 
-    /** Adds many followers, in small chunks.
-     *  @returns how many are new, followed before, or are no users
+    /** @returns the numbers of new followers, former followers and unknown users
      *  @throws not_found (the host) · not_a_host */
     async importFollowers(hostText: string, followerIds: readonly string[]) {
       const hostId = presentHost(hostText)

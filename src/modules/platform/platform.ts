@@ -11,15 +11,14 @@ type Neighbours = {
   resolveUser: ResolveUser
   blocks: {
     mayTalk: (userId: string, otherId: string) => boolean
-    /** With whom a person does not talk. */
+    /** Lists the users whom a user has blocked or was blocked by. */
     listApart: (userId: string) => readonly string[]
   }
 }
 
-/** What the rest of the platform reports and calls us with, and what admins see of it. */
+/** Follows and calls that the platform reports, and its service keys. */
 export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neighbours) {
   const store = createFeedStore(core.orm)
-  // Nobody hears of somebody they do not talk with.
   const notifyAbout: NotifyAbout = (userId, otherId, event) => {
     if (blocks.mayTalk(userId, otherId)) notify(userId, event)
   }

@@ -27,7 +27,7 @@ const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 
 type Parts = { serviceKeys: ServiceKeys; follows: Follows; calls: Calls }
 
-/** For admins the service keys; for other services what they report about follows and calls. */
+/** Admins manage service keys; other services report follows and calls. */
 export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
   return new Elysia({ name: 'platform' })
     .use(routeBase)

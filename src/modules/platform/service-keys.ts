@@ -23,8 +23,8 @@ export type ServiceKeys = ReturnType<typeof createServiceKeys>
 const prefix = 'sk_'
 const noteUseEveryMilliseconds = 60_000
 
-/** The keys of the platform's other services: 256 random bits, of which only the hash is stored. Live keys are held in
- *  memory, so that a wrong one costs no query. */
+/** Keys of the platform's other services: 256 random bits; only the hash is stored. Live keys are held in memory, so a
+ *  wrong key costs no query. */
 export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock }: Core) {
   const store = createServiceKeyStore(orm)
   let live = new Map<string, LiveKey>()
@@ -39,7 +39,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
     live = new Map(entries)
   }
 
-  /** The live key of that text, whose use is noted. Does not read the database. */
+  /** Finds a live key and notes its use. Does not read the database. */
   function find(text: string): ServicePrincipal | undefined {
     const key = live.get(sha256(text))
     if (!key || key.expiresAt <= clock.now()) return undefined
@@ -52,7 +52,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
     const now = clock.now()
     if (now - lastUsedAt < noteUseEveryMilliseconds) return
     key.lastUsedAt = now
-    // Nobody waits for it; when it fails, the next use tries again.
+    // Not awaited. After a failure the next use writes again.
     write(() => store.update(id, { lastUsedAt: now })).catch(() => {
       key.lastUsedAt = lastUsedAt
     })
@@ -61,7 +61,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
   return {
     find,
 
-    /** @returns also the key itself, which is stored nowhere */
+    /** @returns the row and the key itself, which is not stored */
     async create({ name, scopes, expiresAt }: NewKey, by: By) {
       const key = prefix + randomBytes(32).toString('base64url')
       const granted = serviceScopes.filter(
@@ -85,7 +85,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
       return { row, key }
     },
 
-    /** Ends a key; repeating it changes nothing.
+    /** Repeating it changes nothing.
      *  @throws not_found */
     revoke: (idText: string, by: By): Promise<void> =>
       write(() => {

@@ -4,7 +4,7 @@ import { audiences, calls, follows, serviceKeys, type users } from '../../db/sch
 import { eachRow } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
-/** Rows in one transaction: short enough for the loop. */
+/** Rows per transaction; more would block the event loop for too long. */
 const deletedAtOnce = 200
 
 type UserRow = typeof users.$inferSelect
@@ -13,8 +13,7 @@ export type CallRow = typeof calls.$inferSelect
 export type FeedStore = ReturnType<typeof createFeedStore>
 export type ServiceKeyRow = typeof serviceKeys.$inferSelect
 
-/** SQL over follows and calls. What an import repeats a thousand times, a broadcast for each chunk and a message for its
- *  right to be sent is prepared. */
+/** SQL over follows and calls. The queries of imports, broadcasts and the right to send a message are prepared. */
 export function createFeedStore(orm: Orm) {
   const sqlite = orm.$client
   const user = sqlite.prepare<Pick<UserRow, 'displayName' | 'role' | 'deletedAt'>, [string]>(
@@ -35,15 +34,15 @@ export function createFeedStore(orm: Orm) {
     `SELECT 1 FROM follows JOIN users ON users.id = follower_id AND disabled_at IS NULL
      WHERE host_id = ? AND follower_id = ?`,
   )
-  // `state` is written out: the index holds active calls alone.
+  // `state` must be a literal: the partial index holds only active calls.
   const activeCall = sqlite.prepare<unknown, [string, string, number]>(
     "SELECT 1 FROM calls WHERE host_id = ? AND guest_id = ? AND state = 'active' AND active_at > ? LIMIT 1",
   )
 
   return {
-    /** Also a person who is gone; undefined for an id that nobody ever had. */
+    /** Finds deleted users too. */
     findUser: (id: string) => user.get(id) ?? undefined,
-    /** Whether somebody is a host or an admin: may broadcast. */
+    /** Admins count as hosts: they may broadcast too. */
     isHost(id: string): boolean {
       const role = user.get(id)?.role
       return role === 'host' || role === 'admin'
@@ -60,21 +59,19 @@ export function createFeedStore(orm: Orm) {
     deleteFollowsBy(followerId: string) {
       orm.delete(follows).where(eq(follows.followerId, followerId)).run()
     },
-    /** Whom a person follows. */
     eachFollowed: (followerId: string) =>
       eachRow<FollowRow>((last, limit) => {
         const { hostId } = follows
         const next = and(eq(follows.followerId, followerId), gt(hostId, last?.hostId ?? ''))
         return orm.select().from(follows).where(next).orderBy(asc(hostId)).limit(limit).all()
       }),
-    /** Who follows a host. */
     eachFollower: (hostId: string) =>
       eachRow<FollowRow>((last, limit) => {
         const { followerId } = follows
         const next = and(eq(follows.hostId, hostId), gt(followerId, last?.followerId ?? ''))
         return orm.select().from(follows).where(next).orderBy(asc(followerId)).limit(limit).all()
       }),
-    /** The calls of a person; undefined in the place of others', as no index tells whose they are. */
+    /** Yields undefined for calls of other users: no index finds a user's calls. */
     eachCall: (userId: string) =>
       eachRow<CallRow>((last, limit) => {
         const next = gt(calls.id, last?.id ?? '')
@@ -88,14 +85,14 @@ export function createFeedStore(orm: Orm) {
       orm.run(sql`DELETE FROM ${follows} WHERE host_id = ${hostId} AND follower_id IN (
         SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${deletedAtOnce})`)
     },
-    /** Those who can be reached, without some people: a trigger leaves out who is disabled. */
+    /** Counts reachable followers, except the given users. A trigger keeps disabled users out of `follower_count`. */
     countFollowers(hostId: string, except: readonly string[]): number {
       const ofHost = eq(audiences.hostId, hostId)
       const all = orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()
       const left = except.filter((id) => reachableFollower.get(hostId, id) !== null)
       return (all?.n ?? 0) - left.length
     },
-    /** The next followers who can be reached, in the order of their ids. */
+    /** Lists the next followers who are not disabled, by id. */
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
     findCall: (id: string): CallRow | undefined =>
@@ -105,7 +102,7 @@ export function createFeedStore(orm: Orm) {
       const set = { state, activeAt, updatedAt }
       orm.insert(calls).values(row).onConflictDoUpdate({ target: calls.id, set }).run()
     },
-    /** Whether they are in a call that became active after `since`. */
+    /** Only counts calls that became active after `since` (ms since the epoch). */
     hasActiveCall: (hostId: string, guestId: string, since: number): boolean =>
       activeCall.get(hostId, guestId, since) !== null,
   }
