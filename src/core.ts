@@ -14,7 +14,6 @@ import type { EventType } from './lib/vocabulary.ts'
 import type { ClientFrames, ServerFrames } from './realtime/frames.ts'
 import type { Hub } from './realtime/hub.ts'
 
-/** The dependencies that every module gets. */
 export type Core = Readonly<{
   config: Config
   orm: Orm
@@ -48,6 +47,5 @@ export type Module = {
   forget?: (userId: string) => void
   /** Removes the remaining data of a deleted user. That may be much, so each piece is a separate write. */
   erase?: (userId: string) => Iterable<() => void>
-  /** Stops background work. */
   stop?: () => void
 }

@@ -94,7 +94,6 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
 
   return {
     port,
-    /** Reloads the certificate now. */
     reloadCertificate(): void {
       if (tls) renew(tls)
     },

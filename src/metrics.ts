@@ -42,7 +42,6 @@ export function createMetrics(
     channel: countChannel(registry),
     commits: countCommits(registry),
     jobs: countJobs(registry),
-    /** Registers the sources of the gauges. */
     read({ outbox, hub, storage, lastBackupAt }: Sources) {
       addTotal(
         registry,
@@ -77,7 +76,6 @@ export function createMetrics(
         ],
       })
     },
-    /** Registers the source of the replica's gauges. */
     readReplica: (stats: () => ReplicaStats) => readReplica(registry, stats),
     stop: watchEventLoop(registry, clock),
   }
@@ -307,7 +305,6 @@ function addGauges(
   }
 }
 
-/** Registers a counter whose total is kept elsewhere. */
 function addTotal(registry: Registry, name: string, help: string, read: () => number) {
   new Counter({
     name,

@@ -55,7 +55,6 @@ export const { version } = packageJson
 // Resolved here because in the executable this module is at the root of the embedded files.
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
 
-/** Replacements for tests. */
 export type Substitutes = {
   clock?: Clock
   /** Replaces `fdatasync` of the wal; receives the real one. */
@@ -238,7 +237,6 @@ type Outside = {
   substitutes: Substitutes
 }
 
-/** Counts commits and ships them. */
 const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commits'] => ({
   ...counts,
   committed(size, milliseconds) {
@@ -320,7 +318,6 @@ function createFileStorage(
   return replica ? replica.filesOf(disk, directory, sqlite) : disk
 }
 
-/** Without a mail server mails are logged. */
 function createMailer({ smtpUrl, mailFrom, publicUrl }: Config, log: Log): Mailer {
   return smtpUrl === undefined
     ? createLogMailer(log, publicUrl)
@@ -399,7 +396,6 @@ export async function serve(
   }
 }
 
-/** Resolves when this node leads. */
 function joinAsNode(
   config: Config,
   settings: NonNullable<Config['replica']>,
@@ -431,7 +427,7 @@ function joinAsNode(
 /** On a full disk the service starts without a link. */
 async function offerSetUp({ accounts }: Service, log: Log): Promise<string | undefined> {
   return accounts.offerSetUp().catch((error: unknown) => {
-    log.error('the disk takes nothing: reading goes on, writing is answered with 503', { error })
+    log.error('the disk accepts no writes: reads go on, writes get 503', { error })
     return undefined
   })
 }

@@ -149,7 +149,6 @@ export function createApi(send: (request: HttpRequest) => Promise<unknown>) {
         request('DELETE /v1/users/blocks/{user_id}', { params: { user_id: userId } }),
     },
 
-    /** Reports a person or a message to the admins. */
     report: (body: Body<'POST /v1/reports'>) => request('POST /v1/reports', { body }),
 
     tickets: {

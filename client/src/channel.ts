@@ -218,7 +218,6 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   }
 }
 
-/** Lower than the id of any message. */
 const lowestId = '0'.repeat(26)
 
 /** New messages get ids greater than this one. */

@@ -17,16 +17,13 @@ export type Route = keyof Operations
 export type Answer<R extends Route> = Operations[R]['answer'] extends null
   ? undefined
   : Operations[R]['answer']
-/** Parameters in the path, query and body of an operation. */
 export type Input<R extends Route> = Omit<Operations[R], 'answer'>
 export type Body<R extends Route> = Operations[R] extends { body?: infer B } ? B : never
-/** Page, filters and other query parameters of a list. */
 export type Query<R extends Route> = Operations[R] extends { query?: infer Q } ? Q : never
 
 export type ListRoute = {
   [R in Route]: Answer<R> extends { data: unknown[]; pagination: unknown } ? R : never
 }[Route]
-/** The item type of a list. */
 export type Item<R extends ListRoute> = Answer<R> extends { data: (infer T)[] } ? T : never
 export type Page<T> = { success: true; data: T[]; pagination: Pagination }
 export type CursorPage<T> = { data: T[]; pagination: CursorPagination }

@@ -12,7 +12,6 @@ export type QueuedMessage = { client_id: string; conversation_id: string; messag
 type Transports = {
   /** Over the open socket; false when there is none. */
   sendFrame: (frame: ClientFrame) => boolean
-  /** Over REST. */
   post: (conversationId: string, message: NewMessage, signal: AbortSignal) => Promise<Message>
 }
 

@@ -100,9 +100,7 @@ type Sender = {
   /** Returns a valid access token, and a new one after a refusal. */
   token: () => Promise<string | undefined>
   renew: (refused: string) => Promise<string | undefined>
-  /** Aborted when the session ends. */
   signal: () => AbortSignal
-  /** Aborted when the client is closed. */
   closing: AbortSignal
 }
 

@@ -4,7 +4,6 @@ import { SessionEndedError } from './errors.ts'
 import { uniqueId } from './platform.ts'
 import { readJson, removeKey, type Storage, writeJson } from './storage.ts'
 
-/** A queued message. */
 export type Pending = QueuedMessage & {
   /** Settles once: with the stored message, or with the error. */
   sent: Promise<Message>

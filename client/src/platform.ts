@@ -18,7 +18,6 @@ export type Timers = {
   after(milliseconds: number, work: () => void): () => void
 }
 
-/** The part of a WebSocket that the client uses. */
 export type Socket = {
   onopen: ((event: never) => void) | null
   onmessage: ((event: never) => void) | null
@@ -47,7 +46,6 @@ const systemTimers: Timers = {
   },
 }
 
-/** A platform with optional parts. */
 export type GivenPlatform = { [Part in keyof Platform]?: Platform[Part] | undefined }
 
 /** Completes the given parts with those of the browser or runtime. */
@@ -63,7 +61,6 @@ export function platformOf(given: GivenPlatform): Platform {
   }
 }
 
-/** Not available everywhere. */
 type Surroundings = {
   navigator?: Partial<Platform>
   addEventListener?: unknown

@@ -30,7 +30,6 @@ type SessionOptions = {
   lockName: string | undefined
   onRenewed: (accessToken: string) => void
   onEnd: (ending: Ending, reason: SessionEndedError) => void
-  /** Aborted when the client is closed. */
   closing: AbortSignal
 }
 

@@ -1,7 +1,6 @@
 import type { Platform } from './platform.ts'
 import { reasonOf } from './waiting.ts'
 
-/** Called with the progress of an upload. */
 export type Progress = (sentBytes: number, totalBytes: number) => void
 
 type FileRequest = {
@@ -12,7 +11,6 @@ type FileRequest = {
   onProgress?: Progress | undefined
 }
 
-/** Sends a file as the body of a request. */
 export function sendFile(fetch: Platform['fetch'], url: string, request: FileRequest) {
   const { bytes, onProgress, ...init } = request
   if (!onProgress) return fetch(url, { ...init, body: bytes })
@@ -21,7 +19,6 @@ export function sendFile(fetch: Platform['fetch'], url: string, request: FileReq
   return fetch(url, { ...init, body: counted(bytes, onProgress), duplex: 'half' })
 }
 
-/** The part of XMLHttpRequest in use. */
 type Xhr = {
   open(method: string, url: string): void
   setRequestHeader(name: string, value: string): void

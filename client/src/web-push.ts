@@ -1,4 +1,3 @@
-/** The part of ServiceWorkerRegistration in use. */
 export type PushRegistration = { pushManager: PushManager }
 type PushManager = {
   getSubscription(): Promise<Subscription | null>

@@ -19,11 +19,9 @@ const snapshotDueMilliseconds = 2 * 86_400_000
 
 type Checked = {
   findings: Finding[]
-  /** Whether the bucket has a recent snapshot. */
   hasSnapshot: boolean
 }
 
-/** The part of `hostline check` about replication. */
 export async function checkReplica(config: Config, log: Log): Promise<Checked> {
   const { replica, dataDir, files } = config
   const subject = 'replication'

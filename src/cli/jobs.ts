@@ -12,7 +12,6 @@ import {
 
 type Job = Static<typeof JobItem>
 
-/** `hostline jobs …`: lists, retries and discards jobs. */
 export async function jobs([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'list') return list(args, terminal)
   if (action === 'retry' || action === 'discard') return change(action, args, terminal)

@@ -4,7 +4,6 @@ import type { Rotation, SigningKey } from '../modules/accounts/model.ts'
 import { withService } from './call.ts'
 import { printList, readListOptions, readOptions, type Terminal, wrongUsage } from './terminal.ts'
 
-/** `hostline keys …`: the keys that sign access tokens. */
 export async function keys([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'list') return list(args, terminal)
   if (action === 'rotate') return rotate(args, terminal)

@@ -32,7 +32,6 @@ type Machine = {
   holds: 'database' | 'copy' | 'nothing'
   /** The entry up to which the data is complete; undefined when unknown. */
   place: Place | undefined
-  /** Whether an operator has restored a moment in the past. */
   isPast: boolean
   /** The number of log entries that it lacks. */
   behind: number | undefined

@@ -14,7 +14,6 @@ const seenMilliseconds = 5_000
 const pollMilliseconds = 250
 const stopMilliseconds = 30_000
 
-/** `hostline replica …`: the log in the bucket. */
 export async function replica([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'status') return status(args, terminal)
   refuseArguments(args)

@@ -16,7 +16,6 @@ import {
 
 const day = 86_400_000
 
-/** `hostline service-key …`: API keys for the platform's other services. */
 export async function serviceKey([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'create') return create(args, terminal)
   if (action === 'list') return list(args, terminal)

@@ -13,7 +13,6 @@ export type Terminal = {
   sqliteVersion?: string | undefined
 }
 
-/** The error for wrong usage of a command. */
 export function wrongUsage(message: string) {
   return new StartError(`${message} (see: hostline help)`, { exitCode: 2 })
 }
@@ -95,11 +94,9 @@ export function readWord<T extends string>(name: string, words: readonly T[], te
   return word
 }
 
-/** A request that the service refused. */
 export class Refusal extends StartError {
   /** The error's reason, or its code when there is none. */
   readonly reason: string
-  /** The message of each invalid field. */
   readonly fields: Record<string, string>
 
   constructor(message: string, reason: string, fields: Record<string, string>) {

@@ -54,7 +54,6 @@ const acts = new Map([
   ],
 ])
 
-/** `hostline user …`: accounts. */
 export async function user([action = '', ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'create') return create(args, terminal)
   if (action === 'list') return list(args, terminal)

@@ -14,7 +14,6 @@ import {
   wrongUsage,
 } from './terminal.ts'
 
-/** `hostline webhook …`: the endpoints that get events. */
 export async function webhook([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'create') return create(args, terminal)
   if (action === 'list') return list(args, terminal)

@@ -80,7 +80,6 @@ type TargetType =
   | 'webhook'
 
 export type Actor = { type: ActorType; id?: string }
-/** The acting person, service or system. `ip` is set when the request came over the network. */
 export type By = { actor: Actor; ip?: string }
 export type ByUser = { actor: { type: 'user'; id: string }; ip: string }
 

@@ -53,7 +53,6 @@ export async function backUp(
   }
 }
 
-/** Counts how many of these files a database still names. */
 function countNamed(directory: string, ids: string[]): number {
   if (ids.length === 0) return 0
   const { sqlite, close } = openToInspect(directory)
@@ -184,7 +183,6 @@ function sync(path: string) {
   closeSync(file)
 }
 
-/** Removes a database with its wal, shared-memory and journal files. */
 export function removeDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
 }

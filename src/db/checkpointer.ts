@@ -10,7 +10,6 @@ export type CheckpointReply =
 type CheckpointerOptions = {
   sqlite: Database
   path: string
-  /** URL of checkpoint-worker.ts. */
   worker: URL
   log: Log
   /** Called when a sync failed: see the writer. */
@@ -106,7 +105,6 @@ export function createCheckpointer(options: CheckpointerOptions) {
       if (frames < framesBefore) framesBefore = 0
       if (frames - framesBefore >= interval) checkpoint()
     },
-    /** Ends the Worker after the running checkpoint. */
     async close() {
       isClosing = true
       if (!worker) return

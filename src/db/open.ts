@@ -223,7 +223,6 @@ function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): 
   }
 }
 
-/** Explains to the operator why a file cannot be used, and the remedy. */
 export function explainFailure(error: unknown): string {
   const { code, message } = error as { code?: string; message: string }
   if (code?.startsWith('SQLITE_IOERR')) return `${message}: the disk is full or failing`
@@ -258,7 +257,6 @@ export function lockDirectory(
   }
 }
 
-/** Returns whether a server or a standby holds the data directory. */
 export function isInUse(directory: string): boolean {
   const path = join(directory, lockFile)
   if (!existsSync(path)) return false

@@ -19,20 +19,17 @@ import { replaceDirectory, unpackFiles } from './file-backup.ts'
 import { databaseFile, explainFailure, lockDirectory, lockFile, prepareDirectory } from './open.ts'
 
 type Options = {
-  /** Allows to replace an existing database. */
   isForced: boolean
   /** The new name of the replaced database, in the same directory. Its files are kept beside it. */
   asideName: string
 }
 
-/** The origin of a restored state: a backup or a replica. */
 export type RestoreSource = {
   /** The source's name in messages to the operator. */
   name: string
   /** Writes one whole database file, and the uploaded files into a new directory.
    *  @returns true if the source includes files, even when there were none */
   stage: (database: string, files: string) => Promise<boolean>
-  /** Called with the path of the database once it is in place. */
   whenInPlace?: (path: string) => void
 }
 

@@ -207,7 +207,6 @@ export const recoveryCodes = sqliteTable(
   (table) => [primaryKey({ columns: [table.userId, table.hash] })],
 )
 
-/** Secret keys of this server. */
 export const secrets = sqliteTable('secrets', {
   name: text('name').primaryKey(),
   value: text('value').notNull(),
@@ -759,7 +758,6 @@ export const ticketMessages = sqliteTable(
     authorId: text('author_id')
       .notNull()
       .references(() => users.id),
-    /** Whether the desk wrote it. */
     isAdmin: integer('is_admin', { mode: 'boolean' }).notNull(),
     body: text('body').notNull(),
     /** The author's idempotency key. */

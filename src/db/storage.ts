@@ -8,7 +8,6 @@ import { createWriter } from './writer.ts'
 
 type StorageOptions = {
   log: Log
-  /** URL of checkpoint-worker.ts. */
   worker: URL
   /** Observes commits and syncs; times in milliseconds. */
   counts: {
@@ -62,9 +61,9 @@ export function openStorage(connection: Connection, options: StorageOptions) {
       connection.share()
       wal = openWal(path)
       isExclusive = false
-      log.info('others can open the database again')
+      log.info('other processes can open the database again')
     } catch (error) {
-      log.warn('there is not enough room yet for others to open the database', { error })
+      log.warn('there is not enough room yet for other processes to open the database', { error })
     }
   }
 

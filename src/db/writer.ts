@@ -32,9 +32,7 @@ export type WriterOptions = {
   /** Called after each commit with the number of functions in it and the milliseconds it blocked the loop. An error is
    *  logged. */
   onCommit: (size: number, milliseconds: number) => void
-  /** Called for each commit that failed. */
   onCommitFailure?: () => void
-  /** Called with the duration of each sync. */
   onSync?: (milliseconds: number) => void
   /** A sync failed: no promise can be kept any more and the process must end. */
   onFatal: (error: unknown) => void

@@ -29,7 +29,6 @@ export function createDiskStorage(directory: string): FileStorage {
   }
 }
 
-/** Writes a new file and syncs it piece by piece. */
 async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
   const file = await open(path, 'wx', 0o600)
   try {

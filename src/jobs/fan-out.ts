@@ -40,7 +40,6 @@ export function createFanOut<Row>({ write, clock }: Core, fanOut: FanOut<Row>) {
   }
 
   return {
-    /** Delivers the first chunk, inside a `write`. */
     begin: (row: Row) => deliverNext(row, firstChunk),
     /** Delivers to the remaining users, as a job. */
     async run(id: string, isStopping: () => boolean) {

@@ -169,7 +169,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   }
 
   return {
-    /** Adds a job, due now or later. */
     add<K extends JobKind>(kind: K, payload: OutboxJobs[K], options: JobOptions = {}): void {
       insertJob(newId(), { kind, payload, ...options })
     },
@@ -182,7 +181,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     ): void {
       insertJob(id, { kind, payload, receiver })
     },
-    /** Calls `listener` for each job that this process adds. */
     subscribe(listener: (added: Added) => void): void {
       onAdded = listener
     },

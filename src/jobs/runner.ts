@@ -98,7 +98,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     lastSeenAt = clock.now()
     if (setBackBy <= setBackMilliseconds) return
     write(() => outbox.moveBack(setBackBy)).then(pollNow, (error: unknown) => {
-      log.warn('waiting jobs could not be moved with the clock', { error })
+      log.warn('the clock was set back, and waiting jobs could not be moved with it', { error })
       lastSeenAt += setBackBy
     })
   }

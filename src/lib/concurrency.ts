@@ -27,7 +27,6 @@ export function createSemaphore(permits: number, line?: Line) {
   }
 }
 
-/** One semaphore per key. */
 export function createKeyedSemaphore(permits: number) {
   const byKey = new Map<string, { run: ReturnType<typeof createSemaphore>; users: number }>()
 

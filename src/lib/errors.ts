@@ -96,23 +96,19 @@ export class AppError extends Error {
   }
 }
 
-/** A 429 for an exceeded quota per time window. */
 export const quotaExceeded = (waitMilliseconds: number) =>
   throttled('quota_exceeded', waitMilliseconds)
 
-/** A 429 with the time to wait. */
 export function throttled(kind: 'quota_exceeded' | 'mail_throttled', waitMilliseconds: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMilliseconds / 1_000))
   return new AppError(kind, { retryAfterSeconds })
 }
 
-/** A 413 for a file. */
 export function fileTooLarge(maxBytes: number) {
   const body = problem('file_too_large', maxBytes / 1_000_000)
   return new AppError('body_too_large', { details: { body } })
 }
 
-/** A 400 that concerns one field. */
 export function invalidField(field: string, key: FieldProblemKey, value?: number | string) {
   return new AppError('validation_error', { details: { [field]: problem(key, value) } })
 }

@@ -129,10 +129,8 @@ export const Sample = (example: string, annotations: Annotations & { format?: st
 
 export const Nullable = <T extends TSchema>(schema: T, annotations: Annotations = {}) =>
   Type.Union([schema, Type.Null()], annotations)
-/** A field that is null in most responses. */
 export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examples: [null] })
 
-/** A person as other users see them. */
 export const NamedPerson = ({ id, name }: { id: string; name: string }) =>
   Type.Object({ id: Sample(id), display_name: Sample(name) })
 

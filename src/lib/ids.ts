@@ -39,7 +39,6 @@ export function parseId(text: string): string | undefined {
   return id
 }
 
-/** The rule for external ids: the platform's own ids of its people. */
 export const externalIdRule = { min: 1, max: 128, noControlCharacters: true }
 
 /** Parses `ext:…`, the form in which the service feed names a person by external id; undefined for any other text. */

@@ -25,7 +25,6 @@ type Reader<T> = {
   position: (row: T) => string
 }
 
-/** Reads a range of a list that is ordered by one text. */
 export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<T> {
   const { name, list, count, position } = reader
   if (range.form === 'page') {
@@ -40,7 +39,6 @@ export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<
   return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
 
-/** Reads a range of a list that is ordered by id. */
 export function listById<T extends { id: string }>(
   range: ListRange,
   reader: Omit<Reader<T>, 'position'>,
@@ -93,7 +91,6 @@ export function decodeCursor<T extends TSchema>(text: string, position: T): Stat
   return value
 }
 
-/** Whether a text is a cursor of any list. */
 export function isCursor(text: string): boolean {
   return Array.isArray(parseCursor(text))
 }

@@ -22,7 +22,6 @@ export const samples = {
   ticketMessageId: '01KJPY44E04YXPVN5P2C7PKNMK',
   notificationId: '01KJPY44E0R1NPJ2YD95BPFW7G',
   broadcastId: '01KJPY44E0T4AAKE9QYVM3AJ7G',
-  /** For any other record. */
   recordId: '01KJPY44E08NJ5TDAW7A257Y49',
   callId: 'call-2048',
   time: '2026-03-02T09:30:00.000Z',

@@ -6,7 +6,6 @@ export type TextRule = {
   max: number
   /** Check lengths and blankness after trimming. */
   trimmed?: boolean
-  /** Requires something visible. */
   notBlank?: boolean
   /** Also rejects format characters, which hide or reorder text; those within emoji pass. */
   noControlCharacters?: boolean
@@ -15,7 +14,7 @@ export type TextRule = {
 // A cheap upper bound: a code point has at most two UTF-16 units.
 const utf16UnitsPerCodePoint = 2
 
-/** What is wrong with a text, if anything. */
+/** Returns the first problem of a text, or undefined. */
 export function textProblem(text: string, rule: TextRule): FieldProblem | undefined {
   if (!text.isWellFormed() || text.includes('\0')) return problem('malformed_text')
   const judged = rule.trimmed ? text.trim() : text
@@ -49,7 +48,6 @@ function lengthProblem(length: number, { min = 0, max }: TextRule): FieldProblem
   return length === 0 ? problem('blank') : problem('too_short', min)
 }
 
-/** The length of a text in code points. */
 export function codePoints(text: string): number {
   let count = text.length
   for (let i = 0; i < text.length; i++) {

@@ -64,7 +64,6 @@ export type ReportReason = (typeof reportReasons)[number]
 export const reportStatuses = ['open', 'resolved'] as const
 export type ReportStatus = (typeof reportStatuses)[number]
 
-/** The event types of webhooks. */
 export const eventTypes = [
   'user.created',
   'user.updated',
@@ -89,5 +88,4 @@ export type TicketPriority = (typeof ticketPriorities)[number]
 export const ticketCategories = ['billing', 'technical', 'account', 'other'] as const
 export type TicketCategory = (typeof ticketCategories)[number]
 
-/** The fields of a ticket that have a history. */
 export const ticketFields = ['status', 'priority', 'assignee'] as const

@@ -35,13 +35,11 @@ export function renderDigest(locale: Locale, items: readonly Item[]) {
 export type DeskNews = {
   id: string
   subject: string
-  /** The newest message. */
   body: string
   category: string
   priority: string
   /** Name and address of the ticket's owner. */
   from: string
-  /** To the ticket in the console. */
   link: string
 }
 

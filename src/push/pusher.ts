@@ -50,7 +50,6 @@ export function createPusher({ fcm, webPush }: Drivers) {
 
 type Observers = { log: Log; state: DeliveryState }
 
-/** Records the result of each push. */
 export function observePushes(pusher: Pusher, { log, state }: Observers): Pusher {
   return async (target, message, signal) => {
     try {

@@ -102,7 +102,6 @@ function createAuthorization({ keys, subject, clock }: WebPushOptions) {
   }
 }
 
-/** The ephemeral values of one message. */
 type Sender = { ecdh: ECDH; salt: Uint8Array }
 
 /** Encrypts for one browser (RFC 8291) in one record of aes128gcm (RFC 8188).

@@ -132,7 +132,6 @@ export function createAppender(options: AppenderOptions) {
       mark = from && 'mark' in from ? from.mark : undefined
     },
     next: () => next,
-    /** The place of the last stored entry. */
     last: () => last,
 
     /** Resolves when the entry is stored, after any number of tries. Never resolves once another node leads. */

@@ -121,7 +121,7 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
       compare().then(
         () => compareIn(compareMilliseconds),
         (error: unknown) => {
-          log.warn('files of people are not all in the bucket yet', { error })
+          log.warn('some uploaded files are not in the bucket yet', { error })
           compareIn(retryMilliseconds)
         },
       )

@@ -87,9 +87,7 @@ export async function openFollower(
     place: () => place,
     /** The place of the next entry. */
     next: () => next,
-    /** The place of the last entry read. */
     last: () => last,
-    /** The last entry read. */
     newest: () => newest,
 
     /** Applies the entries that the log has by now.

@@ -9,7 +9,6 @@ export type Place = { epoch: number; position: number }
 
 type Common = {
   format: 1
-  /** The node that wrote it. */
   node: string
   /** Milliseconds since the epoch, by the store's clock. */
   at: number
@@ -43,7 +42,6 @@ export type ReplicaLog = {
   read(place: Place): Promise<Uint8Array | undefined>
   /** The places after a given one, or all of them, in order. */
   listAfter(place: Place | undefined): AsyncGenerator<Place[]>
-  /** Removes the entries before a place. */
   trim(before: Place): Promise<void>
 }
 

@@ -21,7 +21,6 @@ import {
 import { openObjectStore } from './object-store.ts'
 import { listSnapshots } from './snapshots.ts'
 
-/** The last entry of the log, with its place. */
 export type Head = { place: Place; entry: Entry }
 /** The place of the `begin` entry that makes a node the leader, and when it was sent. */
 export type Begun = { place: Place; sentAt: Clocks }
@@ -108,7 +107,7 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     try {
       state.set(known)
     } catch (error) {
-      log.warn('what this node has shipped cannot be noted', { error })
+      log.warn('the position of this node in the log cannot be stored', { error })
     }
   }
 }

@@ -251,7 +251,6 @@ function objectsOf(page: string): StoredObject[] {
 
 const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
-/** The text of the first element of this name. */
 function textOf(xml: string, name: string): string | undefined {
   const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
   return text?.replace(/&(?:#(\d+)|(\w+));/g, (whole, code: string, entity: string) =>

@@ -9,7 +9,6 @@ export function createPageBuffer() {
   let bytes = 0
 
   return {
-    /** Copies the bytes. */
     put(number: number, from: Buffer): void {
       const known = pages.get(number)
       if (known) {

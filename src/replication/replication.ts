@@ -72,7 +72,7 @@ async function leadAlone(node: Node): Promise<Lead | undefined> {
     return await claimAlone(node)
   } catch (error) {
     if (!(error instanceof StoreError && node.hasDatabase())) throw error
-    node.log.error('the bucket does not answer: it gets what is committed later', { error })
+    node.log.error('the bucket does not respond: commits are shipped later', { error })
     return undefined
   }
 }
@@ -194,7 +194,7 @@ async function untilReachable<T>(
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       whenAway(error)
-      if (!isTold) log.error('the bucket does not answer: trying again', { error })
+      if (!isTold) log.error('the bucket does not respond: trying again', { error })
       await Bun.sleep(retryMilliseconds)
     }
   }

@@ -17,7 +17,6 @@ const entriesBetween = 20
 /** Random share added to the lease, so that two standbys seldom reach for the lead at once. If they do, the log decides. */
 const spread = 0.2
 
-/** The progress of a standby. */
 export type StandbyProgress = {
   place?: Place
   newestAt?: number
@@ -35,7 +34,7 @@ export async function followUntilLead(node: Node, progress: StandbyProgress): Pr
     const follower = await openFrom(node, copy, at, progress)
     log.info('this standby follows the log', { place: placeName(follower.place()) })
     if (!follower.newest().pair) {
-      log.warn('the leader does not reckon with a standby: set REPLICA_PAIR=true there as well')
+      log.warn('the leader has REPLICA_PAIR=false: set it to true there as well')
     }
     const begun = await follow(node, follower, progress).finally(() => follower.close())
     if (begun) return becomeLeader(node, copy, begun)
@@ -88,7 +87,7 @@ async function openFrom(
       })
       return follower
     } catch (error) {
-      if (progress.failures++ === 0) log.warn('this standby cannot begin: trying again', { error })
+      if (progress.failures++ === 0) log.warn('this standby cannot start: trying again', { error })
       progress.failure = { at: store.now(), reason: (error as Error).message }
       // Rebuild the copy if the log no longer reaches it, but not because the bucket is unreachable.
       if (!(error instanceof StoreError)) from = undefined

@@ -15,7 +15,6 @@ export type WalPosition = WalMark & {
   pageSize: number
   /** Size of the database, in pages. */
   pages: number
-  /** Number of commits since the index was created. */
   commits: number
   /** Number of frames already checkpointed into the database file. */
   copiedFrames: number
@@ -140,10 +139,8 @@ export function openWalReader(databasePath: string) {
       return index.frame > from ? 'pages' : 'nothing'
     },
 
-    /** Whether there was no commit since the last `read`. */
     isAtEnd: () => readIndex().commits === seen?.commits,
 
-    /** The position reached by `read`. */
     position: () => seen,
 
     close() {
