@@ -5,7 +5,7 @@ import type { RowRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
 export type AnnouncementRow = typeof announcements.$inferSelect
-/** An announcement with who sent it, without the people whom it names. */
+/** An announcement with its sender, without `userIds`. */
 export type AnnouncementItem = NonNullable<ReturnType<AnnouncementStore['findItem']>>
 export type AnnouncementStore = ReturnType<typeof createAnnouncementStore>
 
@@ -21,7 +21,7 @@ export function createAnnouncementStore(orm: Orm) {
       .innerJoin(users, eq(users.id, announcements.senderId))
   const update = (id: string, changes: object): AnnouncementRow =>
     orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get()
-  // Who is disabled hears of nothing, as in the broadcasts of hosts.
+  // Disabled users get no announcements, as in the broadcasts of hosts.
   const reached = (role: Role | null) =>
     and(
       isNull(users.deletedAt),
@@ -57,7 +57,7 @@ export function createAnnouncementStore(orm: Orm) {
       const own = and(eq(announcements.senderId, senderId), eq(announcements.clientId, clientId))
       return orm.select().from(announcements).where(own).get()
     },
-    /** Everybody who is not disabled, or those with a role. */
+    /** Counts enabled users, all or those with a role. */
     countPeople: (role: Role | null): number =>
       orm.select({ n: count() }).from(users).where(reached(role)).get()?.n ?? 0,
     /** The next ones in the order of their ids. */
@@ -70,7 +70,7 @@ export function createAnnouncementStore(orm: Orm) {
         .limit(limit)
         .all()
         .map(({ id }) => id),
-    /** `count` more people, up to `lastUserId`, have it. */
+    /** Adds `count` deliveries, up to `lastUserId`. */
     updateProgress: (id: string, count: number, lastUserId: string): AnnouncementRow =>
       update(id, { deliveredCount: sql`${announcements.deliveredCount} + ${count}`, lastUserId }),
     updateCompleted: (id: string, completedAt: number): AnnouncementRow =>

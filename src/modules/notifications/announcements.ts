@@ -17,7 +17,7 @@ type Parts = { store: AnnouncementStore; notifier: Notifier }
 
 export type Announcements = ReturnType<typeof createAnnouncements>
 
-/** What admins tell many. When the sender is no admin any more it reaches nobody further. */
+/** Announcements of admins to many users. Delivery stops when the sender is no longer an admin. */
 export function createAnnouncements(core: Core, { store, notifier }: Parts) {
   const { write, outbox, audit, newId, clock, events } = core
   const fanOut = createFanOut<AnnouncementRow>(core, {
@@ -81,8 +81,8 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
   return {
     job,
 
-    /** Tells everybody in an audience; the same `clientId` with the same content gives the same announcement again.
-     *  @throws validation_error (`user_ids`: somebody who is none) · idempotency_mismatch */
+    /** Notifies an audience. Repeating the same `clientId` and content returns the first announcement.
+     *  @throws validation_error (`user_ids`: unknown user) · idempotency_mismatch */
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
     /** Newest first. */
@@ -101,7 +101,6 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
 
 type Content = Omit<AnnouncementDraft, 'clientId'>
 
-/** The same for what says the same. */
 function essenceOf({ audience, role, userIds, title, body, data }: Content) {
   return JSON.stringify([audience, role, userIds, title, body, Object.entries(data).sort()])
 }

@@ -18,9 +18,8 @@ type UnreadMessage = { senderName: string; text: string; createdAt: number }
 export type UnreadMessages = {
   /** Undefined when it has been read, a newer one has come, or its recipient is not that user. */
   find(userId: string, conversationId: string, seq: number): UnreadMessage | undefined
-  /** All of one conversation. */
   findAll(userId: string, conversationId: string): Unread | undefined
-  /** Of a user, in all conversations. */
+  /** Counts over all conversations of a user. */
   count(userId: string): number
 }
 
@@ -53,8 +52,8 @@ type PushJobs = Pick<
   'urgent_push' | 'notification_push' | 'message_push' | 'unread_push'
 >
 
-/** The jobs that push to a device, each to one. A job only names what it tells of: what has been read meanwhile is not
- *  pushed. What is pushed twice after a crash replaces itself on the screen, by its collapse key. */
+/** Push jobs, one per device. A job holds ids only, so a notification read meanwhile is not pushed. The collapse key
+ *  makes a push that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log } = core
   const { store, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
@@ -68,7 +67,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return undefined
   }
 
-  // Choice: what a push service refuses is over, as trying again would not mend it.
+  // Choice: a push that the service refuses is not retried; a retry would fail too.
   function dropRefused(error: unknown) {
     if (!(error instanceof PushRefused)) throw error
     log.debug('a push was refused', { reason: error.message })
@@ -96,7 +95,6 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return deliver(token, message, signal)
   }
 
-  /** What an app shows on its icon. */
   const badgeOf = (userId: string) => store.count(userId).unread + unreadMessages.count(userId)
 
   const secondsLeft = (ttl: number, createdAt: number) =>
@@ -130,7 +128,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       })
     },
 
-    // A socket was open when the message came, and nobody has read it.
+    // Runs when a message that arrived over an open socket may still be unread.
     unread_push: ({ user_id: userId, conversation_id }) =>
       inOrder(`${userId} ${conversation_id}`, async () => {
         const wait = await write(() => messagePushes.pushUnread(userId, conversation_id))
@@ -139,14 +137,14 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   }
 }
 
-// Keys that push services keep to themselves.
+// Keys that push services reserve.
 const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm)/i
 
 function pushableData(data: Record<string, string>) {
   return Object.fromEntries(Object.entries(data).filter(([key]) => !reservedPattern.test(key)))
 }
 
-/** What a screen shows, and every push service takes. */
+/** Characters that fit a lock screen and the limits of every push service. */
 const longestBody = 240
 
 function shortened(text: string) {
@@ -159,11 +157,11 @@ function shortened(text: string) {
 /** Notifications in one mail. */
 const maxPerMail = 50
 
-/** The mail about what a user has not read after a while: one for all that has gathered. */
+/** Sends one mail with all of a user's unread notifications. */
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
   const { write, clock, config } = core
   const { store, preferences, mailer } = parts
-  // One job of a user at a time: the first tells of everything, the others find nothing left.
+  // One job per user at a time: the first mails everything, the others find nothing left.
   const oneAtATime = createKeyedSemaphore(1)
 
   function markMailed(userId: string, rows: readonly NotificationRow[]) {

@@ -3,7 +3,7 @@ import { createLru } from '../../lib/lru.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 
-/** How much somebody has not read in a conversation: the `seq` of the newest message, and when the oldest came. */
+/** The newest unread `seq` of a conversation. `since`: when the oldest unread message came, in ms since the epoch. */
 export type Unread = { newestSeq: number; since: number }
 
 type Parts = {
@@ -12,20 +12,19 @@ type Parts = {
   findUnread: (userId: string, conversationId: string) => Unread | undefined
 }
 
-/** A chat message, and to whom it was sent. */
 type Arrived = { recipientId: string; conversationId: string; seq: number }
 
 export type MessagePushes = ReturnType<typeof createMessagePushes>
 
-/** How long a socket has to show a message before the devices do: a forgotten tab silences no phone. */
+/** An open socket delays the push by this long, so that a forgotten tab does not silence the phone. */
 const unreadDelayMilliseconds = 30_000
 const rememberedConversations = 100_000
 
-/** Which chat messages are pushed, and when. Everything is called inside a `write`. */
+/** Decides which chat messages are pushed, and when. Call everything inside a `write`. */
 export function createMessagePushes(core: Core, parts: Parts) {
   const { preferences, pushTokenStore, findUnread } = parts
   const { outbox, hub, clock, afterCommit } = core
-  // When the next check of a conversation is due: it covers all messages that come before it.
+  // When the next check of a conversation is due. One check covers all messages before it.
   const unreadCheckDueAt = createLru<number>(rememberedConversations)
   const pushedSeqs = createLru<number>(rememberedConversations)
 
@@ -49,15 +48,15 @@ export function createMessagePushes(core: Core, parts: Parts) {
   }
 
   return {
-    /** Pushes a message to somebody without a socket now, to others when it is still unread after a while. */
+    /** Pushes at once to a recipient without a socket, otherwise only if the message stays unread. */
     arrived(message: Arrived): void {
       if (hub.isOnline(message.recipientId)) checkLater(message)
       else push(message)
     },
 
-    /** Pushes the newest message of a conversation when somebody has not read it for a while; messages of one commit each
-     *  have a check, of which the first pushes.
-     *  @returns after how long to check again, in milliseconds, when what is unread is newer */
+    /** Pushes the newest message of a conversation that stayed unread. Messages of one commit each get a check; only the
+     *  first check pushes.
+     *  @returns milliseconds until the next check, if the unread messages are too new */
     pushUnread(recipientId: string, conversationId: string): number | undefined {
       const unread = findUnread(recipientId, conversationId)
       if (!unread) return undefined

@@ -84,7 +84,6 @@ const content = {
   ),
 }
 
-/** What the rest of the platform reports. */
 export const NewNotification = Refined(
   shownAs(
     Type.Object(
@@ -180,7 +179,6 @@ export const PreferencesUpdate = Type.Object(
   },
 )
 
-/** What an admin tells many. */
 export const NewAnnouncement = Refined(
   Type.Object(
     {
@@ -243,7 +241,7 @@ export const AnnouncementProgress = Type.Object(
 const maxAnswerBytes = 1_000_000
 const bytesOfNames = 300
 
-/** Each user's notification is in the answer, which has its bound. */
+/** Limits the recipients: the answer, which is bounded, holds each user's notification. */
 function answerProblems(userIds: unknown, texts: readonly unknown[]): FieldProblems {
   if (!Array.isArray(userIds)) return {}
   const most = maxAnswerBytes / (Buffer.byteLength(JSON.stringify(texts)) + bytesOfNames)
@@ -264,7 +262,7 @@ const person: TextRule = (text) => (parseExternalId(text) ? undefined : id(text)
 /** The keys whose values name people. */
 export const personKeys = ['host_id', 'guest_id', 'follower_id'] as const
 
-/** What the values of well-known keys look like; nobody has to send them. */
+/** Formats of well-known keys. All of them are optional. */
 const dataRules: Record<string, TextRule> = {
   amount: matching(/^-?\d{1,15}(\.\d{1,8})?$/),
   currency: matching(/^[A-Z]{3}$/),
@@ -274,8 +272,8 @@ const dataRules: Record<string, TextRule> = {
   broadcast_id: id,
 }
 
-/** What is wrong in `data`, beyond what its schema says.
- *  @param ofPerson what a text that names a person looks like */
+/** Checks `data` beyond its schema.
+ *  @param ofPerson the rule for user ids */
 function dataProblems(data: unknown, ofPerson = id): FieldProblems {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return {}
   const bytes = Buffer.byteLength(JSON.stringify(data))
@@ -315,7 +313,6 @@ export function preferencesView(list: readonly (readonly [PreferenceType, Channe
   )
 }
 
-/** What a body changes. */
 export function changesOf(body: Static<typeof PreferencesUpdate>): PreferenceChanges {
   const { push } = body.chat_message ?? {}
   const given = { ...body, chat_message: { push } } as Record<PreferenceType, ChannelChanges>

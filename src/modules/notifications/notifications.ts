@@ -31,7 +31,7 @@ type Neighbours = {
   mayTalk: MayTalk
 }
 
-/** Notifications in one transaction: short enough for the loop. */
+/** Notifications per transaction; more would block the event loop for too long. */
 const erasedAtOnce = 50
 
 /** Notifications in the app, by push and by mail. */
@@ -86,7 +86,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       push_tokens: pushTokenStore.listAll(userId).map(pushTokenView),
       notification_preferences: [preferencesView(preferences.list(userId))],
     }),
-    /** The names of somebody who is gone in what others were told. */
+    /** Removes a deleted user's name from the notifications of others. */
     *erase(userId: string) {
       const named = store.eachNaming(userId)
       for (const rows of chunksOf(named, erasedAtOnce)) yield () => rows.forEach(notifier.eraseName)

@@ -8,10 +8,10 @@ import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
-/** Something that a user is to hear of. Texts that are absent are in the user's language. */
+/** Absent texts are filled in, in the user's language. */
 export type NotificationEvent = {
   type: NotificationType
-  /** The text of this event in the place of that of its type. */
+  /** Overrides the text of the type. */
   text?: keyof Texts['events'] | undefined
   title?: string | undefined
   body?: string | undefined
@@ -20,7 +20,7 @@ export type NotificationEvent = {
   named?: Record<string, string>
   /** The same event again is the same notification. */
   dedupeKey?: string | undefined
-  /** One of the many that an announcement makes: the announcement is told of, not each. */
+  /** Set for the copies of an announcement: they publish no event of their own. */
   isCopy?: boolean
 }
 
@@ -38,7 +38,7 @@ type Parts = {
   store: NotificationStore
   preferences: Preferences
   pushTokenStore: PushTokenStore
-  /** The id of whom the feed names; undefined when that can be nobody. */
+  /** Resolves a reference to a user id; undefined when it cannot be anyone's. */
   resolveUser: (reference: string) => string | undefined
 }
 type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
@@ -90,8 +90,8 @@ export function createNotifier(core: Core, parts: Parts) {
   }
 
   return {
-    /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. The channels are
-     *  independent: what is not shown in the app is pushed and mailed all the same. */
+    /** Notifies a user, inside a `write`: the notification, its pushes and its mail are one transaction. Channels are
+     *  independent: a notification hidden in the app is still pushed and mailed. */
     notify(userId: string, event: NotificationEvent): Outcome {
       const person = store.findPerson(userId)
       if (!person) return { kind: 'nobody' }
@@ -109,7 +109,7 @@ export function createNotifier(core: Core, parts: Parts) {
       return { kind: 'created', row }
     },
 
-    /** Takes the name of somebody else out of a notification, inside a `write`. News for many names nobody. */
+    /** Removes another user's name from a notification, inside a `write`. Broadcasts name no users. */
     eraseName(row: NotificationRow): void {
       const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data
       const { locale = 'en' } = store.findPerson(row.userId) ?? {}
@@ -118,8 +118,8 @@ export function createNotifier(core: Core, parts: Parts) {
       store.updateTexts({ ...row, data, ...usual })
     },
 
-    /** The people whom the feed names, each once.
-     *  @throws validation_error for those who are nobody */
+    /** @returns the named users' ids, each once
+     *  @throws validation_error for unknown users */
     peopleOf(named: readonly NamedUser[]): string[] {
       const people = new Set<string>()
       const details: FieldProblems = {}
@@ -132,8 +132,8 @@ export function createNotifier(core: Core, parts: Parts) {
       return [...people]
     },
 
-    /** The same data, with the ids of the people whom it names.
-     *  @throws validation_error for external ids that are nobody's */
+    /** Replaces external ids in `data` by user ids.
+     *  @throws validation_error for unknown external ids */
     withIds(data: NotificationData): NotificationData {
       const ids: NotificationData = {}
       const details: FieldProblems = {}

@@ -3,7 +3,6 @@ import { AppError, problem } from '../../lib/errors.ts'
 import { type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
 import type { NotificationStore } from './store.ts'
 
-/** Where a user hears of a type. */
 export type Channels = { inApp: boolean; push: boolean; email: boolean }
 /** Channels that are undefined stay as they are. */
 export type PreferenceChanges = [PreferenceType, { [C in keyof Channels]: boolean | undefined }][]
@@ -12,7 +11,7 @@ export type Preferences = ReturnType<typeof createPreferences>
 
 const alwaysInApp: readonly PreferenceType[] = ['call_incoming', 'payout_failed', 'support_reply']
 
-/** What each user wants to hear of, and on which channels. */
+/** Each user's channels by notification type. */
 export function createPreferences({ write }: Core, store: NotificationStore) {
   const channelsOf = (userId: string, type: PreferenceType): Channels =>
     store.findPreference(userId, type) ?? {
@@ -27,8 +26,7 @@ export function createPreferences({ write }: Core, store: NotificationStore) {
   return {
     channelsOf,
     list,
-    /** Changes what is named and leaves the rest.
-     *  @throws validation_error for a type that cannot be switched off in the app */
+    /** @throws validation_error for a type that cannot be switched off in the app */
     async update(userId: string, changes: PreferenceChanges) {
       const refused = changes.filter(
         ([type, { inApp }]) => inApp === false && alwaysInApp.includes(type),

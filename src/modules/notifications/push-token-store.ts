@@ -15,12 +15,11 @@ import { pushTokens, sessions, users } from '../../db/schema.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 
 export type PushTokenRow = typeof pushTokens.$inferSelect
-/** What a push to a device needs to know of its token. */
 export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
-/** SQL over push tokens. The token of a session that has ended, or of somebody shut out, is not live: nobody sees or
- *  uses it. */
+/** SQL over push tokens. A token is live while its session is open and its user enabled; others are neither listed nor
+ *  used. */
 export function createPushTokenStore(orm: Orm) {
   const isLive = and(isNull(sessions.revokedAt), isNull(users.disabledAt))
   const ofUser = (userId: string) => eq(pushTokens.userId, userId)
@@ -31,7 +30,7 @@ export function createPushTokenStore(orm: Orm) {
       .innerJoin(sessions, eq(sessions.id, pushTokens.sessionId))
       .innerJoin(users, eq(users.id, pushTokens.userId))
       .where(and(which, isLive))
-  // Asked for every message to somebody who is away: subqueries take a tenth of the time of joins.
+  // Runs for every message to an offline user; subqueries take a tenth of the time of joins.
   const live = orm.$client.prepare<LiveDevice, [string]>(
     `SELECT id, service FROM push_tokens WHERE user_id = ?
        AND (SELECT revoked_at IS NULL FROM sessions WHERE id = session_id)
@@ -50,7 +49,7 @@ export function createPushTokenStore(orm: Orm) {
     findLive: (userId: string, id: string): PushTokenRow | undefined =>
       selectLive(and(ofUser(userId), eq(pushTokens.id, id))).get(),
     listDevices: (userId: string): LiveDevice[] => live.all(userId),
-    /** Those of sessions that have ended, too: there are few. */
+    /** Includes tokens of ended sessions. */
     listAll: (userId: string): PushTokenRow[] =>
       orm.select().from(pushTokens).where(ofUser(userId)).all(),
     /** Newest first. */
@@ -63,7 +62,7 @@ export function createPushTokenStore(orm: Orm) {
     delete(id: string) {
       orm.delete(pushTokens).where(eq(pushTokens.id, id)).run()
     },
-    /** Those of sessions that have ended. */
+    /** Deletes the tokens of ended sessions. */
     deleteEnded(userId: string) {
       const ended = orm
         .select({ id: sessions.id })
@@ -72,7 +71,7 @@ export function createPushTokenStore(orm: Orm) {
       const which = and(ofUser(userId), exists(ended))
       orm.delete(pushTokens).where(which).run()
     },
-    /** All but the `kept` that were registered last. */
+    /** Keeps the `kept` tokens that were registered last. */
     deleteLeastRecent(userId: string, kept: number) {
       const recent = orm
         .select({ id: pushTokens.id })

@@ -52,8 +52,8 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
   }
 
   return {
-    /** Registers a device, again or anew; one that belonged to somebody else moves to this user.
-     *  @throws validation_error (`token`): an endpoint that is none, or not of a push service */
+    /** Registers a device, also repeatedly. A device of another user moves to this one.
+     *  @throws validation_error (`token`: not a push service's endpoint) */
     async register(device: Device): Promise<PushTokenRow> {
       mustBePushable(device)
       return write(() => upsert(device))

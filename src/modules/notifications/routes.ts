@@ -45,7 +45,7 @@ type Parts = {
   notifications: NotificationService
   preferences: PreferenceService
   pushTokens: PushTokens
-  /** What browsers subscribe with: 65 bytes in base64url. */
+  /** The public VAPID key: 65 bytes in base64url. */
   webPushKey: string
   announcements: Announcements
 }

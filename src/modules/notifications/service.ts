@@ -12,7 +12,6 @@ export type MayTalk = (userId: string, otherId: string) => boolean
 
 type Parts = { store: NotificationStore; notifier: Notifier; mayTalk: MayTalk }
 
-/** What is about somebody else. */
 const typesAboutPeople: readonly NotificationType[] = ['call_incoming', 'call_missed', 'follow_new']
 
 /** Users in one commit: each may have many devices, and each device makes a row. */
@@ -62,9 +61,9 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
         tellRead(userId, 0)
       }),
 
-    /** Makes a notification for each user, or gives the one that the same `dedupeKey` made. Calls and followers of somebody
-     *  with whom a user does not talk count as muted.
-     *  @throws validation_error for ids that are nobody's */
+    /** Makes a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows between users of
+     *  whom one has blocked the other count as muted.
+     *  @throws validation_error for unknown users */
     async report(named: readonly NamedUser[], said: NotificationEvent) {
       const ids = notifier.peopleOf(named)
       const event = { ...said, data: notifier.withIds(said.data) }

@@ -5,7 +5,7 @@ import { samples } from '../../lib/samples.ts'
 import { exactlyOneOf, pascalCase, unionByType } from '../../lib/shown-as.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 
-// What descriptions show of notifications beyond what is checked: which keys `data` has by type.
+// For the API description only, not checked: the keys of `data` by type.
 
 const call = {
   call_session_id: Sample(samples.callId),
@@ -47,7 +47,6 @@ export const shownNotification = (fields: TProperties) =>
     branches('', (type) => ({ ...fields, ...textsOf(type), data: dataOf(type) })),
   )
 
-/** What a person reads who speaks English. */
 function textsOf(type: NotificationType) {
   const { title, body } = texts.en.notifications[type]
   const filled = body.replace(/\{(\w+)\}/g, (_, key) => dataKeys[type][key]?.['examples'][0] ?? '')

@@ -16,11 +16,11 @@ type PreferenceRow = typeof notificationPreferences.$inferSelect
 export type NotificationStore = ReturnType<typeof createNotificationStore>
 
 const value = sql.placeholder
-/** Whom else a notification names, as the index has it. */
+/** The other user that a notification names. Must equal the index's expression. */
 const namedOf = sql`coalesce(json_extract(data, '$.follower_id'), json_extract(data, '$.guest_id'), json_extract(data, '$.host_id'))`
 
-/** SQL over notifications and preferences. Triggers keep the totals. What each notification needs is prepared: an
- *  announcement makes one for everybody. */
+/** SQL over notifications and preferences. Triggers keep the totals. The queries of each notification are prepared: an
+ *  announcement makes one for every user. */
 export function createNotificationStore(orm: Orm) {
   const insert = orm.insert(notifications).values(placeholders(notifications)).prepare()
   const dedupeKeys = and(
@@ -111,7 +111,7 @@ export function createNotificationStore(orm: Orm) {
         .where(and(shown(userId), unread(userId)))
         .run()
     },
-    /** Unread ones of some types that no mail has told of, oldest first. */
+    /** Unread, not yet mailed notifications of some types, oldest first. */
     listUnmailed: (
       userId: string,
       types: readonly NotificationType[],
@@ -139,9 +139,9 @@ export function createNotificationStore(orm: Orm) {
       const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
       orm.delete(notifications).where(which).run()
     },
-    /** Every notification of a user, also those that are not shown, oldest first. */
+    /** Every notification of a user, hidden ones too, oldest first. */
     each: (userId: string) => eachWhere(eq(notifications.userId, userId)),
-    /** What others were told of somebody. */
+    /** Notifications of other users that name this one. */
     eachNaming: (id: string) => eachWhere(and(isNotNull(namedOf), eq(namedOf, id))),
     updateTexts({ userId, id, title, body, data }: NotificationRow) {
       orm.update(notifications).set({ title, body, data }).where(own(userId, id)).run()
@@ -156,7 +156,6 @@ export function createNotificationStore(orm: Orm) {
         .onConflictDoUpdate({ target: [userId, type], set: row })
         .run()
     },
-    /** Everything of a user. */
     deleteOfUser(userId: string) {
       orm.delete(notifications).where(eq(notifications.userId, userId)).run()
       orm.delete(notificationPreferences).where(eq(notificationPreferences.userId, userId)).run()
