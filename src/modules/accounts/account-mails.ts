@@ -11,8 +11,8 @@ import type { UserRow } from './store.ts'
 type Recipient = { email: string; locale: Locale }
 type Job<Payload> = { payload: Payload; id: string }
 
-/** The mails about an account. Tokens are made when a mail is sent, and links lead to `PUBLIC_URL` alone. The token is in
- *  the fragment, which no browser sends and no log sees. */
+/** Mails about accounts. Tokens are made when a mail is sent; links lead to `PUBLIC_URL` only. The token is in the
+ *  fragment, which browsers do not send, so no log records it. */
 export function createMailJobs(
   core: Core,
   mailer: Mailer,
@@ -47,8 +47,8 @@ export function createMailJobs(
     return renderMail(purpose, locale, link)
   }
 
-  /** Mails a link about a change of address, unless the change was revoked. Nobody's profile shows that such an address
-   *  is refused for good. */
+  /** Mails a link about a change of address, unless the change was revoked. A bounce of such an address is not shown in any
+   *  profile. */
   async function deliverChange(job: Job<AccountMail>, purpose: 'change_email' | 'undo_email') {
     const { user_id, address_hash } = job.payload
     const user = user_id === null ? undefined : store.find(user_id)

@@ -24,8 +24,8 @@ type UserEvent = Extract<EventType, `user.${string}`>
 
 export type AccountParts = ReturnType<typeof createAccountParts>
 
-/** What the services about accounts share.
- *  @param forget takes a person out of what the other modules keep, inside the write that removes the account */
+/** Shared by the services of this module.
+ *  @param forget removes a user's data from the other modules, inside the write that removes the account */
 export function createAccountParts(
   core: Core,
   passwordCost?: Argon2Cost,
@@ -36,13 +36,13 @@ export function createAccountParts(
   const sessionStore = createSessionStore(core.orm, core.config.adminTotp)
   const hashAddress = loadAddressHash(core.orm)
   const oneTimeTokens = createOneTimeTokens(core)
-  // A socket that was opened with the new role stays.
+  // Sockets that were opened with the new role stay open.
   const mayStay = ({ userId, sessionId, role, mayAdminister }: Peer): boolean => {
     const principal = sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })
     return principal?.role === role && principal.mayAdminister === mayAdminister
   }
 
-  /** Changes what a user may do, inside a `write`: their sockets close. */
+  /** Changes a user's rights and closes their sockets. Called inside a `write`. */
   function changeAccess(userId: string, changes: UserChanges): void {
     store.update(userId, changes)
     core.afterCommit(() => core.hub.closeUser(userId, mayStay))
@@ -54,14 +54,14 @@ export function createAccountParts(
     core.events.publish({ type, ids: { user_id: id }, ...picture })
   }
 
-  /** Whether nobody else could administer: such an account stays an admin. */
+  /** @throws last_admin */
   function mustNotBeLastAdmin({ id, role, disabledAt }: UserRow) {
     if (role === 'admin' && disabledAt === null && store.isOnlyAdmin(id)) {
       throw new AppError('last_admin')
     }
   }
 
-  /** Tells others what has become of a person inside this `write`, unless it is what it was before. */
+  /** Publishes the changes that this `write` made to a user, if any. */
   function publishChange(before: UserRow): void {
     const after = store.find(before.id)
     if (!after || isDeepStrictEqual(before, after)) return
@@ -69,7 +69,7 @@ export function createAccountParts(
     publish('user.updated', after.id, isPictureNew ? after.avatarUrl : undefined)
   }
 
-  /** An admin may administer now, or no more. Mails a verified address. */
+  /** Updates an admin's rights, which may depend on the second factor. Mails a verified address. */
   function factorChanged(user: UserRow, action: 'totp_enabled' | 'totp_disabled', by: By): void {
     const { id, email } = user
     changeAccess(id, {})
@@ -91,7 +91,7 @@ export function createAccountParts(
     passwords: createPasswords(passwordCost),
     changeAccess,
     mustNotBeLastAdmin,
-    /** Whether an address is somebody else's, or will be theirs again when they undo its change. */
+    /** Whether another user has the address, or could get it back by undoing a change. */
     isTaken(email: string, userId: string): boolean {
       const owner = store.findByEmail(email)
       return (owner ? owner.id !== userId : false) || oneTimeTokens.isReserved(email, userId)
@@ -104,13 +104,13 @@ export function createAccountParts(
       publish('user.created', row.id, row.avatarUrl ?? undefined)
       return row
     },
-    /** Takes the second factor from somebody, inside a `write`. */
+    /** Called inside a `write`. */
     removeFactor(user: UserRow, by: By): void {
       factors.deleteOfUser(user.id)
       factorChanged(user, 'totp_disabled', by)
     },
-    /** Takes an account from whoever registered with an address that nobody has proved, inside a `write`: what they could log
-     *  in with, their devices, their links and what they called themselves. */
+    /** Hands an account with an unproved address to the address's owner, inside a `write`: removes the registrant's
+     *  credentials, devices, links and profile. */
     adopt({ id, email, isProvisional }: UserRow, by: By): void {
       if (!isProvisional) return
       sessionStore.endDevices(id, core.clock.now())
@@ -120,7 +120,7 @@ export function createAccountParts(
       changeAccess(id, { ...profile, passwordHash: noPassword, isProvisional: false })
       core.audit.record({ action: 'account_adopted', ...by, target: { type: 'user', id } })
     },
-    /** Removes an account, inside a `write`. What is much is removed by a job.
+    /** Removes an account, inside a `write`. A job removes the large tables' rows.
      *  @throws last_admin */
     remove(user: UserRow, by: By): void {
       const { id } = user

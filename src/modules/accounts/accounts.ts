@@ -32,12 +32,12 @@ import { userRoutes } from './user-routes.ts'
 
 type Neighbours = {
   mailer: Mailer
-  /** What they keep of a person is exported and forgotten with the account. */
+  /** Modules whose personal data is exported and removed with the account. */
   others: readonly Module[]
   passwordCost: Argon2Cost | undefined
 }
 
-/** Accounts: who people are, their sessions, and the keys that their tokens are signed with. */
+/** Accounts, sessions and the keys that sign access tokens. */
 export async function createAccounts(core: Core, { mailer, others, passwordCost }: Neighbours) {
   const keyring = await openKeyring(core)
   const accessTokens = createAccessTokens(core, keyring)
@@ -115,7 +115,7 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
         base.publishChange(user)
         return true
       }),
-    /** Inside a `write`: the picture of somebody is gone. */
+    /** Clears a user's picture after its file was deleted. Called inside a `write`. */
     dropPicture(userId: string): void {
       const user = base.store.find(userId)
       if (!user) return

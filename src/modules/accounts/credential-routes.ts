@@ -31,7 +31,6 @@ const changingFactor = owner('password', 5)
 
 type Parts = { recovery: Recovery; emailChange: EmailChange; totp: Totp }
 
-/** What people log in with: addresses, passwords and second factors. */
 export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
   return new Elysia({ name: 'credentials' })
     .use(routeBase)

@@ -16,7 +16,7 @@ export type EmailChange = ReturnType<typeof createEmailChange>
 
 type Parts = AccountParts & { recovery: Recovery }
 
-/** Another address for an account: the new one says yes, the former one can say no. */
+/** Changes of address: the new address confirms, the former one can undo. */
 export function createEmailChange(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
   const { store, sessionStore, factors, oneTimeTokens, sentMails, hashAddress, recovery } = parts
@@ -26,7 +26,7 @@ export function createEmailChange(core: Core, parts: Parts) {
     address_hash: hashAddress(email),
   })
 
-  /** What a link leads to: an account, and the address that it proves. */
+  /** @returns the link's account and the address that it proves */
   function redeem(purpose: 'change_email' | 'undo_email', token: string) {
     const { userId, email, expiresAt } = oneTimeTokens.redeem(purpose, token)
     const user = userId === null ? undefined : store.find(userId)
@@ -34,7 +34,7 @@ export function createEmailChange(core: Core, parts: Parts) {
     return { user, email, expiresAt }
   }
 
-  /** What was mailed to the address of before, or is to another one, proves nothing any more. */
+  /** Sets the address and revokes all links that were mailed for earlier ones. */
   function move(user: UserRow, email: string, ip: string) {
     store.update(user.id, { email })
     for (const purpose of ['verify_email', 'reset_password', 'change_email'] as const) {
@@ -43,15 +43,15 @@ export function createEmailChange(core: Core, parts: Parts) {
     recovery.markVerified(user, ip)
   }
 
-  // Asked before a password is compared, and again in the write: many may come at once.
+  // Checked before the password is compared and again in the write, as requests may be concurrent.
   function mustHaveRequestsLeft(userId: string): void {
     const { times, firstAt } = audit.recent(userId, 'email_change_requested', hour)
     if (times >= requestsPerHour) throw quotaExceeded(firstAt + hour - clock.now())
   }
 
   return {
-    /** Mails a link to the new address. Whether it is somebody's is told to that address alone. A later request takes the
-     *  place of an earlier one.
+    /** Mails a link to the new address. Only that address learns whether it belongs to an account. A later request replaces
+     *  an earlier one.
      *  @throws invalid_credentials (the password is wrong) · login_throttled · validation_error (`new_email`: it is theirs)
      *  · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
     async request(principal: UserPrincipal, body: EmailChangeBody, ip: string): Promise<void> {
@@ -68,7 +68,7 @@ export function createEmailChange(core: Core, parts: Parts) {
         const wait = sentMails.take('change_email', email)
         if (wait > 0) throw throttled('mail_throttled', wait)
         oneTimeTokens.revoke('change_email', userId)
-        // Nobody has this token. It stands for the change until the mail makes one: whoever revokes it stops the mail.
+        // This token is never sent. It marks the change as pending until the mail is made; revoking it stops the mail.
         oneTimeTokens.issue('change_email', { id: userId, email })
         outbox.add('email_change_mail', mailTo(userId, email))
         audit.record({ action: 'email_change_requested', ...onOneself(userId, ip) })
@@ -87,7 +87,7 @@ export function createEmailChange(core: Core, parts: Parts) {
         const undone = changes.find((change) => change.email === email)
         move(user, email, ip)
         oneTimeTokens.revokeUndo(user.id, undone ?? { email })
-        // Nobody has a hold on an address that was never proved, nor a thief on one that the owner has gone back from.
+        // An unproved address cannot undo the change, nor can one that the owner has just undone.
         if (!user.isProvisional && !undone) {
           // As above. It also reserves the former address, from this commit on.
           oneTimeTokens.issue('undo_email', { id: user.id, email: former })
@@ -97,9 +97,9 @@ export function createEmailChange(core: Core, parts: Parts) {
         return store.find(user.id) ?? user
       }),
 
-    /** Gives the account its former address back, which is verified by that, and takes it from whoever changed it: every
-     *  session, the password, and a second factor that is younger than the change end, and later changes cannot be undone any
-     *  more. A link to a new password is mailed.
+    /** Restores the former address, marks it as verified and locks out whoever changed it: ends every session, the password
+     *  and a second factor that is younger than the change. Later changes can no longer be undone. Mails a link to a new
+     *  password.
      *  @throws validation_error (`token`: wrong, used or expired) */
     undo: (token: string, ip: string): Promise<void> =>
       write(() => {

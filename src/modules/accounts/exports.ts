@@ -7,7 +7,7 @@ import type { UserRow } from './store.ts'
 
 const hour = 3_600_000
 const perHour = 5
-/** Whoever reads nothing for so long has gone, or may begin anew. */
+/** After this long without a read an export is abandoned and a new one may begin. */
 const stuckMilliseconds = 60_000
 const rowsAtOnce = 200
 
@@ -25,7 +25,7 @@ export type SendExport = (
   headers: Record<string, string | number>,
 ) => Promise<Response>
 
-/** Everything that is kept of a person, as one JSON object, read and written piece by piece at the pace of its reader. */
+/** Streams all data of a user as one JSON object, at the reader's pace. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {
   const running = new Map<string, { progressAt: number }>()
 
@@ -35,7 +35,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
     if (wait > 0) throw quotaExceeded(wait)
     const own = { progressAt: clock.now() }
     running.set(userId, own)
-    // Another one may have begun when this one was stuck.
+    // A newer export may have replaced this one while it was stuck.
     const end = () => void (running.get(userId) === own && running.delete(userId))
     return { own, end }
   }
@@ -69,7 +69,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
   }
 }
 
-/** One JSON object, section by section. Others have the loop after every few rows, also where many are passed over. */
+/** One JSON object, section by section. Yields to the event loop every few rows, skipped ones included. */
 async function* piecesOf(user: object, sections: Record<string, Iterable<unknown>>) {
   let piece = `{"user":${JSON.stringify(user)}`
   let rows = 0

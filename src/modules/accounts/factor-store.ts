@@ -30,8 +30,8 @@ export function createFactorStore(orm: Orm) {
     updateConfirmed(userId: string, now: number, isProvisional: boolean): void {
       orm.update(totpFactors).set({ confirmedAt: now, isProvisional }).where(own(userId)).run()
     },
-    /** Uses the code of a time step up, and those before it.
-     *  @returns false when it was used up before */
+    /** Consumes the codes of a time step and all earlier ones.
+     *  @returns false when it was already consumed */
     useStep(userId: string, step: number): boolean {
       const fresh = and(own(userId), lt(totpFactors.lastStep, step))
       return (
@@ -44,7 +44,7 @@ export function createFactorStore(orm: Orm) {
         .values(hashes.map((hash) => ({ userId, hash })))
         .run()
     },
-    /** @returns false when it is none of theirs, or was used up before */
+    /** @returns false for an unknown or consumed code */
     useCode(userId: string, hash: string): boolean {
       const code = and(eq(recoveryCodes.userId, userId), eq(recoveryCodes.hash, hash))
       return orm.delete(recoveryCodes).where(code).returning().all().length > 0

@@ -21,13 +21,13 @@ const pageSize = 20
 const service = operations('Feed', { access: 'service', scope: 'users' })
 const sessionFeed = operations('Feed', { access: 'service', scope: 'sessions' })
 type Query = Record<string, string | undefined>
-// Nobody turns the pages of one person: the cursor form has no use here.
+// A lookup finds at most one user, so there is no cursor form.
 const { page, per_page } = listQuery(pageSize)
 const lookup = { email: Email(), external_id: ExternalId }
 
 type Parts = { feedUsers: FeedUsers; profileParts: ProfileParts }
 
-/** People as the rest of the platform brings, sees and changes them. */
+/** Users, as the platform's other services manage them. */
 export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
   const view = (row: UserRow) => managedUserView(row, profileParts)
 

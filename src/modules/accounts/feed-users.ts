@@ -51,12 +51,12 @@ export function createFeedUsers(core: Core, parts: Parts) {
   }
 
   return {
-    /** The id of whom a reference names, as it is or as `ext:` and an external id; undefined when that can be nobody. */
+    /** Resolves a user id, or `ext:` and an external id, to a user id. Undefined when it cannot be anyone's. */
     resolve: (reference: string): string | undefined =>
       parseExternalId(reference) === undefined ? parseId(reference) : find(reference)()?.id,
 
-    /** Brings somebody along, or gives who was brought with the same external id. An account that somebody registered with
-     *  the address and never verified is removed first: it is not theirs.
+    /** Creates a user, or returns the one with the same external id. An account with the same, never verified address is
+     *  removed first: anyone may have registered it.
      *  @throws role_required (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
     create: (person: NewPerson, by: By): Promise<UserRow> =>
       write(() => {
@@ -90,7 +90,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
     update: (reference: string, changes: ManagedChanges, by: By): Promise<UserRow> =>
       userAdmin.update(find(reference), changes, by),
 
-    /** Begins a session for somebody whom the platform has logged in itself.
+    /** Begins a session for a user whom the platform has logged in itself.
      *  @throws not_found · role_required (an admin) · recipient_gone (disabled) */
     async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
       const session = await write(() => {

@@ -57,8 +57,8 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
     },
     list: store.list,
 
-    /** Next becomes active, active is retired, a new next is made. Nobody is logged out. When it is urgent, as after a
-     *  leak, the former keys are withdrawn, and with them the access tokens that they signed.
+    /** Activates the next key, retires the active one and makes a new next one. Sessions go on. An urgent rotation (after a
+     *  leak) withdraws the former keys and the access tokens that they signed.
      *  @returns undefined when done, else when the next key will have been published for an hour (ms since the epoch) */
     async rotate({ isUrgent, ...by }: By & { isUrgent: boolean }): Promise<number | undefined> {
       const made = await makeKey('next', clock.now())
@@ -79,7 +79,7 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
       })
       if (readyAt !== undefined) return readyAt
       keys = await read()
-      // Sockets came with access tokens of a withdrawn key: their clients renew them and come back.
+      // Sockets hold access tokens of a withdrawn key: clients refresh them and reconnect.
       if (isUrgent) hub.closeAll(closeCodes.tokenExpired)
       return undefined
     },

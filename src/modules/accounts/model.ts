@@ -35,7 +35,7 @@ const GivenRole = OneOf(roles, { examples: ['host'] })
 const Name = Text(nameRule, { examples: [samples.guest.name] })
 const LocaleField = OneOf(locales)
 
-/** What a client sends; fields that we do not know are ignored. */
+/** A request body; unknown fields are ignored. */
 export const Body = <T extends TProperties>(title: string, properties: T) =>
   Type.Object(properties, { title, additionalProperties: true })
 
@@ -75,7 +75,7 @@ export function newcomerProblems({ email, password, display_name: name }: Newcom
   return isGuessable(password, owner) ? { password: problem('guessable_password') } : {}
 }
 
-// Nothing but the type: whatever else is wrong must look the same to a stranger.
+// Only types are checked: any other error must look like wrong credentials to a stranger.
 export const Credentials = Type.Object(
   {
     email: Type.String(),
@@ -97,7 +97,7 @@ export type Credentials = Static<typeof Credentials>
 export const RefreshTokenBody = Body('RefreshTokenBody', {
   refresh_token: Sample(samples.usedRefreshToken),
 })
-/** The password of whoever is logged in, unless they have confirmed in this session that it is they. */
+/** The user's own password; optional after a confirmation in this session. */
 export const OwnPassword = Maybe(Sample(samples.password))
 export const PasswordBody = Body('PasswordBody', { password: OwnPassword })
 
@@ -120,13 +120,11 @@ export const ExternalId = Text(externalIdRule, {
   description: 'What the platform calls the person: `ext:` and this id names them in the feed.',
   examples: [samples.guest.externalId],
 })
-/** What the rest of the platform may change of a person. */
 export const PersonUpdate = Body('PersonUpdate', {
   ...access,
   ...profile,
   external_id: Maybe(ExternalId),
 })
-/** Somebody whom the platform brings along. */
 export const NewPerson = Body('NewPerson', {
   email: Email(),
   ...profile,
@@ -247,7 +245,7 @@ export function userView(row: UserRow): User {
   }
 }
 
-/** What a profile shows that is not in the row of the person. */
+/** Profile fields from outside the user's row. */
 export type ProfileParts = { avatarUrl: AvatarUrl; hasTotp: (userId: string) => boolean }
 
 export function profileView(row: UserRow, parts: ProfileParts): Static<typeof Profile> {
@@ -280,7 +278,7 @@ export function formerAddressView({ email, expiresAt }: { email: string; expires
   return { email, reserved_until: isoTime(expiresAt) }
 }
 
-/** A row of the audit log as it is exported to whoever acted. */
+/** A row of the audit log, as exported to its actor. */
 export function ownAuditView({ at, action, ip, details }: AuditRow) {
   return { at: isoTime(at), action, ip, details: details === null ? null : JSON.parse(details) }
 }

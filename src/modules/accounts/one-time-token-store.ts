@@ -51,7 +51,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (!row) throw invalidField('token', 'token')
       return row
     },
-    /** What a user's live tokens of a kind are for: an address, until when. */
+    /** The addresses of a user's live tokens; `expiresAt` in ms since the epoch. */
     list(purpose: TokenPurpose, userId: string): { email: string; expiresAt: number }[] {
       const { email, expiresAt } = oneTimeTokens
       const own = and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, purpose))
@@ -84,7 +84,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
           .get() !== undefined
       )
     },
-    /** Makes a user's tokens useless that lead back to `email`, and those of changes that ended at `expiresAt` or later. */
+    /** Revokes a user's undo tokens for `email`, and those that expire at `expiresAt` or later. */
     revokeUndo(userId: string, change: { email: string; expiresAt?: number }): void {
       const { email, expiresAt } = oneTimeTokens
       const own = and(eq(oneTimeTokens.userId, userId), eq(oneTimeTokens.purpose, 'undo_email'))
@@ -97,7 +97,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     deleteOfUser(userId: string): void {
       orm.delete(oneTimeTokens).where(eq(oneTimeTokens.userId, userId)).run()
     },
-    /** Makes what is left of a user's tokens of a kind useless; null for those that belong to nobody. */
+    /** Revokes a user's tokens of a purpose; null revokes those without a user. */
     revoke(purpose: TokenPurpose, userId: string | null): void {
       const own = sql`${oneTimeTokens.userId} IS ${userId}`
       orm

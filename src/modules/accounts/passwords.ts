@@ -28,7 +28,7 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
   const refused = () => new AppError('unavailable', { retryAfterSeconds })
   const limited = createSemaphore(permits, { maxWaiting, refused })
   const parameters = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$`
-  // Nobody's password: a salt and a digest of the usual lengths.
+  // Matches no password: a salt and a digest of the usual lengths.
   const standIn = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
 
   return {
@@ -72,7 +72,7 @@ export function isGuessable(
 
 const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }
 const pauseMilliseconds = 60_000
-/** Of one person or code, right ones too: each costs a hash. */
+/** Per user or code. Right ones count too: each costs a hash. */
 const confirmations: Limit = { count: 10, windowMilliseconds: 60_000 }
 const rememberedNames = 50_000
 

@@ -50,9 +50,9 @@ export function createRecovery(core: Core, parts: Parts) {
     const { id, email } = user
     store.update(id, { passwordHash })
     oneTimeTokens.revoke('reset_password', id)
-    // Whoever gets their account back must not lose it to a link that somebody else has asked for.
+    // A recovered account must not be lost to a change of address that an intruder requested.
     oneTimeTokens.revoke('change_email', id)
-    // Nobody else's address is mailed to, however often somebody with a wrong one changes the password.
+    // Mail only verified addresses: an unverified one may belong to somebody else.
     const isTold = store.find(id)?.emailVerified && sentMails.take('password_changed', email) === 0
     if (isTold) outbox.add('password_changed_mail', mailTo(user))
     return sessionStore.revokeAll(id, clock.now(), keptSession)
@@ -65,7 +65,7 @@ export function createRecovery(core: Core, parts: Parts) {
     const user = store.find(userId)
     if (!user) throw new AppError('unauthorized')
     if (typeof password !== 'string') return user
-    // Counted for this session alone: what strangers try at the address holds up nobody who is logged in.
+    // Counted per session, so that failed logins of strangers do not block a logged-in user.
     const name = `session:${sessionId}`
     throttle.admitConfirmation(name, ip, userId)
     if (!(await passwords.matches(password, user.passwordHash, 'low'))) {
@@ -85,7 +85,7 @@ export function createRecovery(core: Core, parts: Parts) {
     }
   }
 
-  // Asked before anything is hashed, and again in the write: many may come at once.
+  // Checked before hashing and again in the write, as requests may be concurrent.
   function mustHaveChangesLeft(userId: string): void {
     const { times, firstAt } = audit.recent(userId, 'password_changed', hour)
     if (times >= changesPerHour) throw quotaExceeded(firstAt + hour - clock.now())

@@ -67,7 +67,7 @@ export function createAccountService(core: Core, parts: Parts) {
     })
   }
 
-  /** Whoever has shown the password, or why they may not come in. Uses the code of a second factor up. */
+  /** Returns the user, or why the login is refused. Consumes the code. */
   function admit(user: UserRow | undefined, code: string | null | undefined) {
     if (user?.disabledAt !== null) return 'invalid_credentials' as const
     if (!factors.isOn(user.id)) return user
@@ -83,7 +83,7 @@ export function createAccountService(core: Core, parts: Parts) {
     return known.some((other) => ipGroup(other) === ipGroup(ip))
   }
 
-  // What was typed where no address was expected may be a password: it is not kept.
+  // Text that is no address may be a password typed into the wrong field, so it is not stored.
   function recordFailure(address: string | undefined, found: UserRow | undefined, { ip }: Client) {
     const details =
       address !== undefined && !found ? { details: { address_hash: hashAddress(address) } } : {}
@@ -151,7 +151,7 @@ export function createAccountService(core: Core, parts: Parts) {
       const name = address ?? email.slice(0, 254)
       throttle.admit(name, client.ip, () => isKnownThere(address, client.ip))
       let session = await tryLogin(address, attempt, client)
-      // Somebody changed the hash while it was being compared, such as a login of the same person beside this one.
+      // The hash changed during the comparison, for example by a concurrent login of the same user.
       if (session === 'changed') session = await tryLogin(address, attempt, client)
       if (session === 'changed') throw new AppError('unavailable', { retryAfterSeconds: 1 })
       if (typeof session === 'string') throw new AppError(session)

@@ -7,7 +7,7 @@ import type { RowRange } from '../../lib/list-range.ts'
 
 export type UserRow = typeof users.$inferSelect
 export type NewUser = typeof users.$inferInsert
-/** What is undefined stays as it is. */
+/** Undefined fields stay as they are. */
 export type UserChanges = { [K in Exclude<keyof UserRow, 'id'>]?: UserRow[K] | undefined }
 export type SigningKeyRow = typeof signingKeys.$inferSelect
 
@@ -70,7 +70,7 @@ export function createAccountStore(orm: Orm) {
 /** In the place of a hash: no password fits. */
 export const noPassword = 'none'
 
-/** What takes everything of a person's out of their row. */
+/** Overwrites the personal data in a user's row. */
 export const erased = (id: string, now: number): UserChanges => ({
   email: `deleted:${id}`, // nothing that anybody could register
   displayName: 'Deleted user',
@@ -102,7 +102,7 @@ export function createKeyStore(orm: Orm) {
     update(kid: string, changes: Partial<SigningKeyRow>) {
       orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
     },
-    /** Those that were retired at `time` or before. */
+    /** Deletes keys that were retired at `time` (ms since the epoch) or before. */
     deleteRetired(time: number) {
       orm.delete(signingKeys).where(lte(signingKeys.retiredAt, time)).run()
     },

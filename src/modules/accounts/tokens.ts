@@ -29,7 +29,7 @@ export type AccessTokens = ReturnType<typeof createAccessTokens>
 /** Access tokens: JWTs signed with RS256 (RFC 7519, RFC 9068). */
 export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyring) {
   const { issuer } = config
-  // Whoever verifies our tokens elsewhere tells by it that they are meant for this service.
+  // Other services that verify our tokens check by it that they are meant for this one.
   const audience = issuer
   // Checking a signature costs more than most requests: a token is checked once.
   const remembered = createLru<Checked>(rememberedTokens)

@@ -41,7 +41,6 @@ const userFilters = {
   email_verified: Type.Boolean(),
 }
 
-/** What the pipeline has checked. */
 function userFilterOf(query: Record<string, string | undefined>): UserFilter {
   const flag = (text: string | undefined) => (text === undefined ? undefined : text === 'true')
   return {
@@ -59,7 +58,6 @@ type Parts = {
   sendExport: SendExport
 }
 
-/** What admins see and change of people. */
 export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport }: Parts) {
   const managedView = (row: UserRow) => managedUserView(row, profileParts)
 

@@ -18,7 +18,7 @@ type NewAccount = { email: string; role: Role; password: string }
 
 export type UserAdmin = ReturnType<typeof createUserAdmin>
 
-/** What operators and the platform do to accounts. Each act is in the audit log. */
+/** Administration of accounts by operators and the platform. Each change is recorded in the audit log. */
 export function createUserAdmin(core: Core, parts: AccountParts) {
   const { write, audit, outbox, newId, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, hashAddress, sentMails } = parts
@@ -64,7 +64,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     if (isDisabled) parts.mustNotBeLastAdmin(user)
     parts.changeAccess(user.id, { disabledAt: isDisabled ? clock.now() : null })
     if (isDisabled) {
-      // What was open before must not come back when the account is enabled again.
+      // Enabling the account again must not revive its old sessions and links.
       sessionStore.revokeAll(user.id, clock.now())
       oneTimeTokens.revoke('reset_password', user.id)
       oneTimeTokens.revoke('change_email', user.id)

@@ -14,7 +14,7 @@ export type UserFilter = {
   isVerified?: boolean | undefined
 }
 
-/** What a search finds is counted so far, and pages by number end there; the cursor form goes on. */
+/** The highest count of a search. Numbered pages end there; cursor pages go on. */
 export const maxFound = 1_000
 /** The index knows no shorter part of a text. */
 const shortestPart = 3
@@ -32,7 +32,7 @@ export function createUserSearchStore(orm: Orm) {
     return numbers.all(match, after, limit, offset).map(({ n }) => n)
   }
 
-  /** Who has exactly this id or external id, and passes the filter. */
+  /** Finds the user with exactly this id or external id, if it passes the filter. */
   function called(q: string, { role, isDisabled, isVerified }: UserFilter, after = ''): number[] {
     const rows = orm
       .select()
@@ -78,7 +78,7 @@ export function createUserSearchStore(orm: Orm) {
   }
 }
 
-/** What to ask the index for. Quoted, a text is never an operator. */
+/** The FTS query. The text is quoted, so it cannot act as an operator. */
 function matchOf({ q, role, isDisabled, isVerified }: UserFilter): string {
   const facets = [
     role && `r:${role.slice(0, 1)}`,
