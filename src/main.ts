@@ -1,5 +1,6 @@
 // Must be set before any import: outside of production the framework formats every refused body at length.
 process.env['NODE_ENV'] ??= 'production'
+const { setPriority } = await import('node:os')
 const { run } = await import('./cli/run.ts')
 
 // The reader of the output may close it early: `hostline check | head -1`.
@@ -11,6 +12,13 @@ const exitCode = await run(process.argv.slice(2), {
   out: (line) => process.stdout.write(`${line}\n`),
   err: (line) => process.stderr.write(`${line}\n`),
   readStdin: () => Bun.stdin.text(),
+  yieldToOthers() {
+    try {
+      setPriority(19)
+    } catch {
+      // A sandbox may forbid this; long work is paced anyway.
+    }
+  },
 })
 
 // After a failure, pending work could keep the process alive; a success lets its output drain.

@@ -9,7 +9,6 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { setPriority } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { backUp, datedName, mustBeWhole } from '../db/backup.ts'
@@ -28,7 +27,6 @@ import { openOwn } from './replica.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 
 const keptByDefault = 7
-const lowPriority = 19
 
 /** `hostline backup`: copies the database into one file, with or without a running server. */
 export async function backup(args: string[], terminal: Terminal): Promise<void> {
@@ -45,7 +43,7 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const target = isDirectory ? join(operand, datedName('hostline')) : operand
   refuseDatabase(target, dataDir)
   mustHaveRoom(target, config)
-  yieldToOthers()
+  terminal.yieldToOthers()
   const local = files.bucket ? undefined : join(dataDir, filesDirectory)
   const missing = await backUp(dataDir, target, local)
   if (isDirectory) prune(operand, kept)
@@ -61,14 +59,6 @@ function mustHaveRoom(target: string, { minFreeBytes }: Config) {
   if (free >= minFreeBytes) return
   const left = `only ${Math.floor(free / 1_000_000)} MB are free there, less than MIN_FREE_MB`
   throw new StartError(`no backup was made in ${target}: ${left}`)
-}
-
-function yieldToOthers() {
-  try {
-    setPriority(lowPriority)
-  } catch {
-    // A sandbox may forbid this; the copy is paced anyway.
-  }
 }
 
 function readKept(text: string | undefined): number {

@@ -9,6 +9,8 @@ export type Terminal = {
   out(line: string): void
   err(line: string): void
   readStdin(): Promise<string>
+  /** Lowers the priority of this process for good. */
+  yieldToOthers(): void
   /** Replaces the version of the loaded library in tests. */
   sqliteVersion?: string | undefined
 }

@@ -13,6 +13,7 @@ export async function hostline(args: string[], dataDir: string, options: Options
     out: (text) => out.push(text),
     err: (text) => err.push(text),
     readStdin: async () => stdin,
+    yieldToOthers() {},
     sqliteVersion,
   })
   return { exitCode, out: out.join('\n'), err: err.join('\n') }
