@@ -70,7 +70,7 @@ export function createMailJobs(
     })
   }
 
-  /** The user, unless they are gone or have another address now. */
+  /** @returns undefined if the user was deleted or has changed the address */
   function recipient({ user_id, address_hash }: AccountMail): UserRow | undefined {
     const user = user_id === null ? undefined : store.find(user_id)
     return user && hashAddress(user.email) === address_hash ? user : undefined

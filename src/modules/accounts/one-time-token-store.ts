@@ -14,8 +14,7 @@ export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
   undo_email: 7 * 24 * 3_600_000,
 }
 
-/** Links that work once: 256 random bits, of which only the hash is kept. What changes something is called inside a
- *  `write`. */
+/** One-time links: 256 random bits; only the hash is stored. Call changes inside a `write`. */
 export function createOneTimeTokens({ orm, clock }: Core) {
   const live = (purpose: TokenPurpose, token: string) =>
     and(
@@ -25,7 +24,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     )
 
   return {
-    /** @returns the token, which is nowhere else */
+    /** @returns the token, which is not stored */
     issue(
       purpose: TokenPurpose,
       holder?: { id: string; email: string },
@@ -44,7 +43,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       if (!row) throw invalidField('token', 'token')
       return row
     },
-    /** Uses a token up.
+    /** Consumes a token.
      *  @throws validation_error (`token`) when it is wrong, used or expired */
     redeem(purpose: TokenPurpose, token: string) {
       const row = orm.delete(oneTimeTokens).where(live(purpose, token)).returning().get()
@@ -65,7 +64,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     },
     /** Whether an address waits for somebody else to undo its change. */
     isReserved(email: string, userId = ''): boolean {
-      // The purpose is written out: the index holds these tokens alone.
+      // The purpose must be a literal: the partial index holds only these tokens.
       const reserved = sql`${oneTimeTokens.purpose} = 'undo_email'`
       const { hash, expiresAt } = oneTimeTokens
       return (

@@ -9,7 +9,7 @@ const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-/** How long an address is left alone after so many mails within a day. */
+/** `pauseAfter`: milliseconds until the next mail, by the number of mails of the day. */
 type Rule = { perDay: number; pauseAfter: (times: number) => number }
 
 const rules: Record<CountedMail, Rule> = {

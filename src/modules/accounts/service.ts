@@ -19,7 +19,7 @@ import type { Client, Sessions } from './sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
 import { useCode } from './totp.ts'
 
-/** By these acts a client address becomes one where somebody logs in, for so many milliseconds. */
+/** These acts make a client address known for `knownFor` milliseconds. */
 const knownBy = ['login_succeeded', 'user_registered', 'password_reset'] as const
 const knownFor = 30 * 86_400_000
 
@@ -75,7 +75,6 @@ export function createAccountService(core: Core, parts: Parts) {
     return useCode(core, factors, user.id, code) ? user : ('totp_invalid' as const)
   }
 
-  /** Whether the account was used from there lately. */
   function isKnownThere(address: string | undefined, ip: string): boolean {
     const user = address === undefined ? undefined : store.findByEmail(address)
     if (!user) return false

@@ -10,7 +10,7 @@ const day = 24 * 60 * 60_000
 /** How long a trade with an idempotency key can be repeated, while its successor is unused. */
 const repeatMilliseconds = day
 export const refreshTokenMilliseconds = 30 * day
-/** However often it is refreshed, a session ends so long after its login. */
+/** A session ends this long after its login, however often it is refreshed. */
 export const longestSessionMilliseconds = 180 * day
 
 export type SessionRow = typeof sessions.$inferSelect
@@ -27,7 +27,7 @@ export type SessionStore = ReturnType<typeof createSessionStore>
 /** SQL over sessions and their refresh tokens. What every request and every refresh needs is plain SQL. */
 export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional') {
   const sqlite = orm.$client
-  // Asked with every request: where nothing depends on it, not at all.
+  // Runs with every request, so skip the query where nothing depends on it.
   const isSecured =
     adminTotp === 'optional'
       ? '1'

@@ -9,7 +9,6 @@ import type { AccessClaims } from '../../lib/principal.ts'
 import type { Keyring } from './keys.ts'
 import type { UserRow } from './store.ts'
 
-/** Seconds that an access token lives. */
 export const accessTokenSeconds = 900
 const clockToleranceSeconds = 5
 const rememberedTokens = 20_000

@@ -10,7 +10,7 @@ import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
 import type { GivenPassword, Recovery } from './recovery.ts'
 
-/** As RFC 4226 advises, and every authenticator takes. */
+/** The length that RFC 4226 recommends and every authenticator supports. */
 const secretBytes = 20
 const recoveryCodeCount = 10
 /** Enough that a plain hash keeps them: nobody tries 2^120 of them. */

@@ -29,7 +29,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     return id === undefined ? undefined : store.find(id)
   }
 
-  // It shuts out whoever holds the account: that must not be the last admin.
+  // Adopting locks out the present holder, who must not be the last admin.
   function adoptIfProved(user: UserRow, { emailVerified, externalId }: ManagedChanges, by: By) {
     if (!user.isProvisional || !(emailVerified || externalId)) return
     parts.mustNotBeLastAdmin(user)
@@ -139,7 +139,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
         audit.record({ action: 'password_reset_requested', ...by, target })
       }),
 
-    /** Notes that somebody looks at the sessions of a person.
+    /** Records in the audit log that an admin viewed a user's sessions.
      *  @throws not_found */
     viewSessions: (find: () => UserRow | undefined, by: By): Promise<UserRow> =>
       write(() => {
