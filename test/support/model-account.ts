@@ -3,7 +3,7 @@ import { codeOf } from './authenticator.ts'
 import { createTestClock } from './clock.ts'
 import { mustHold } from './model.ts'
 import { startGoogle } from './push-services.ts'
-import { type Answer, readAnswer, startService } from './service.ts'
+import { type Answer, startService } from './service.ts'
 import { TestSocket } from './socket.ts'
 import { waitFor } from './wait.ts'
 
@@ -118,23 +118,7 @@ export async function startStage() {
   let worlds = 0
   let freshUntil = 0
 
-  /** Answered in this process: sockets alone need the network. */
-  async function call(
-    method: string,
-    path: string,
-    { token, body, headers }: Parameters<typeof service.call>[2] = {},
-  ): Promise<Answer> {
-    const request = new Request(service.base + path, {
-      method,
-      headers: {
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    return readAnswer(await service.app.handle(request))
-  }
+  const call = service.callInProcess
 
   return {
     clock,

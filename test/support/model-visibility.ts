@@ -2,7 +2,7 @@ import { createTestClock } from './clock.ts'
 import { upload } from './files.ts'
 import { Broken, mustHold } from './model.ts'
 import { startGoogle } from './push-services.ts'
-import { type Answer, type Person as Registered, readAnswer, startService } from './service.ts'
+import { type Answer, type Person as Registered, startService } from './service.ts'
 import type { TestSocket } from './socket.ts'
 import { waitFor } from './wait.ts'
 import { startReceiver } from './webhook-receiver.ts'
@@ -154,7 +154,7 @@ export async function beginWorld(stage: Stage) {
     path: string,
     options: Parameters<typeof service.call>[2] = {},
   ): Promise<Answer> {
-    const answer = await callInProcess(service, method, path, options)
+    const answer = await service.callInProcess(method, path, options)
     mustHold(
       rules.answer,
       answer.status === status,
@@ -385,25 +385,6 @@ export async function beginWorld(stage: Stage) {
     },
   }
   return world
-}
-
-/** Answered in this process, which costs a fraction of a request: sockets alone need the network. */
-async function callInProcess(
-  { app, base }: Stage['service'],
-  method: string,
-  path: string,
-  { token, body, headers }: Parameters<Stage['service']['call']>[2] = {},
-): Promise<Answer> {
-  const request = new Request(base + path, {
-    method,
-    headers: {
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  return readAnswer(await app.handle(request))
 }
 
 export const nameOf = ({ names }: Person): string => names.at(-1) ?? ''

@@ -72,19 +72,15 @@ export async function startService(options: Options = {}) {
     return running ? fetch(base + path, init) : service.app.handle(new Request(base + path, init))
   }
 
-  async function call(method: string, path: string, { token, body, headers }: Call = {}) {
-    const answer = await request(path, {
-      method,
-      headers: {
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
+  async function call(method: string, path: string, options: Call = {}) {
+    const answer = await request(path, initOf(method, options))
     made.mustBeDeclared(method, path, answer)
     return readAnswer(answer)
   }
+
+  /** Answered in this process, which costs a fraction of a request over the network. */
+  const callInProcess = async (method: string, path: string, options: Call = {}) =>
+    readAnswer(await service.app.handle(new Request(base + path, initOf(method, options))))
 
   async function register(name = `person${++names}`): Promise<Person> {
     const email = `${name}@example.com`
@@ -159,6 +155,7 @@ export async function startService(options: Options = {}) {
     logged,
     request,
     call,
+    callInProcess,
     register,
     registerAs,
     trust,
@@ -186,6 +183,16 @@ function lasting(path: string) {
   mkdirSync(path, { recursive: true })
   return { path, [Symbol.dispose]() {} }
 }
+
+const initOf = (method: string, { token, body, headers }: Call): RequestInit => ({
+  method,
+  headers: {
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...headers,
+  },
+  ...(body !== undefined && { body: JSON.stringify(body) }),
+})
 
 export async function readAnswer(answer: Response): Promise<Answer> {
   const text = await answer.text()
