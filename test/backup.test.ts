@@ -22,6 +22,7 @@ import { backUp } from '../src/db/backup.ts'
 import { hostline as run } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable as built } from './support/executable.ts'
+import { testAtLength } from './support/faults.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
@@ -109,7 +110,7 @@ describe('a backup', () => {
     expect(out).toMatch(/ok {4} last backup: .*, 0 days ago/)
   })
 
-  test('ends although others write faster than it copies', async () => {
+  testAtLength('ends although others write faster than it copies', async () => {
     await using service = await startService()
     service.sqlite.run('CREATE TABLE filler (bytes BLOB)')
     let isOver = false

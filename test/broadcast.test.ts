@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { addFollowers } from './support/audience.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { size } from './support/faults.ts'
+import { size, testAtLength } from './support/faults.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { shared } from './support/shared.ts'
@@ -216,39 +216,42 @@ describe('a broadcast', () => {
   })
 })
 
-test('kill -9 again and again in the middle of a broadcast: each follower gets one message', async () => {
-  using directory = temporaryDirectory()
-  const dataDir = directory.path
-  const count = size(10_000, 3_000, 1_000)
-  const first = await startServer({ dataDir })
-  const { a: host } = await meet(first.base)
-  await first.kill('SIGTERM')
-  using sqlite = new Database(join(dataDir, 'hostline.db'))
-  sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [host.id])
-  addFollowers(sqlite, host.id, count)
+testAtLength(
+  'kill -9 again and again in the middle of a broadcast: each follower gets one message',
+  async () => {
+    using directory = temporaryDirectory()
+    const dataDir = directory.path
+    const count = size(10_000, 3_000, 1_000)
+    const first = await startServer({ dataDir })
+    const { a: host } = await meet(first.base)
+    await first.kill('SIGTERM')
+    using sqlite = new Database(join(dataDir, 'hostline.db'))
+    sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [host.id])
+    addFollowers(sqlite, host.id, count)
 
-  let id = ''
-  for (let kill = 0; kill < size(10, 3, 1); kill++) {
+    let id = ''
+    for (let kill = 0; kill < size(10, 3, 1); kill++) {
+      await using server = await startServer({ dataDir })
+      const post = { token: host.token, body: { body: 'hello all', client_id: 'once' } }
+      const answer = await call(server.base, 'POST', '/v1/chat/broadcast', post)
+      id = answer.body.id
+      await aWhile(30)
+      await server.kill('SIGKILL')
+    }
     await using server = await startServer({ dataDir })
-    const post = { token: host.token, body: { body: 'hello all', client_id: 'once' } }
-    const answer = await call(server.base, 'POST', '/v1/chat/broadcast', post)
-    id = answer.body.id
-    await aWhile(30)
-    await server.kill('SIGKILL')
-  }
-  await using server = await startServer({ dataDir })
-  const path = `/v1/chat/broadcasts/${id}`
-  const seen = await waitFor(
-    async () => {
-      const { body } = await call(server.base, 'GET', path, { token: host.token })
-      return body.status === 'completed' && body
-    },
-    'the end of the broadcast',
-    45_000,
-  )
-  expect(seen.delivered_count).toBe(count)
-  expect(copies(sqlite)).toEqual({ messages: count, people: count })
-  const unread =
-    'SELECT count(*) AS n, sum(unread_count) AS unread FROM participants WHERE other_user_id = ?'
-  expect(sqlite.query(unread).get(host.id)).toMatchObject({ unread: count })
-})
+    const path = `/v1/chat/broadcasts/${id}`
+    const seen = await waitFor(
+      async () => {
+        const { body } = await call(server.base, 'GET', path, { token: host.token })
+        return body.status === 'completed' && body
+      },
+      'the end of the broadcast',
+      45_000,
+    )
+    expect(seen.delivered_count).toBe(count)
+    expect(copies(sqlite)).toEqual({ messages: count, people: count })
+    const unread =
+      'SELECT count(*) AS n, sum(unread_count) AS unread FROM participants WHERE other_user_id = ?'
+    expect(sqlite.query(unread).get(host.id)).toMatchObject({ unread: count })
+  },
+)

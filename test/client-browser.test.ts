@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { borrowPage, returnPage } from './support/browser.ts'
 import { createConsumer } from './support/consumers.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
+import { testAtLength } from './support/faults.ts'
 import { startService, type TestService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -97,7 +98,7 @@ describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
     await other.close()
   })
 
-  test('sends after a reload what it could not send before', async () => {
+  testAtLength('sends after a reload what it could not send before', async () => {
     await using all = await startApp({ host: 'app.test' })
     const page = await all.open()
     const bob = await all.service.register('bob')
@@ -112,7 +113,7 @@ describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
     expect(body.data.map((message: { body: string }) => message.body)).toEqual(['kept'])
   })
 
-  test('sends a file and shows how far it is, and knows why one is refused', async () => {
+  testAtLength('sends a file and shows how far it is, and knows why one is refused', async () => {
     await using all = await startApp({ host: 'app.test' })
     const page = await all.open()
     await page.evaluate(`client.register({ email: 'ada@example.com', password: 'correct horse' })`)
@@ -134,20 +135,23 @@ describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
     expect(refusal).toMatchObject({ name: 'ApiError', code: 'validation_error', status: 413 })
   })
 
-  test('runs the socket of docs/guide.md in the console of the service’s own page', async () => {
-    await using service = await startService({ listen: true })
-    await greet(service)
-    const page = await borrowPage()
-    const said: string[] = []
-    page.on('console', (line) => said.push(line.text()))
-    await page.goto(service.base)
-    await page.evaluate(`(async () => { ${fromGuide('js', service.base)} })()`)
-    await waitFor(() => said.length === 3)
-    expect(said).toEqual(['new_message Hello Bob', 'new_message Hello Ada', 'ack Hello Ada'])
-    await returnPage(page)
-  })
+  testAtLength(
+    'runs the socket of docs/guide.md in the console of the service’s own page',
+    async () => {
+      await using service = await startService({ listen: true })
+      await greet(service)
+      const page = await borrowPage()
+      const said: string[] = []
+      page.on('console', (line) => said.push(line.text()))
+      await page.goto(service.base)
+      await page.evaluate(`(async () => { ${fromGuide('js', service.base)} })()`)
+      await waitFor(() => said.length === 3)
+      expect(said).toEqual(['new_message Hello Bob', 'new_message Hello Ada', 'ack Hello Ada'])
+      await returnPage(page)
+    },
+  )
 
-  test('runs the page of docs/guide.md', async () => {
+  testAtLength('runs the page of docs/guide.md', async () => {
     await using all = await startApp({ host: 'localhost' })
     await greet(all.service)
     await Bun.write(consumer.path('dist/guide.html'), fromGuide('html', all.service.base))

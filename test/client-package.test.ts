@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { clientScript } from '../scripts/build-client.ts'
 import { generateTypes } from '../scripts/client-types.ts'
 import { createConsumer, expectError } from './support/consumers.ts'
+import { testAtLength } from './support/faults.ts'
 import { startService } from './support/service.ts'
 
 const project = join(import.meta.dir, '..')
@@ -97,7 +98,7 @@ describe('a program of somebody else', () => {
     expect(output).toBe('hello ada@example.com ada@example.com undefined\nClosedError\n')
   })
 
-  test('runs as esbuild bundled it', async () => {
+  testAtLength('runs as esbuild bundled it', async () => {
     await using service = await startService({ listen: true })
     consumer.write({ 'main.js': program })
     const options = ['--bundle', '--platform=node', '--format=esm', '--outfile=bundled.mjs']
@@ -203,7 +204,7 @@ describe('a strict project', () => {
     expect(await consumer.tool('tsc', '--project', '.')).toEqual({ exitCode: 0, output: '' })
   })
 
-  test('of Node compiles with it, too', async () => {
+  testAtLength('of Node compiles with it, too', async () => {
     write({ lib: ['ES2022'], types: ['node'] }, `import { WebSocket } from 'ws'`)
     expect(await consumer.check('--project', '.')).toEqual({ exitCode: 0, output: '' })
   })

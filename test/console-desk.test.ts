@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { testAtLength } from './support/faults.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -81,27 +82,30 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     })
   })
 
-  test('a draft outlives a reload, and a reply that was overtaken waits for a look', async () => {
-    const mia = await customer('Mia')
-    const id = await mia.open('Refund')
-    for (let n = 0; n < 12; n++) await mia.write(id, `Line ${n}\n\n\n\nof many`)
-    await page.goto(`${pages.base}/console#ticket=${id}`)
-    await said('Line 11')
-    await page.getByRole('textbox', { name: 'Reply' }).fill('Done.')
-    await page.reload()
-    await said('Line 11')
-    await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
-    await mia.write(id, 'One more thing')
-    await button('New message').waitFor()
-    await button('Send').click()
-    await page.getByText('Mia wrote meanwhile.').waitFor()
-    expect((await show(id)).messages).toHaveLength(14)
-    await button('Send anyway').click()
-    await said('Done.')
-    expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')
-  })
+  testAtLength(
+    'a draft outlives a reload, and a reply that was overtaken waits for a look',
+    async () => {
+      const mia = await customer('Mia')
+      const id = await mia.open('Refund')
+      for (let n = 0; n < 12; n++) await mia.write(id, `Line ${n}\n\n\n\nof many`)
+      await page.goto(`${pages.base}/console#ticket=${id}`)
+      await said('Line 11')
+      await page.getByRole('textbox', { name: 'Reply' }).fill('Done.')
+      await page.reload()
+      await said('Line 11')
+      await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
+      await mia.write(id, 'One more thing')
+      await button('New message').waitFor()
+      await button('Send').click()
+      await page.getByText('Mia wrote meanwhile.').waitFor()
+      expect((await show(id)).messages).toHaveLength(14)
+      await button('Send anyway').click()
+      await said('Done.')
+      expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')
+    },
+  )
 
-  test('a reply whose answer is lost keeps text and files, and comes once', async () => {
+  testAtLength('a reply whose answer is lost keeps text and files, and comes once', async () => {
     const id = await (await customer('Ivy')).open('Receipt')
     await page.getByRole('button', { name: /^1 new.* · Show$/ }).click()
     await row('Receipt').locator('a').click()
@@ -124,48 +128,54 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     expect(others).toEqual([])
   })
 
-  test('an undo that comes late changes the ticket that it was about, and shows no other', async () => {
-    const id = await (await customer('Ida')).open('Late undo')
-    await (await customer('Uwe')).open('Another one')
-    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
-    await said('Late undo?')
-    await page.keyboard.press('e')
-    await page.getByText('Status: resolved').waitFor()
-    await row('Another one').locator('a').click()
-    await said('Another one?')
-    await button('Undo').click()
-    await waitFor(async () => (await show(id)).status === 'open')
-    await said('Another one?')
-    expect(await page.title()).toBe('Another one · Desk · Hostline')
-  })
+  testAtLength(
+    'an undo that comes late changes the ticket that it was about, and shows no other',
+    async () => {
+      const id = await (await customer('Ida')).open('Late undo')
+      await (await customer('Uwe')).open('Another one')
+      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+      await said('Late undo?')
+      await page.keyboard.press('e')
+      await page.getByText('Status: resolved').waitFor()
+      await row('Another one').locator('a').click()
+      await said('Another one?')
+      await button('Undo').click()
+      await waitFor(async () => (await show(id)).status === 'open')
+      await said('Another one?')
+      expect(await page.title()).toBe('Another one · Desk · Hostline')
+    },
+  )
 
-  test('several tickets are changed at once, and the address keeps view, search and ticket', async () => {
-    const oskar = await customer('Oskar')
-    for (const subject of ['First', 'Second', 'Third']) await oskar.open(subject)
-    await page.goto(`${pages.base}/console/desk?view=unassigned&q=oskar`)
-    await row('Third').waitFor()
-    await page.keyboard.press('j')
-    await page.keyboard.press('x')
-    const last = page.getByRole('checkbox', { name: 'Select First' })
-    await last.click({ modifiers: ['Shift'] })
-    await page.getByText('3 tickets selected').waitFor()
-    await page.getByLabel('Set priority').selectOption('high')
-    await page.getByText('3 tickets changed').waitFor()
-    const { data } = (await admin('GET', `${tickets}?priority=high`)).body
-    expect(data).toHaveLength(3)
+  testAtLength(
+    'several tickets are changed at once, and the address keeps view, search and ticket',
+    async () => {
+      const oskar = await customer('Oskar')
+      for (const subject of ['First', 'Second', 'Third']) await oskar.open(subject)
+      await page.goto(`${pages.base}/console/desk?view=unassigned&q=oskar`)
+      await row('Third').waitFor()
+      await page.keyboard.press('j')
+      await page.keyboard.press('x')
+      const last = page.getByRole('checkbox', { name: 'Select First' })
+      await last.click({ modifiers: ['Shift'] })
+      await page.getByText('3 tickets selected').waitFor()
+      await page.getByLabel('Set priority').selectOption('high')
+      await page.getByText('3 tickets changed').waitFor()
+      const { data } = (await admin('GET', `${tickets}?priority=high`)).body
+      expect(data).toHaveLength(3)
 
-    await row('Third').locator('a').click()
-    await heading('Third')
-    await page.reload()
-    await heading('Third')
-    await page.getByRole('searchbox').fill('second')
-    await row('First').waitFor({ state: 'detached' })
-    expect(page.url()).toEndWith('?view=unassigned&q=second')
-    await page.goBack()
-    await page.getByText('No ticket is open').waitFor()
-  })
+      await row('Third').locator('a').click()
+      await heading('Third')
+      await page.reload()
+      await heading('Third')
+      await page.getByRole('searchbox').fill('second')
+      await row('First').waitFor({ state: 'detached' })
+      expect(page.url()).toEndWith('?view=unassigned&q=second')
+      await page.goBack()
+      await page.getByText('No ticket is open').waitFor()
+    },
+  )
 
-  test('on a phone list and ticket take turns', async () => {
+  testAtLength('on a phone list and ticket take turns', async () => {
     const id = await (await customer('Eva')).open('Donaudampfschifffahrtselektrizität')
     await page.setViewportSize({ width: 320, height: 640 })
     await page.getByRole('searchbox').fill('Donau')

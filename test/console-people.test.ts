@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page, Route } from 'playwright-core'
+import { testAtLength } from './support/faults.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { tools } from './support/tools.ts'
 
@@ -99,7 +100,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     await expectNarrowAccessible(page)
   })
 
-  test('reports that come while somebody reads the list wait to be shown', async () => {
+  testAtLength('reports that come while somebody reads the list wait to be shown', async () => {
     await report({ user_id: pages.admin.id, reason: 'spam' })
     await show('Reports')
     const rows = page.getByRole('list', { name: 'Open reports' }).getByRole('listitem')
@@ -166,77 +167,86 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     await expectNarrowAccessible(page)
   })
 
-  test('the only admin reads why nothing of that can be done to oneself, and what a race refuses', async () => {
-    const lookAtMyself = async () => {
-      await show('People')
-      await page.getByRole('link', { name: /^grace/i }).click()
-    }
-    await lookAtMyself()
-    await page.getByText('This is you, and there is no other admin').waitFor()
-    expect(await page.getByRole('button', { name: 'Change the role…' }).isDisabled()).toBe(true)
-    const other = await pages.createAdmin('omar@example.com')
-    await lookAtMyself()
-    await page.getByText('This is you: if you change your role').waitFor()
-    await press('Disable…')
-    const omar = await pages.trusted('omar@example.com')
-    await omar('DELETE', `/v1/admin/users/${other.id}`)
-    await agree('Disable')
-    await page.getByText('last admin').waitFor()
-  })
+  testAtLength(
+    'the only admin reads why nothing of that can be done to oneself, and what a race refuses',
+    async () => {
+      const lookAtMyself = async () => {
+        await show('People')
+        await page.getByRole('link', { name: /^grace/i }).click()
+      }
+      await lookAtMyself()
+      await page.getByText('This is you, and there is no other admin').waitFor()
+      expect(await page.getByRole('button', { name: 'Change the role…' }).isDisabled()).toBe(true)
+      const other = await pages.createAdmin('omar@example.com')
+      await lookAtMyself()
+      await page.getByText('This is you: if you change your role').waitFor()
+      await press('Disable…')
+      const omar = await pages.trusted('omar@example.com')
+      await omar('DELETE', `/v1/admin/users/${other.id}`)
+      await agree('Disable')
+      await page.getByText('last admin').waitFor()
+    },
+  )
 
-  test('a broadcast to a role says how many it reaches, is sent once, and is in the history', async () => {
-    const hosts = await Promise.all(['Hana', 'Hugo', 'Hilde'].map(pages.register))
-    const admin = await pages.trusted(pages.admin.email)
-    for (const { id } of hosts) await admin('PATCH', `/v1/admin/users/${id}`, { role: 'host' })
-    await show('Broadcast')
-    await page.getByText('Nothing was sent yet').waitFor()
-    await page.getByLabel('A role').check()
-    await page.getByLabel('Title').fill('New opening hours')
-    await page.getByLabel('Text').fill('From May on we answer from 8 to 20 o’clock.')
-    await page.reload()
-    await page.getByText('Reaches 3 people').waitFor()
-    await expectAccessible(page)
-    expect(await page.getByLabel('Title').inputValue()).toBe('New opening hours')
+  testAtLength(
+    'a broadcast to a role says how many it reaches, is sent once, and is in the history',
+    async () => {
+      const hosts = await Promise.all(['Hana', 'Hugo', 'Hilde'].map(pages.register))
+      const admin = await pages.trusted(pages.admin.email)
+      for (const { id } of hosts) await admin('PATCH', `/v1/admin/users/${id}`, { role: 'host' })
+      await show('Broadcast')
+      await page.getByText('Nothing was sent yet').waitFor()
+      await page.getByLabel('A role').check()
+      await page.getByLabel('Title').fill('New opening hours')
+      await page.getByLabel('Text').fill('From May on we answer from 8 to 20 o’clock.')
+      await page.reload()
+      await page.getByText('Reaches 3 people').waitFor()
+      await expectAccessible(page)
+      expect(await page.getByLabel('Title').inputValue()).toBe('New opening hours')
 
-    await page.getByRole('button', { name: 'Send…' }).dblclick()
-    await agree('Send to 3 people')
-    await page.getByText('3 of 3 delivered').waitFor()
-    await page.getByText('Completed').waitFor()
-    await expectAccessible(page)
-    await page.keyboard.press('u')
-    const sent = page.getByRole('region', { name: 'Sent before' }).getByRole('listitem')
-    await sent.getByText('New opening hours').waitFor()
-    expect(await sent.count()).toBe(1)
-    expect(await page.getByLabel('Title').inputValue()).toBe('')
-    const [hana] = hosts
-    const { body } = await pages.as(hana?.token ?? '')('GET', '/v1/notifications')
-    expect(body.data).toMatchObject([{ type: 'broadcast', title: 'New opening hours' }])
-    await expectNarrowAccessible(page)
-  })
+      await page.getByRole('button', { name: 'Send…' }).dblclick()
+      await agree('Send to 3 people')
+      await page.getByText('3 of 3 delivered').waitFor()
+      await page.getByText('Completed').waitFor()
+      await expectAccessible(page)
+      await page.keyboard.press('u')
+      const sent = page.getByRole('region', { name: 'Sent before' }).getByRole('listitem')
+      await sent.getByText('New opening hours').waitFor()
+      expect(await sent.count()).toBe(1)
+      expect(await page.getByLabel('Title').inputValue()).toBe('')
+      const [hana] = hosts
+      const { body } = await pages.as(hana?.token ?? '')('GET', '/v1/notifications')
+      expect(body.data).toMatchObject([{ type: 'broadcast', title: 'New opening hours' }])
+      await expectNarrowAccessible(page)
+    },
+  )
 
-  test('single people are picked, and a sending whose answer is lost is not sent twice', async () => {
-    await show('Broadcast')
-    await page.getByLabel('Chosen people').check()
-    await page.getByLabel('Search people to add').fill('nin')
-    await page.getByRole('button', { name: /^Nina/ }).waitFor()
-    await page.keyboard.press('Enter')
-    await page.getByText('Reaches 1 person').waitFor()
-    await page.getByLabel('Title').fill('Your lesson')
-    await page.getByLabel('Text').fill('It starts soon.')
-    await page.getByText('More', { exact: true }).click()
-    await press('Add a row')
-    await page.getByLabel('Name 1').fill('link')
-    await page.getByLabel('Value 1').fill('https://example.com/lesson')
-    await expectAccessible(page)
-    await page.keyboard.press('Enter')
-    await page.route('**/v1/admin/notifications', loseAnswer, { times: 1 })
-    await agree('Send to 1 person')
-    await page.getByText('The service cannot be reached').waitFor()
-    await press('Send…')
-    await agree('Send to 1 person')
-    await page.getByText('1 of 1 delivered').waitFor()
-    const { body } = await pages.as(nina.token)('GET', '/v1/notifications')
-    expect(body.data).toHaveLength(1)
-    expect(body.data[0].data).toMatchObject({ link: 'https://example.com/lesson' })
-  })
+  testAtLength(
+    'single people are picked, and a sending whose answer is lost is not sent twice',
+    async () => {
+      await show('Broadcast')
+      await page.getByLabel('Chosen people').check()
+      await page.getByLabel('Search people to add').fill('nin')
+      await page.getByRole('button', { name: /^Nina/ }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByText('Reaches 1 person').waitFor()
+      await page.getByLabel('Title').fill('Your lesson')
+      await page.getByLabel('Text').fill('It starts soon.')
+      await page.getByText('More', { exact: true }).click()
+      await press('Add a row')
+      await page.getByLabel('Name 1').fill('link')
+      await page.getByLabel('Value 1').fill('https://example.com/lesson')
+      await expectAccessible(page)
+      await page.keyboard.press('Enter')
+      await page.route('**/v1/admin/notifications', loseAnswer, { times: 1 })
+      await agree('Send to 1 person')
+      await page.getByText('The service cannot be reached').waitFor()
+      await press('Send…')
+      await agree('Send to 1 person')
+      await page.getByText('1 of 1 delivered').waitFor()
+      const { body } = await pages.as(nina.token)('GET', '/v1/notifications')
+      expect(body.data).toHaveLength(1)
+      expect(body.data[0].data).toMatchObject({ link: 'https://example.com/lesson' })
+    },
+  )
 })

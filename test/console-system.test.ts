@@ -5,6 +5,7 @@ import type { AuditAction } from '../src/db/audit-trail.ts'
 import { auditActions } from '../src/web/console/system/audit-actions.ts'
 import { codeOf } from './support/authenticator.ts'
 import { insertDeadJob } from './support/dead-job.ts'
+import { testAtLength } from './support/faults.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { call } from './support/process.ts'
@@ -50,7 +51,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await expectAccessible(page)
   })
 
-  test('the overview tells how far the bucket is, and what failed last', async () => {
+  testAtLength('the overview tells how far the bucket is, and what failed last', async () => {
     const told = page.getByRole('region', { name: 'Replication' })
     await told.getByText('In step').waitFor()
     store.faults.errors = 1
@@ -65,7 +66,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     store.faults.errors = 0
   })
 
-  test('jobs that were given up are tried again or discarded, and leave', async () => {
+  testAtLength('jobs that were given up are tried again or discarded, and leave', async () => {
     using sqlite = new Database(`${pages.dataDir}/hostline.db`)
     for (let made = 0; made < 3; made++) insertDeadJob(sqlite)
     await follow('Jobs')
@@ -114,7 +115,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await page.getByRole('heading', { name: 'No webhooks' }).waitFor()
   })
 
-  test('a webhook that was switched off says why, and gets another secret', async () => {
+  testAtLength('a webhook that was switched off says why, and gets another secret', async () => {
     await using receiver = startReceiver({ status: 410 })
     await follow('Webhooks')
     await page.keyboard.press('n')
@@ -135,7 +136,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     expect(await shownOnce(page)).not.toBe(secret)
   })
 
-  test('a service key is made with its scopes, works, and is revoked', async () => {
+  testAtLength('a service key is made with its scopes, works, and is revoked', async () => {
     await follow('Service keys')
     await button('Add a key').click()
     await page.getByLabel('Name', { exact: true }).fill('payments')
@@ -154,7 +155,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     expect((await answer()).status).toBe(401)
   })
 
-  test('canned replies are written, changed and removed', async () => {
+  testAtLength('canned replies are written, changed and removed', async () => {
     await follow('Canned replies')
     await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
     await button('Add a reply').click()
@@ -172,7 +173,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
   })
 
-  test('the address says how the audit log is narrowed', async () => {
+  testAtLength('the address says how the audit log is narrowed', async () => {
     const { id } = await pages.register('Rosa')
     await follow('Audit log')
     await page.getByLabel('Action').selectOption('User registered')
@@ -194,7 +195,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await expectNarrowAccessible(page)
   })
 
-  test('one of the other sessions is ended', async () => {
+  testAtLength('one of the other sessions is ended', async () => {
     const other = await logInElsewhere()
     await follow('Account')
     await page.getByText('This one').waitFor()
@@ -204,25 +205,28 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     expect((await other('GET', '/v1/users/me')).status).toBe(401)
   })
 
-  test('a changed password ends the other sessions, and whoever is out is told', async () => {
-    const other = await logInElsewhere()
-    await follow('Account')
-    await page.getByLabel('Current password').fill('wrong horse')
-    await page.getByLabel('New password').fill('a better horse')
-    await page.keyboard.press('Enter')
-    await page.getByText('password is wrong').waitFor()
-    await page.getByLabel('Current password').fill(password)
-    await page.keyboard.press('Enter')
-    await page.getByText('The password is changed').waitFor()
-    expect((await other('GET', '/v1/users/me')).status).toBe(401)
-    await expectAccessible(page)
-    const after = await logInElsewhere('a better horse')
-    const change = { current_password: 'a better horse', new_password: password }
-    expect((await after('POST', '/v1/auth/password/change', change)).status).toBe(204)
-    await page.getByText('Your session has ended').waitFor()
-  })
+  testAtLength(
+    'a changed password ends the other sessions, and whoever is out is told',
+    async () => {
+      const other = await logInElsewhere()
+      await follow('Account')
+      await page.getByLabel('Current password').fill('wrong horse')
+      await page.getByLabel('New password').fill('a better horse')
+      await page.keyboard.press('Enter')
+      await page.getByText('password is wrong').waitFor()
+      await page.getByLabel('Current password').fill(password)
+      await page.keyboard.press('Enter')
+      await page.getByText('The password is changed').waitFor()
+      expect((await other('GET', '/v1/users/me')).status).toBe(401)
+      await expectAccessible(page)
+      const after = await logInElsewhere('a better horse')
+      const change = { current_password: 'a better horse', new_password: password }
+      expect((await after('POST', '/v1/auth/password/change', change)).status).toBe(204)
+      await page.getByText('Your session has ended').waitFor()
+    },
+  )
 
-  test('a second factor is set up, asked for at the login, and switched off', async () => {
+  testAtLength('a second factor is set up, asked for at the login, and switched off', async () => {
     await logIn(page, pages.admin.email)
     await button('Set it up').click()
     const { secret, codes } = await setUpFactor(page)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hostline } from './support/command.ts'
+import { testAtLength } from './support/faults.ts'
 import { expectAccessible, password, startPages } from './support/pages.ts'
 import { tools } from './support/tools.ts'
 
@@ -48,25 +49,28 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.getByText('You are no longer an admin.').waitFor()
   })
 
-  test('tabs share one session: they renew it to the same tokens, and all end with it', async () => {
-    await pages.logIn(page)
-    const other = await page.context().newPage()
-    const renewals = new Set<string>()
-    page.context().on('request', (request) => {
-      if (!request.url().endsWith('/v1/auth/refresh')) return
-      renewals.add(`${request.headers()['x-idempotency-key']} ${request.postData()}`)
-    })
-    await page.evaluate(expireSoon)
-    await Promise.all([page.reload(), other.goto(page.url())])
-    await Promise.all([page, other].map((tab) => tab.getByText('Live').waitFor()))
-    // A tab that does not see yet what the other has stored asks the same again, for the same answer.
-    expect([...renewals]).toEqual([expect.any(String)])
-    await other.getByRole('button', { name: 'Log out' }).click()
-    await page.getByText('Your session has ended').waitFor()
-    await other.close()
-  })
+  testAtLength(
+    'tabs share one session: they renew it to the same tokens, and all end with it',
+    async () => {
+      await pages.logIn(page)
+      const other = await page.context().newPage()
+      const renewals = new Set<string>()
+      page.context().on('request', (request) => {
+        if (!request.url().endsWith('/v1/auth/refresh')) return
+        renewals.add(`${request.headers()['x-idempotency-key']} ${request.postData()}`)
+      })
+      await page.evaluate(expireSoon)
+      await Promise.all([page.reload(), other.goto(page.url())])
+      await Promise.all([page, other].map((tab) => tab.getByText('Live').waitFor()))
+      // A tab that does not see yet what the other has stored asks the same again, for the same answer.
+      expect([...renewals]).toEqual([expect.any(String)])
+      await other.getByRole('button', { name: 'Log out' }).click()
+      await page.getByText('Your session has ended').waitFor()
+      await other.close()
+    },
+  )
 
-  test('it goes on by itself after the service was away', async () => {
+  testAtLength('it goes on by itself after the service was away', async () => {
     await pages.logIn(page)
     await page.getByText('Live').waitFor()
     await pages.stop()
@@ -76,6 +80,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
   })
 
   test('the light or dark that was chosen stays', async () => {
+    await pages.openConsole()
     await page.emulateMedia({ colorScheme: 'light' })
     await page.getByRole('link', { name: 'Account' }).click()
     const background = () =>

@@ -4,7 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { shim, size, testInFaults } from './support/faults.ts'
+import { shim, size, testAtLength } from './support/faults.ts'
 import { allMessages, call, meet, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor } from './support/wait.ts'
@@ -101,7 +101,7 @@ describe.skipIf(!tools.gcc)('with a disk that can be watched', () => {
     expect(await killUnderLoad({ cutsPower: true, rounds: 1, moment: atRandom })).toEqual([])
   })
 
-  testInFaults('nor does one after the wal was started anew', async () => {
+  testAtLength('nor does one after the wal was started anew', async () => {
     const moment = async (dataDir: string) => {
       await walIsReused(dataDir)
       await atRandom()
@@ -109,14 +109,14 @@ describe.skipIf(!tools.gcc)('with a disk that can be watched', () => {
     expect(await killUnderLoad({ cutsPower: true, rounds: size(30, 1), moment })).toEqual([])
   })
 
-  testInFaults('the same cut loses messages if no sync keeps anything', async () => {
+  testAtLength('the same cut loses messages if no sync keeps anything', async () => {
     const environment = { POWER_CUT_DEAF: '1' }
     const cut = { cutsPower: true, rounds: 1, environment, moment: atRandom }
     const complaints = await killUnderLoad(cut)
     expect(complaints).toContainEqual(expect.stringMatching(/^lost: message/))
   })
 
-  testInFaults('a slow disk loses nothing either', async () => {
+  testAtLength('a slow disk loses nothing either', async () => {
     const environment = { POWER_CUT_SLOW: '50' }
     const cut = { cutsPower: true, rounds: size(15, 1), environment }
     expect(await killUnderLoad({ ...cut, moment: atRandom })).toEqual([])

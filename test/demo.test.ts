@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
+import { testAtLength } from './support/faults.ts'
 import { png } from './support/files.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { call, startServer } from './support/process.ts'
@@ -87,18 +88,21 @@ describe.skipIf(!tools.chromium)('the demo', () => {
   const writeToOther = async () =>
     `Write to ${await right.panel.getByRole('heading').first().textContent()}`
 
-  test('what was missed while the connection was cut arrives in order, each once', async () => {
-    await right.turn()
-    for (const text of ['one', 'two', 'three']) await left.write(text)
-    await left.hears('three')
-    await right.write('four')
-    await right.panel.getByText('Waiting for a connection').waitFor()
-    expect((await right.said()).slice(-2)).toEqual(['Yes', 'four'])
-    await right.turn()
-    await left.hears('four')
-    await waitFor(async () => (await right.said()).slice(-5).join() === 'Yes,one,two,three,four')
-    expect((await left.said()).slice(-5)).toEqual(['Yes', 'one', 'two', 'three', 'four'])
-  })
+  testAtLength(
+    'what was missed while the connection was cut arrives in order, each once',
+    async () => {
+      await right.turn()
+      for (const text of ['one', 'two', 'three']) await left.write(text)
+      await left.hears('three')
+      await right.write('four')
+      await right.panel.getByText('Waiting for a connection').waitFor()
+      expect((await right.said()).slice(-2)).toEqual(['Yes', 'four'])
+      await right.turn()
+      await left.hears('four')
+      await waitFor(async () => (await right.said()).slice(-5).join() === 'Yes,one,two,three,four')
+      expect((await left.said()).slice(-5)).toEqual(['Yes', 'one', 'two', 'three', 'four'])
+    },
+  )
 
   test('a picture is shown to both, and a message that is removed goes for both', async () => {
     const file = { name: 'garden.png', mimeType: 'image/png', buffer: png }
@@ -115,28 +119,33 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     expect(await right.panel.getByAltText('garden.png').count()).toBe(0)
   })
 
-  test('earlier messages come as one scrolls back, and what is in sight stays', async () => {
-    const nina = pages.as((await pages.register('Anina')).token)
-    await right.panel.getByRole('link', { name: 'Back' }).click()
-    const [user_id] = await right.panel.locator('code').allTextContents()
-    const { body } = await nina('POST', '/v1/chat/conversations', { user_id })
-    for (let number = 1; number <= 35; number++)
-      await nina('POST', `/v1/chat/conversations/${body.id}/messages`, { body: `number ${number}` })
-    await right.panel.getByRole('link', { name: /number 35/ }).click()
-    await right.hears('number 35')
-    expect(await right.said()).not.toContain('number 5')
-    const log = 'document.querySelector(".panel.right [role=log]")'
-    const top = (element: string) => `${element}.getBoundingClientRect().top`
-    const isFirstAbove = `${top(`${log}.querySelector(".bubble")`)} < ${top(log)}`
-    await page.evaluate(`${log}.scrollTop = -${log}.scrollHeight`)
-    await right.hears('number 1')
-    await waitFor(() => page.evaluate<boolean>(isFirstAbove))
-    expect(await right.said()).toHaveLength(35)
-    await right.panel.getByRole('link', { name: 'Back' }).click()
-    await right.panel.getByRole('link', { name: /was removed/ }).click()
-  })
+  testAtLength(
+    'earlier messages come as one scrolls back, and what is in sight stays',
+    async () => {
+      const nina = pages.as((await pages.register('Anina')).token)
+      await right.panel.getByRole('link', { name: 'Back' }).click()
+      const [user_id] = await right.panel.locator('code').allTextContents()
+      const { body } = await nina('POST', '/v1/chat/conversations', { user_id })
+      for (let number = 1; number <= 35; number++)
+        await nina('POST', `/v1/chat/conversations/${body.id}/messages`, {
+          body: `number ${number}`,
+        })
+      await right.panel.getByRole('link', { name: /number 35/ }).click()
+      await right.hears('number 35')
+      expect(await right.said()).not.toContain('number 5')
+      const log = 'document.querySelector(".panel.right [role=log]")'
+      const top = (element: string) => `${element}.getBoundingClientRect().top`
+      const isFirstAbove = `${top(`${log}.querySelector(".bubble")`)} < ${top(log)}`
+      await page.evaluate(`${log}.scrollTop = -${log}.scrollHeight`)
+      await right.hears('number 1')
+      await waitFor(() => page.evaluate<boolean>(isFirstAbove))
+      expect(await right.said()).toHaveLength(35)
+      await right.panel.getByRole('link', { name: 'Back' }).click()
+      await right.panel.getByRole('link', { name: /was removed/ }).click()
+    },
+  )
 
-  test('who is blocked reads why, and may send again when it is over', async () => {
+  testAtLength('who is blocked reads why, and may send again when it is over', async () => {
     await right.press('Block')
     await page.getByRole('dialog').getByRole('button', { name: 'Block' }).click()
     await right.panel.getByText('You have blocked').waitFor()
@@ -151,27 +160,30 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await page.getByText('Reported.').waitFor()
   })
 
-  test('an answer of support arrives at once, with a notification that leads to it', async () => {
-    await left.tab('Tickets').click()
-    await left.panel.getByRole('link', { name: 'New ticket' }).click()
-    await left.panel.getByLabel('Subject').fill('My invoice')
-    await left.panel.getByLabel('How can support help?').fill('The address is wrong')
-    await left.press('Open the ticket')
-    await left.hears('The address is wrong')
-    await expectAccessible(page)
-    await answer('We have changed it')
-    await left.hears('We have changed it')
-    await right.tab('Notifications').click()
-    await left.tab('Notifications 1 unread').click()
-    await left.press('Allow push notifications')
-    await left.panel.getByText('Push notifications from this page are not allowed').waitFor()
-    // The profiles of tests are incognito: they decline, and say so.
-    forgive(/does not support the Push API in incognito mode/)
-    await expectAccessible(page)
-    await left.panel.getByRole('button', { name: /My invoice/ }).click()
-    await left.hears('We have changed it')
-    await waitFor(async () => (await left.tab('Notifications').textContent()) === 'Notifications')
-  })
+  testAtLength(
+    'an answer of support arrives at once, with a notification that leads to it',
+    async () => {
+      await left.tab('Tickets').click()
+      await left.panel.getByRole('link', { name: 'New ticket' }).click()
+      await left.panel.getByLabel('Subject').fill('My invoice')
+      await left.panel.getByLabel('How can support help?').fill('The address is wrong')
+      await left.press('Open the ticket')
+      await left.hears('The address is wrong')
+      await expectAccessible(page)
+      await answer('We have changed it')
+      await left.hears('We have changed it')
+      await right.tab('Notifications').click()
+      await left.tab('Notifications 1 unread').click()
+      await left.press('Allow push notifications')
+      await left.panel.getByText('Push notifications from this page are not allowed').waitFor()
+      // The profiles of tests are incognito: they decline, and say so.
+      forgive(/does not support the Push API in incognito mode/)
+      await expectAccessible(page)
+      await left.panel.getByRole('button', { name: /My invoice/ }).click()
+      await left.hears('We have changed it')
+      await waitFor(async () => (await left.tab('Notifications').textContent()) === 'Notifications')
+    },
+  )
 
   /** What the browser tells of what a test does on purpose. */
   function forgive(told: RegExp) {
@@ -187,7 +199,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await call(pages.base, 'POST', path, { token: admin.access_token, body: { body } })
   }
 
-  test('another language is there at once, in errors and with what was typed', async () => {
+  testAtLength('another language is there at once, in errors and with what was typed', async () => {
     await left.tab('Chat').click()
     await left.panel.locator('.row-link').click()
     await left.field.fill('Half a sentence')
@@ -202,21 +214,24 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await left.panel.getByText('Live.').waitFor()
   })
 
-  test('both go on after a reload, and when the server was killed and is back', async () => {
-    await page.reload()
-    await left.panel.getByText('Live.').waitFor()
-    await pages.stop('SIGKILL')
-    await left.panel.getByText('cannot be reached').waitFor()
-    await left.write('Written without a server')
-    const environment = { PORT: new URL(pages.base).port, RATE_LIMIT_REGISTER: '1/1h' }
-    await using _server = await startServer({ dataDir: pages.dataDir, environment })
-    await page.evaluate('dispatchEvent(new Event("online"))')
-    await right.tab('Chat 1 unread').click()
-    await right.panel.getByText('Written without a server').waitFor()
-    for (const { panel } of [left, right]) await panel.getByText('Live.').waitFor()
-    forgive(/^WebSocket connection to .* failed/)
-    await expectLimit()
-  })
+  testAtLength(
+    'both go on after a reload, and when the server was killed and is back',
+    async () => {
+      await page.reload()
+      await left.panel.getByText('Live.').waitFor()
+      await pages.stop('SIGKILL')
+      await left.panel.getByText('cannot be reached').waitFor()
+      await left.write('Written without a server')
+      const environment = { PORT: new URL(pages.base).port, RATE_LIMIT_REGISTER: '1/1h' }
+      await using _server = await startServer({ dataDir: pages.dataDir, environment })
+      await page.evaluate('dispatchEvent(new Event("online"))')
+      await right.tab('Chat 1 unread').click()
+      await right.panel.getByText('Written without a server').waitFor()
+      for (const { panel } of [left, right]) await panel.getByText('Live.').waitFor()
+      forgive(/^WebSocket connection to .* failed/)
+      await expectLimit()
+    },
+  )
 
   async function expectLimit() {
     for (const { press } of [left, right]) await press('Log out')

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { shim, size, testInFaults } from './support/faults.ts'
+import { shim, size, testAtLength } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor } from './support/wait.ts'
@@ -65,7 +65,7 @@ describe.skipIf(!tools.gcc)('a disk', () => {
     },
   )
 
-  testInFaults(
+  testAtLength(
     'that is full when the server starts: it starts and reads, and writes as soon as there is room',
     async () => {
       await using disk = await startOnDisk()

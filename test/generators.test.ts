@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createConsumer, expectError } from './support/consumers.ts'
+import { testAtLength } from './support/faults.ts'
 import { startService } from './support/service.ts'
 
 // What others make of the description: clients of three generators, under a strict compiler and in a running program.
@@ -76,9 +77,11 @@ const mistakes = [
   "orval.sendMessage('id', { body: 'b', titel: 't' })",
 ]
 
-test('what they make compiles and knows the data of a notification by its type, but no misspelt field', async () => {
-  consumer.write({
-    'fine.ts': `${imports}
+testAtLength(
+  'what they make compiles and knows the data of a notification by its type, but no misspelt field',
+  async () => {
+    consumer.write({
+      'fine.ts': `${imports}
       type Notification = Schemas['Notification'] | hey.Notification | orval.Notification
       export const amountOf = (notification: Notification): string | undefined =>
         notification.type === 'payment_captured' ? notification.data.amount : undefined
@@ -87,10 +90,11 @@ test('what they make compiles and knows the data of a notification by its type, 
       export const many: hey.NewNotification = { user_ids: ['a'], type: 'payment_captured', data }
       export const third: orval.NewNotification = { user_id: 'a', type: 'payment_captured', data }
     `,
-    'wrong.ts': imports + mistakes.map(expectError).join(''),
-  })
-  expect(await consumer.check()).toEqual({ exitCode: 0, output: '' })
-})
+      'wrong.ts': imports + mistakes.map(expectError).join(''),
+    })
+    expect(await consumer.check()).toEqual({ exitCode: 0, output: '' })
+  },
+)
 
 const conversation = `
 import * as api from './hey'
@@ -114,7 +118,7 @@ await api.markConversationRead({ client: ben.client, path })
 console.log(JSON.stringify([listed!.data.map(({ body }) => body), before, await count()]))
 `
 
-test('two people talk through a generated client, under plain Node', async () => {
+testAtLength('two people talk through a generated client, under plain Node', async () => {
   consumer.write({ 'conversation.ts': conversation })
   const entrypoints = [consumer.path('conversation.ts')]
   await Bun.build({ entrypoints, outdir: consumer.path('built'), target: 'node' })

@@ -6,6 +6,7 @@ import { isScope, scopes } from '../bench/growth/scopes.ts'
 import { startSubject } from '../bench/growth/subject.ts'
 import { databaseFile } from '../src/db/open.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 
 test('a generated database is what a service serves', async () => {
   using directory = temporaryDirectory()
@@ -35,7 +36,7 @@ test('a generated database is what a service serves', async () => {
   }
 })
 
-test.each(Object.keys(scopes).filter(isScope))(
+testAtLength.each(Object.keys(scopes).filter(isScope))(
   '%s: what is measured can be asked for',
   async (scope) => {
     using directory = temporaryDirectory()
@@ -53,7 +54,7 @@ test.each(Object.keys(scopes).filter(isScope))(
   },
 )
 
-test('the same scale gives the same rows', async () => {
+testAtLength('the same scale gives the same rows', async () => {
   const digest = async () => {
     using directory = temporaryDirectory()
     await generate(directory.path, 0.001, 'chat')

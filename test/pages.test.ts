@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { borrowPage, returnPage } from './support/browser.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
 import { expectAccessible } from './support/pages.ts'
 import { freePort, type ServerProcess, startServer } from './support/process.ts'
@@ -115,7 +116,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(login.status).toBe(200)
   })
 
-  test('an address is changed and changed back by the buttons', async () => {
+  testAtLength('an address is changed and changed back by the buttons', async () => {
     const person = personOf('carl')
     const registered = await post('/v1/auth/register', person)
     const token = new URL((await mail.next(person.email)).link).hash.slice('#token='.length)

@@ -6,6 +6,7 @@ import { texts } from '../src/lib/i18n.ts'
 import { createTestClock } from './support/clock.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 import { startMailServer } from './support/mail.ts'
 import { call, meet, startServer } from './support/process.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
@@ -391,7 +392,7 @@ describe('a notification', () => {
     expect(service.log()).not.toContain('given up')
   })
 
-  test('that hangs does not hold up the end of the service', async () => {
+  testAtLength('that hangs does not hold up the end of the service', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')

@@ -1,10 +1,11 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import { bucket } from '../src/config-values.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { executable } from './support/executable.ts'
+import { testAtLength } from './support/faults.ts'
 import { startNode } from './support/nodes.ts'
 import { allMessages, call as callServer, meet } from './support/process.ts'
 import { startRadosgw } from './support/radosgw.ts'
@@ -37,7 +38,7 @@ async function list(options: Record<string, string>) {
 }
 
 describe.skipIf(!tools.radosgw)('radosgw', () => {
-  test('creates an object once and refuses it from then on', async () => {
+  testAtLength('creates an object once and refuses it from then on', async () => {
     expect((await create('/once', 'first')).status).toBe(200)
     const refused = await create('/once', 'second')
     expect([refused.status, refused.body]).toEqual([
@@ -47,7 +48,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect((await call('GET', '/once')).body).toBe('first')
   })
 
-  test('lets exactly one of 20 create an object at the same time', async () => {
+  testAtLength('lets exactly one of 20 create an object at the same time', async () => {
     const bodies = Array.from({ length: 20 }, (_, n) => `of ${n}`)
     const answers = await Promise.all(bodies.map((body) => create('/race', body)))
     const statuses = answers.map(({ status }) => status)
@@ -55,7 +56,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect((await call('GET', '/race')).body).toBe(`of ${statuses.indexOf(200)}`)
   })
 
-  test('lists what comes after a key, by folder and page by page', async () => {
+  testAtLength('lists what comes after a key, by folder and page by page', async () => {
     for (const key of ['a/3', 'a/1', 'b/1', 'a/2', 'c/1']) await create(`/lists/${key}`)
     const prefix = 'lists/'
     const after = await list({ prefix: 'lists/a/', 'start-after': 'lists/a/1' })
@@ -69,7 +70,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     )
   })
 
-  test('shows at once in lists what was put and what was deleted', async () => {
+  testAtLength('shows at once in lists what was put and what was deleted', async () => {
     for (const key of ['now/1', 'now/2', 'now/3']) {
       await create(`/${key}`)
       expect((await list({ prefix: 'now/' })).keys).toContain(key)
@@ -80,7 +81,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect((await create('/now/2')).status).toBe(200)
   })
 
-  test('reads a range', async () => {
+  testAtLength('reads a range', async () => {
     await create('/range', '0123456789')
     const { status, headers, body } = await call('GET', '/range', {
       headers: { range: 'bytes=2-4' },
@@ -88,7 +89,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect([status, headers.get('content-range'), body]).toEqual([206, 'bytes 2-4/10', '234'])
   })
 
-  test('refuses a clock that is 20 minutes off, and tells its own', async () => {
+  testAtLength('refuses a clock that is 20 minutes off, and tells its own', async () => {
     const late = new Date(Date.now() + 20 * 60_000).toISOString()
     const datetime = late.replace(/[:-]|\.\d+/g, '')
     const { status, headers, body } = await call('GET', '/once', { aws: { datetime } })
@@ -96,7 +97,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect(Date.parse(headers.get('date') ?? '')).toBeCloseTo(Date.now(), -4)
   })
 
-  test('carries a pair through the loss of its leader', async () => {
+  testAtLength('carries a pair through the loss of its leader', async () => {
     using folder = temporaryDirectory()
     const { url } = await server()
     const environment = { REPLICA_ACK: 'bucket', REPLICA_PAIR: 'true', REPLICA_LEASE: '2' }

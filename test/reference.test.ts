@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { testAtLength } from './support/faults.ts'
 import { expectAccessible, expectNarrowAccessible, password, startPages } from './support/pages.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -76,46 +77,52 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
   })
 
   // Operations look alike: of two, axe takes a second instead of fifteen.
-  test('the reference is accessible, with an answer, and on a narrow screen unfolded', async () => {
-    await page.getByRole('heading', { name: 'Rate limits' }).waitFor()
-    await page
-      .locator('article:not(#getHealth, #adminGetTicket), nav li:nth-child(n + 3)')
-      .evaluateAll((parts) => parts.map((part) => part.remove()))
-    await expectAccessible(page)
-    const form = await openForm('getHealth')
-    await form.getByRole('button', { name: 'Send GET' }).click()
-    await form.getByText('200 OK').waitFor()
-    await expectAccessible(page, '#getHealth')
-    await page.setViewportSize({ width: 320, height: 640 })
-    const part = await leadTo('adminGetTicket')
-    await part.getByText('Fields of messages').click()
-    await part.getByText('Fields of author').first().click()
-    await page.getByRole('button', { name: 'Contents' }).click()
-    await expectNarrowAccessible(page)
-    await page.getByRole('link', { name: 'Webhooks', exact: true }).click()
-    await isAtTop(page, 'webhooks')
-  })
+  testAtLength(
+    'the reference is accessible, with an answer, and on a narrow screen unfolded',
+    async () => {
+      await page.getByRole('heading', { name: 'Rate limits' }).waitFor()
+      await page
+        .locator('article:not(#getHealth, #adminGetTicket), nav li:nth-child(n + 3)')
+        .evaluateAll((parts) => parts.map((part) => part.remove()))
+      await expectAccessible(page)
+      const form = await openForm('getHealth')
+      await form.getByRole('button', { name: 'Send GET' }).click()
+      await form.getByText('200 OK').waitFor()
+      await expectAccessible(page, '#getHealth')
+      await page.setViewportSize({ width: 320, height: 640 })
+      const part = await leadTo('adminGetTicket')
+      await part.getByText('Fields of messages').click()
+      await part.getByText('Fields of author').first().click()
+      await page.getByRole('button', { name: 'Contents' }).click()
+      await expectNarrowAccessible(page)
+      await page.getByRole('link', { name: 'Webhooks', exact: true }).click()
+      await isAtTop(page, 'webhooks')
+    },
+  )
 
-  test('a link leads to its operation, reading moves the address, and back leads back', async () => {
-    await pages.open('/docs#sendMessage')
-    await partOf('sendMessage').getByText('at most 5,000 characters').waitFor()
-    await isAtTop(page, 'sendMessage')
-    expect(new URL(page.url()).pathname).toBe('/docs/sendMessage')
-    await page
-      .getByRole('navigation')
-      .getByRole('link', { name: /^Mutes a conversation/ })
-      .click()
-    await page.waitForURL('**/docs/muteConversation')
-    await isAtTop(page, 'muteConversation')
-    await page.mouse.move(700, 400)
-    await page.mouse.wheel(0, 3_000)
-    await page.waitForURL((url) => !/muteConversation|sendMessage/.test(url.pathname))
-    await page.goBack()
-    await page.waitForURL('**/docs/sendMessage')
-    await isAtTop(page, 'sendMessage')
-  })
+  testAtLength(
+    'a link leads to its operation, reading moves the address, and back leads back',
+    async () => {
+      await pages.open('/docs#sendMessage')
+      await partOf('sendMessage').getByText('at most 5,000 characters').waitFor()
+      await isAtTop(page, 'sendMessage')
+      expect(new URL(page.url()).pathname).toBe('/docs/sendMessage')
+      await page
+        .getByRole('navigation')
+        .getByRole('link', { name: /^Mutes a conversation/ })
+        .click()
+      await page.waitForURL('**/docs/muteConversation')
+      await isAtTop(page, 'muteConversation')
+      await page.mouse.move(700, 400)
+      await page.mouse.wheel(0, 3_000)
+      await page.waitForURL((url) => !/muteConversation|sendMessage/.test(url.pathname))
+      await page.goBack()
+      await page.waitForURL('**/docs/sendMessage')
+      await isAtTop(page, 'sendMessage')
+    },
+  )
 
-  test('the search finds by any word, and Enter goes to the first', async () => {
+  testAtLength('the search finds by any word, and Enter goes to the first', async () => {
     const links = page.getByRole('navigation', { name: 'Reference' }).getByRole('link')
     await links.first().waitFor()
     await page.keyboard.press('/')
@@ -132,21 +139,24 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
     await page.getByRole('searchbox').fill('')
   })
 
-  test('a token is used as it is given, and a file as it is, and the token is forgotten with the page', async () => {
-    const { token } = await pages.register('Nina')
-    const part = await openForm('uploadFile')
-    await part.getByRole('button', { name: 'Log in' }).click()
-    await page.getByLabel('Or an access token').fill(token)
-    await page.getByRole('button', { name: 'Use this token' }).click()
-    const file = { name: 'größe.txt', mimeType: 'text/plain', buffer: Buffer.from('12 cm') }
-    await part.getByLabel('File', { exact: true }).setInputFiles(file)
-    await part.getByRole('button', { name: 'Send POST' }).click()
-    await part.getByText('201 Created').waitFor()
-    await part.getByText('"größe.txt"').waitFor()
-    await page.reload()
-    await part.getByRole('button', { name: 'Try it' }).click()
-    await part.getByText('Without a token').waitFor()
-  })
+  testAtLength(
+    'a token is used as it is given, and a file as it is, and the token is forgotten with the page',
+    async () => {
+      const { token } = await pages.register('Nina')
+      const part = await openForm('uploadFile')
+      await part.getByRole('button', { name: 'Log in' }).click()
+      await page.getByLabel('Or an access token').fill(token)
+      await page.getByRole('button', { name: 'Use this token' }).click()
+      const file = { name: 'größe.txt', mimeType: 'text/plain', buffer: Buffer.from('12 cm') }
+      await part.getByLabel('File', { exact: true }).setInputFiles(file)
+      await part.getByRole('button', { name: 'Send POST' }).click()
+      await part.getByText('201 Created').waitFor()
+      await part.getByText('"größe.txt"').waitFor()
+      await page.reload()
+      await part.getByRole('button', { name: 'Try it' }).click()
+      await part.getByText('Without a token').waitFor()
+    },
+  )
 
   test('a request is tried in the name of whoever logs in, and a refusal is shown as it came', async () => {
     const part = await openForm('getProfile')
@@ -175,34 +185,40 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
     await conversation.getByText('The body is not valid JSON').waitFor()
   })
 
-  test('examples are copied, as a command or as a call of the client, and any answer is shown', async () => {
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    const part = await leadTo('sendMessage')
-    await part.getByRole('button', { name: /^Copy: Request/ }).click()
-    await part.getByRole('button', { name: 'Copied' }).waitFor()
-    const copied = () => page.evaluate('navigator.clipboard.readText()')
-    expect(await copied()).toStartWith("curl -X POST \\\n  'http://")
-    await part.getByRole('button', { name: 'Client' }).click()
-    await part.getByRole('button', { name: /^Copy: Request/ }).click()
-    await part
-      .getByText("await client.request('POST /v1/chat/conversations/{id}/messages', {")
-      .waitFor()
-    await part.getByLabel('Which answer').selectOption('403 blocked')
-    await part.getByText('"forbidden"').first().waitFor()
-  })
+  testAtLength(
+    'examples are copied, as a command or as a call of the client, and any answer is shown',
+    async () => {
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+      const part = await leadTo('sendMessage')
+      await part.getByRole('button', { name: /^Copy: Request/ }).click()
+      await part.getByRole('button', { name: 'Copied' }).waitFor()
+      const copied = () => page.evaluate('navigator.clipboard.readText()')
+      expect(await copied()).toStartWith("curl -X POST \\\n  'http://")
+      await part.getByRole('button', { name: 'Client' }).click()
+      await part.getByRole('button', { name: /^Copy: Request/ }).click()
+      await part
+        .getByText("await client.request('POST /v1/chat/conversations/{id}/messages', {")
+        .waitFor()
+      await part.getByLabel('Which answer').selectOption('403 blocked')
+      await part.getByText('"forbidden"').first().waitFor()
+    },
+  )
 
-  test('the word mark leads to the start page, which is accessible and leads everywhere', async () => {
-    await page.getByRole('link', { name: 'Hostline', exact: true }).click()
-    await page.getByRole('heading', { name: 'The first admin' }).waitFor()
-    await expectAccessible(page)
-    await expectNarrowAccessible(page)
-    const links = await page
-      .locator('main a')
-      .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
-    const answers = await Promise.all(links.map((path) => fetch(pages.base + path)))
-    expect(answers.map(({ status }) => status)).toEqual(links.map(() => 200))
-    expect(links).toContain('/demo')
-  })
+  testAtLength(
+    'the word mark leads to the start page, which is accessible and leads everywhere',
+    async () => {
+      await page.getByRole('link', { name: 'Hostline', exact: true }).click()
+      await page.getByRole('heading', { name: 'The first admin' }).waitFor()
+      await expectAccessible(page)
+      await expectNarrowAccessible(page)
+      const links = await page
+        .locator('main a')
+        .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+      const answers = await Promise.all(links.map((path) => fetch(pages.base + path)))
+      expect(answers.map(({ status }) => status)).toEqual(links.map(() => 200))
+      expect(links).toContain('/demo')
+    },
+  )
 })
 
 /** Waits until a part stands below the bar at the top. */

@@ -6,7 +6,7 @@ import { decodeEntry, parsePlace, placeAfter, placeName } from '../src/replicati
 import { startBucket } from './support/bucket.ts'
 import { hostline } from './support/command.ts'
 import { executable } from './support/executable.ts'
-import { size, testInFaults } from './support/faults.ts'
+import { size, testAtLength } from './support/faults.ts'
 import { fetchFile, upload } from './support/files.ts'
 import { startNode } from './support/nodes.ts'
 import type { ObjectStore } from './support/object-store.ts'
@@ -49,7 +49,7 @@ async function newestTime(store: ObjectStore) {
 
 // They wait for time to pass.
 describe.concurrent('a bucket', () => {
-  test(
+  testAtLength(
     'that is away: the disk acknowledges, and the bucket has everything once it is back',
     async () => {
       await using place = await replicas()
@@ -97,7 +97,7 @@ describe.concurrent('a bucket', () => {
     longest,
   )
 
-  testInFaults(
+  testAtLength(
     'that is away for more than memory holds gets a snapshot from which the log goes on',
     async () => {
       await using place = await replicas()
@@ -118,18 +118,21 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  test('that is full: service goes on, the log says it once, and all is there when there is room', async () => {
-    await using place = await replicas()
-    const service = await place.start('a')
-    const people = await service.pair()
-    await place.hasBegun()
-    place.store.faults.full = true
-    expect((await say(service, people, 'one')).status).toBe(201)
-    await waitFor(() => service.log().includes('QuotaExceeded'))
-    place.store.faults.full = false
-    await place.has(['one'])
-    expect(count(service.log(), 'QuotaExceeded')).toBe(1)
-  })
+  testAtLength(
+    'that is full: service goes on, the log says it once, and all is there when there is room',
+    async () => {
+      await using place = await replicas()
+      const service = await place.start('a')
+      const people = await service.pair()
+      await place.hasBegun()
+      place.store.faults.full = true
+      expect((await say(service, people, 'one')).status).toBe(201)
+      await waitFor(() => service.log().includes('QuotaExceeded'))
+      place.store.faults.full = false
+      await place.has(['one'])
+      expect(count(service.log(), 'QuotaExceeded')).toBe(1)
+    },
+  )
 
   test('with another secret: the server says so and serves, and a restore leaves nothing behind', async () => {
     await using place = await replicas()
@@ -146,20 +149,23 @@ describe.concurrent('a bucket', () => {
     expect(place.store.keys()).toEqual([])
   })
 
-  test('with a foreign object in the way: it is named, service goes on, and the log does without it', async () => {
-    await using place = await replicas()
-    const service = await place.start('a')
-    const people = await service.pair()
-    await waitFor(() => place.store.keys('log/').length > 2)
-    const key = nextKey(place.store)
-    place.store.put(key, Buffer.from('a stranger'))
-    expect((await say(service, people, 'one')).status).toBe(201)
-    const line = `an object lies in the way at ${key} (hostline has not written it): remove it`
-    await waitFor(() => service.log().includes(line))
-    place.store.delete(key)
-    await place.has(['one'])
-    expect(count(service.log(), line)).toBe(1)
-  })
+  testAtLength(
+    'with a foreign object in the way: it is named, service goes on, and the log does without it',
+    async () => {
+      await using place = await replicas()
+      const service = await place.start('a')
+      const people = await service.pair()
+      await waitFor(() => place.store.keys('log/').length > 2)
+      const key = nextKey(place.store)
+      place.store.put(key, Buffer.from('a stranger'))
+      expect((await say(service, people, 'one')).status).toBe(201)
+      const line = `an object lies in the way at ${key} (hostline has not written it): remove it`
+      await waitFor(() => service.log().includes(line))
+      place.store.delete(key)
+      await place.has(['one'])
+      expect(count(service.log(), line)).toBe(1)
+    },
+  )
 
   test.each(['ignoresConditions', 'refusesConditions', 's3rver'] as const)(
     'that keeps no conditions is told at the start: a backup of one machine, and not for a pair (%s)',
@@ -187,7 +193,7 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  test.each([-1_200_000, 1_200_000])(
+  testAtLength.each([-1_200_000, 1_200_000])(
     'whose clock is off by %p ms takes entries, and its time counts',
     async (clockOffset) => {
       await using place = await replicas()
@@ -219,39 +225,42 @@ describe.concurrent('a bucket', () => {
     expect(await place.messages()).toEqual(['one'])
   })
 
-  test('keeps what a restore within the days needs, and loses what is older with the next snapshot', async () => {
-    await using place = await replicas()
-    const { store } = place
-    const options = { environment: { REPLICA_ACK: 'bucket', REPLICA_KEEP: '2' } }
-    const service = await place.start('a', options)
-    const people = await service.pair()
-    const [entry = ''] = store.keys('log/')
-    const [piece = ''] = store.keys('snapshots/')
-    const times: string[] = []
-    while (store.get(entry) || store.get(piece)) {
-      await say(service, people, `day ${times.length}`)
-      times.push(await newestTime(store))
-      store.faults.clockOffset += day
-      await say(service, people, `night ${times.length}`)
-    }
-    expect(times.length).toBeGreaterThan(2)
-    expect(await place.messages(['--at', times[0] ?? ''])).toMatch(/no snapshot/)
-    expect(await place.messages(['--at', times.at(-1) ?? ''])).toHaveLength(2 * times.length - 1)
-    await service.stop()
-    store.faults.clockOffset += 100 * day
-    const left = store.keys('log/')
-    const again = await place.start('a', options)
-    let later = 0
-    await waitFor(async () => {
-      await say(again, people, `later ${++later}`)
-      store.faults.clockOffset += day
-      return !left.some((key) => store.get(key))
-    }, 'the trimming')
-    expect(await place.messages()).toHaveLength(2 * times.length + later)
-  })
+  testAtLength(
+    'keeps what a restore within the days needs, and loses what is older with the next snapshot',
+    async () => {
+      await using place = await replicas()
+      const { store } = place
+      const options = { environment: { REPLICA_ACK: 'bucket', REPLICA_KEEP: '2' } }
+      const service = await place.start('a', options)
+      const people = await service.pair()
+      const [entry = ''] = store.keys('log/')
+      const [piece = ''] = store.keys('snapshots/')
+      const times: string[] = []
+      while (store.get(entry) || store.get(piece)) {
+        await say(service, people, `day ${times.length}`)
+        times.push(await newestTime(store))
+        store.faults.clockOffset += day
+        await say(service, people, `night ${times.length}`)
+      }
+      expect(times.length).toBeGreaterThan(2)
+      expect(await place.messages(['--at', times[0] ?? ''])).toMatch(/no snapshot/)
+      expect(await place.messages(['--at', times.at(-1) ?? ''])).toHaveLength(2 * times.length - 1)
+      await service.stop()
+      store.faults.clockOffset += 100 * day
+      const left = store.keys('log/')
+      const again = await place.start('a', options)
+      let later = 0
+      await waitFor(async () => {
+        await say(again, people, `later ${++later}`)
+        store.faults.clockOffset += day
+        return !left.some((key) => store.get(key))
+      }, 'the trimming')
+      expect(await place.messages()).toHaveLength(2 * times.length + later)
+    },
+  )
 
   // Before: its pieces are there. After: what is too old is there.
-  test.each(['beforePut', 'afterPut'] as const)(
+  testAtLength.each(['beforePut', 'afterPut'] as const)(
     'is whole after a kill while a snapshot ends, and loses later what is too old (%s)',
     async (hook) => {
       await using place = await replicas()
@@ -294,7 +303,7 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  test('has what a command beside the server has done within three seconds', async () => {
+  testAtLength('has what a command beside the server has done within three seconds', async () => {
     await using place = await replicas()
     await place.start('a')
     await place.hasBegun()
@@ -340,20 +349,23 @@ describe.concurrent('a bucket', () => {
     expect(await (await fetchFile(restored, body.file_url)).text()).toBe('a picture')
   })
 
-  test('gets the files of people also where the disk acknowledges, and after an outage', async () => {
-    await using place = await replicas()
-    const service = await place.start('a')
-    const ada = await service.register()
-    const first = await upload(service, ada, 'one')
-    await waitFor(() => place.store.get(`files/${first.body.id}`))
-    place.store.faults.away = true
-    const second = await upload(service, ada, 'two')
-    expect(second.status).toBe(201)
-    place.store.faults.away = false
-    await service.stop()
-    await place.start('a')
-    await waitFor(() => place.store.get(`files/${second.body.id}`))
-  })
+  testAtLength(
+    'gets the files of people also where the disk acknowledges, and after an outage',
+    async () => {
+      await using place = await replicas()
+      const service = await place.start('a')
+      const ada = await service.register()
+      const first = await upload(service, ada, 'one')
+      await waitFor(() => place.store.get(`files/${first.body.id}`))
+      place.store.faults.away = true
+      const second = await upload(service, ada, 'two')
+      expect(second.status).toBe(201)
+      place.store.faults.away = false
+      await service.stop()
+      await place.start('a')
+      await waitFor(() => place.store.get(`files/${second.body.id}`))
+    },
+  )
 
   test('that is away keeps no removed file on the disk', async () => {
     await using place = await replicas()
@@ -368,7 +380,7 @@ describe.concurrent('a bucket', () => {
     expect(place.store.get(`files/${body.id}.removed`)).toBeUndefined()
   })
 
-  test('keeps a file that was removed for a restore of the time before', async () => {
+  testAtLength('keeps a file that was removed for a restore of the time before', async () => {
     await using place = await replicas()
     const service = await place.start('a', byBucket)
     const ada = await service.register()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { decodeEntry, type Entry } from '../src/replication/log.ts'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { size, testInFaults } from './support/faults.ts'
+import { size, testAtLength } from './support/faults.ts'
 import { command, startNode } from './support/nodes.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { aWhile, waitFor } from './support/wait.ts'
@@ -108,7 +108,7 @@ async function shippedUpTo(store: ObjectStore, place: string): Promise<Shipped> 
   return { takenAt: JSON.parse(Buffer.from(manifest ?? '').toString()).at, storedAt }
 }
 
-testInFaults(
+testAtLength(
   'acknowledged by the bucket: kill -9 loses and doubles nothing, also when the machine is gone',
   async () => {
     const { complaints } = await killUnderLoad({ ack: 'bucket', faults: hanging })
@@ -117,7 +117,7 @@ testInFaults(
   longest,
 )
 
-testInFaults(
+testAtLength(
   'acknowledged by the disk: kill -9 loses nothing, and at most the last second when the machine is gone',
   async () => {
     const { complaints, losses } = await killUnderLoad({ ack: 'disk', faults: failing })

@@ -17,6 +17,7 @@ import { openNode } from '../src/replication/node.ts'
 import { joinReplication } from '../src/replication/replication.ts'
 import { hostline } from './support/command.ts'
 import { temporaryDirectory } from './support/directory.ts'
+import { testAtLength } from './support/faults.ts'
 import { command } from './support/nodes.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
 import { replicaThatSays, replicatedTo } from './support/replica.ts'
@@ -76,40 +77,46 @@ test.concurrent('admins see how far the bucket is, and a snapshot there counts a
   expect(codesOf(system)).not.toContain('replica_no_snapshot')
 })
 
-test.concurrent('what went wrong last is told without secrets, also when it is over', async () => {
-  await using place = await startReplicated()
-  await waitFor(() => isInStep(place.service), 'the bucket to have everything')
-  place.store.faults.errors = 1
-  await place.service.register('ada')
-  await waitFor(async () => (await place.system()).replication.failures > 0, 'a failure')
-  place.store.faults.errors = 0
-  await waitFor(() => isInStep(place.service), 'the bucket to have everything again')
-  const { replication } = await place.system()
-  expect(replication).toMatchObject({
-    lag_seconds: 0,
-    last_failed_at: time,
-    last_error: expect.stringMatching(/^the bucket of REPLICA_S3_URL: PUT log\/\S+: 50[03] \w+$/),
-  })
-})
+testAtLength.concurrent(
+  'what went wrong last is told without secrets, also when it is over',
+  async () => {
+    await using place = await startReplicated()
+    await waitFor(() => isInStep(place.service), 'the bucket to have everything')
+    place.store.faults.errors = 1
+    await place.service.register('ada')
+    await waitFor(async () => (await place.system()).replication.failures > 0, 'a failure')
+    place.store.faults.errors = 0
+    await waitFor(() => isInStep(place.service), 'the bucket to have everything again')
+    const { replication } = await place.system()
+    expect(replication).toMatchObject({
+      lag_seconds: 0,
+      last_failed_at: time,
+      last_error: expect.stringMatching(/^the bucket of REPLICA_S3_URL: PUT log\/\S+: 50[03] \w+$/),
+    })
+  },
+)
 
-test.concurrent('a machine that starts while the bucket is away is not in step', async () => {
-  await using store = await startObjectStore()
-  store.faults.away = true
-  await using service = await startService({
-    listen: true,
-    environment: { REPLICA_S3_URL: store.url },
-  })
-  const { token } = await service.registerAs('admin')
-  const replication = async () =>
-    (await service.call('GET', '/v1/admin/system', { token })).body.replication
-  await waitFor(async () => (await replication()).failures > 0, 'a failure')
-  expect(await replication()).toMatchObject({ position: null, last_snapshot_at: null })
-  expect((await replication()).lag_seconds).toBeGreaterThan(0)
-  store.faults.away = false
-  await waitFor(() => isInStep(service), 'the bucket to have everything')
-})
+testAtLength.concurrent(
+  'a machine that starts while the bucket is away is not in step',
+  async () => {
+    await using store = await startObjectStore()
+    store.faults.away = true
+    await using service = await startService({
+      listen: true,
+      environment: { REPLICA_S3_URL: store.url },
+    })
+    const { token } = await service.registerAs('admin')
+    const replication = async () =>
+      (await service.call('GET', '/v1/admin/system', { token })).body.replication
+    await waitFor(async () => (await replication()).failures > 0, 'a failure')
+    expect(await replication()).toMatchObject({ position: null, last_snapshot_at: null })
+    expect((await replication()).lag_seconds).toBeGreaterThan(0)
+    store.faults.away = false
+    await waitFor(() => isInStep(service), 'the bucket to have everything')
+  },
+)
 
-test.concurrent('an idle leader takes its daily snapshot as well', async () => {
+testAtLength.concurrent('an idle leader takes its daily snapshot as well', async () => {
   await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
   const isManifest = (key: string) => key.endsWith('/manifest')
   const count = () => place.store.keys('snapshots/').filter(isManifest).length
@@ -120,27 +127,31 @@ test.concurrent('an idle leader takes its daily snapshot as well', async () => {
   await waitFor(() => count() === 2, 'the second snapshot')
 })
 
-test.concurrent('a snapshot that is due and fails is told, and the log goes on without it', async () => {
-  await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
-  const { store, service } = place
-  const manifests = () => store.keys('snapshots/').filter((key) => key.endsWith('/manifest')).length
-  const database = join(service.directory, 'hostline.db')
-  renameSync(database, `${database}.away`)
-  mkdirSync(database)
-  store.faults.clockOffset = 2 * 86_400_000
-  await waitFor(() => service.log().includes('no snapshot was taken'), 'the failure')
-  rmdirSync(database)
-  renameSync(`${database}.away`, database)
-  const entries = store.keys('log/').length
-  await waitFor(() => store.keys('log/').length > entries, 'a heartbeat')
-  expect(manifests()).toBe(1)
-  store.faults.clockOffset += 61_000
-  await waitFor(() => manifests() === 2, 'the second snapshot')
-  const kinds = store
-    .keys('log/')
-    .map((key) => /"kind":"(\w+)"/.exec(Buffer.from(store.get(key) ?? '').toString())?.[1])
-  expect(kinds.filter((kind) => kind === 'base')).toHaveLength(1)
-})
+testAtLength.concurrent(
+  'a snapshot that is due and fails is told, and the log goes on without it',
+  async () => {
+    await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
+    const { store, service } = place
+    const manifests = () =>
+      store.keys('snapshots/').filter((key) => key.endsWith('/manifest')).length
+    const database = join(service.directory, 'hostline.db')
+    renameSync(database, `${database}.away`)
+    mkdirSync(database)
+    store.faults.clockOffset = 2 * 86_400_000
+    await waitFor(() => service.log().includes('no snapshot was taken'), 'the failure')
+    rmdirSync(database)
+    renameSync(`${database}.away`, database)
+    const entries = store.keys('log/').length
+    await waitFor(() => store.keys('log/').length > entries, 'a heartbeat')
+    expect(manifests()).toBe(1)
+    store.faults.clockOffset += 61_000
+    await waitFor(() => manifests() === 2, 'the second snapshot')
+    const kinds = store
+      .keys('log/')
+      .map((key) => /"kind":"(\w+)"/.exec(Buffer.from(store.get(key) ?? '').toString())?.[1])
+    expect(kinds.filter((kind) => kind === 'base')).toHaveLength(1)
+  },
+)
 
 test.concurrent.each([
   ['in step', {}, []],
@@ -290,17 +301,20 @@ async function beginElsewhere(environment: Record<string, string>) {
   await node.claim(await node.findHead())
 }
 
-test.concurrent('a command beside the server is shipped as the pages that it changed', async () => {
-  await using place = await startReplicated()
-  const { service, store } = place
-  const create = ['user', 'create', '--email', 'bob@example.com', '--role', 'guest']
-  await waitFor(() => isInStep(service), 'the bucket to have everything')
-  const before = store.keys('log/').length
-  expect(await command(service.directory, store.url, create)).toMatchObject({ code: 0 })
-  const newest = () => Buffer.from(store.get(store.keys('log/').at(-1) ?? '') ?? '').toString()
-  await waitFor(() => store.keys('log/').length > before, 'the entry of the command')
-  expect(newest()).toContain('"kind":"pages"')
-})
+testAtLength.concurrent(
+  'a command beside the server is shipped as the pages that it changed',
+  async () => {
+    await using place = await startReplicated()
+    const { service, store } = place
+    const create = ['user', 'create', '--email', 'bob@example.com', '--role', 'guest']
+    await waitFor(() => isInStep(service), 'the bucket to have everything')
+    const before = store.keys('log/').length
+    expect(await command(service.directory, store.url, create)).toMatchObject({ code: 0 })
+    const newest = () => Buffer.from(store.get(store.keys('log/').at(-1) ?? '') ?? '').toString()
+    await waitFor(() => store.keys('log/').length > before, 'the entry of the command')
+    expect(newest()).toContain('"kind":"pages"')
+  },
+)
 
 test.concurrent('a wal whose index cannot be read for a moment is shipped as a snapshot', async () => {
   await using store = await startObjectStore()
@@ -350,22 +364,29 @@ function joined(environment: Record<string, string>) {
   })
 }
 
-test.concurrent('what a single machine left is restored where a standby may take over', async () => {
-  await using first = await startReplicated()
-  await first.service.stop()
-  using folder = temporaryDirectory()
-  const environment = { REPLICA_S3_URL: first.store.url, REPLICA_PAIR: 'true', REPLICA_LEASE: '3' }
-  const run = (...args: string[]) => hostline(args, folder.path, { environment })
-  const { out } = await run('replica', 'status', '--json')
-  const at = new Date(Date.parse(JSON.parse(out).newest_entry_at) - 1).toISOString()
-  expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
-  expect((await run('replica', 'status')).out).toContain('was restored to the past')
-  expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
-  expect((await run('replica', 'status')).out).toContain('is in step with the log')
-  // It listens as soon as it leads.
-  await using second = await startService({
-    listen: true,
-    environment: { ...environment, DATA_DIR: folder.path },
-  })
-  expect((await second.call('GET', '/readyz')).status).toBe(200)
-})
+testAtLength.concurrent(
+  'what a single machine left is restored where a standby may take over',
+  async () => {
+    await using first = await startReplicated()
+    await first.service.stop()
+    using folder = temporaryDirectory()
+    const environment = {
+      REPLICA_S3_URL: first.store.url,
+      REPLICA_PAIR: 'true',
+      REPLICA_LEASE: '3',
+    }
+    const run = (...args: string[]) => hostline(args, folder.path, { environment })
+    const { out } = await run('replica', 'status', '--json')
+    const at = new Date(Date.parse(JSON.parse(out).newest_entry_at) - 1).toISOString()
+    expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
+    expect((await run('replica', 'status')).out).toContain('was restored to the past')
+    expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
+    expect((await run('replica', 'status')).out).toContain('is in step with the log')
+    // It listens as soon as it leads.
+    await using second = await startService({
+      listen: true,
+      environment: { ...environment, DATA_DIR: folder.path },
+    })
+    expect((await second.call('GET', '/readyz')).status).toBe(200)
+  },
+)

@@ -8,7 +8,7 @@ import { texts as translations } from '../src/lib/i18n.ts'
 import { decodeEntry } from '../src/replication/log.ts'
 import { gatherCrowd } from './support/crowd.ts'
 import { executable } from './support/executable.ts'
-import { size, testInFaults } from './support/faults.ts'
+import { size, testAtLength } from './support/faults.ts'
 import { command, type ReplicaNode } from './support/nodes.ts'
 import { type Pair, type People, say, sayAllTheTime, startPair, texts } from './support/pair.ts'
 import { call, meet } from './support/process.ts'
@@ -184,7 +184,7 @@ function textsIn(database: string) {
   return sqlite.query('SELECT body FROM messages').values().flat().map(String)
 }
 
-testInFaults('of two standbys exactly one leads, and the other one when that dies', async () => {
+testAtLength('of two standbys exactly one leads, and the other one when that dies', async () => {
   await using pair = await startPair({ REPLICA_ACK: 'bucket' })
   const a = await pair.leader('a')
   const [b, c] = await Promise.all([pair.standby('b'), pair.standby('c')])
@@ -227,7 +227,7 @@ async function raceForLead(pair: Pair, whoIsFirst: 'standby' | 'former leader') 
 }
 
 describe('a former leader that starts again at the moment of the take-over', () => {
-  testInFaults('follows when the standby is first', async () => {
+  testAtLength('follows when the standby is first', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket' })
     const { again, b, people } = await raceForLead(pair, 'standby')
     await b.ready()
@@ -237,7 +237,7 @@ describe('a former leader that starts again at the moment of the take-over', () 
     expect(await texts(b.base, people)).toEqual(['to a', 'to b'])
   })
 
-  testInFaults('leads when it is first, and the standby goes on following', async () => {
+  testAtLength('leads when it is first, and the standby goes on following', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket' })
     const { again, b, people } = await raceForLead(pair, 'former leader')
     await again.ready()
@@ -327,7 +327,7 @@ describe('who slept until the log was trimmed', () => {
     },
   )
 
-  testInFaults('as standby starts again from a snapshot', async () => {
+  testAtLength('as standby starts again from a snapshot', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket' })
     const a = await pair.leader('a')
     const b = await pair.standby('b')
@@ -365,7 +365,7 @@ async function stopWhileOnItsWay(
 // Nobody is to take over by silence there, however slow the machine is.
 const patient = { REPLICA_LEASE: '30' }
 
-test('a node that has nothing to ship when it begins takes writes', async () => {
+testAtLength('a node that has nothing to ship when it begins takes writes', async () => {
   await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
   cpSync((await executable()).emptyData, pair.directory('a'), { recursive: true })
   // Otherwise each start writes a token for the first admin.
@@ -382,14 +382,17 @@ test('a node that has nothing to ship when it begins takes writes', async () => 
   await isShipped(again)
 })
 
-test('a server that is stopped before its first snapshot is whole ends with it', async () => {
-  await using pair = await startPair({ REPLICA_PAIR: 'false' })
-  pair.store.faults.latency = 50
-  const a = await pair.leader('a')
-  expect(await a.end('SIGTERM')).toBe(0)
-  const manifests = pair.store.keys('snapshots/').filter((key) => key.endsWith('/manifest'))
-  expect(manifests).toHaveLength(1)
-})
+testAtLength(
+  'a server that is stopped before its first snapshot is whole ends with it',
+  async () => {
+    await using pair = await startPair({ REPLICA_PAIR: 'false' })
+    pair.store.faults.latency = 50
+    const a = await pair.leader('a')
+    expect(await a.end('SIGTERM')).toBe(0)
+    const manifests = pair.store.keys('snapshots/').filter((key) => key.endsWith('/manifest'))
+    expect(manifests).toHaveLength(1)
+  },
+)
 
 describe.concurrent('a log is made by a command, or by the first server on a bucket', () => {
   const serve = { REPLICA_PAIR: 'true' }
@@ -398,7 +401,7 @@ describe.concurrent('a log is made by a command, or by the first server on a buc
     /^hostline: there is no log in the bucket: start the leader first, or run hostline replica init where its database is .*\n$/
   const errors = (node: ReplicaNode) => node.output().replaceAll(/^\{.*\}\n/gm, '')
 
-  test('never by a standby, or by a server of a pair without a database', async () => {
+  testAtLength('never by a standby, or by a server of a pair without a database', async () => {
     await using pair = await startPair(patient)
     for (const [name, args] of [
       ['a', ['standby']],
@@ -416,7 +419,7 @@ describe.concurrent('a log is made by a command, or by the first server on a buc
     expect(pair.store.keys()).toEqual([])
   })
 
-  test('a single server takes no bucket over that has another database', async () => {
+  testAtLength('a single server takes no bucket over that has another database', async () => {
     await using pair = await startPair(patient)
     const first = await pair.leader('a', { environment: alone })
     await first.end('SIGTERM')
@@ -476,7 +479,7 @@ describe.concurrent('a standby', () => {
     }
   })
 
-  test('has metrics of its own, for this machine or with the token', async () => {
+  testAtLength('has metrics of its own, for this machine or with the token', async () => {
     await using pair = await startPair(patient)
     await pair.leader('a')
     const open = await pair.standby('b')
@@ -498,7 +501,7 @@ describe.concurrent('a standby', () => {
     expect((await fetch(`${closed.base}/metrics`, { headers })).status).toBe(200)
   })
 
-  test.skipIf(!openssl)('answers over TLS', async () => {
+  testAtLength.skipIf(!openssl)('answers over TLS', async () => {
     await using pair = await startPair(patient)
     const [cert, key] = [`${pair.directory('cert')}.pem`, `${pair.directory('key')}.pem`]
     const request = `req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout ${key} -out ${cert}`
@@ -510,7 +513,7 @@ describe.concurrent('a standby', () => {
     expect(await answer.json()).toMatchObject({ role: 'standby' })
   })
 
-  test('ends when it is asked to', async () => {
+  testAtLength('ends when it is asked to', async () => {
     await using pair = await startPair(patient)
     await pair.leader('a')
     const b = await pair.standby('b')
@@ -544,7 +547,7 @@ describe.concurrent('the lead is handed over', () => {
     expect(old.output()).not.toContain(databaseIsKept)
   })
 
-  testInFaults(
+  testAtLength(
     'to nobody: the command fails after its time, and the node leads again',
     async () => {
       await using pair = await startPair()
@@ -568,7 +571,7 @@ describe.concurrent('the lead is handed over', () => {
     expect(refused).toEqual({ code: 1, out: '', err: 'hostline: this node does not lead\n' })
   })
 
-  testInFaults('by a server that runs', async () => {
+  testAtLength('by a server that runs', async () => {
     await using pair = await startPair(patient)
     const { dataDir, end } = await pair.leader('a')
     await end()
@@ -579,7 +582,7 @@ describe.concurrent('the lead is handed over', () => {
   })
 })
 
-testInFaults('a standby whose entry is stored leads at once, though it had no answer', async () => {
+testAtLength('a standby whose entry is stored leads at once, though it had no answer', async () => {
   await using pair = await startPair({ REPLICA_ACK: 'bucket', REPLICA_LEASE: '5' })
   const { faults } = pair.store
   const a = await pair.leader('a')
@@ -594,7 +597,7 @@ testInFaults('a standby whose entry is stored leads at once, though it had no an
   await b.ready()
 })
 
-test('a standby waits for the lease of the leader, not for its own', async () => {
+testAtLength('a standby waits for the lease of the leader, not for its own', async () => {
   await using pair = await startPair({ REPLICA_LEASE: '1' })
   const a = await pair.leader('a', { environment: { REPLICA_LEASE: '3' } })
   const b = await pair.standby('b')
@@ -609,27 +612,30 @@ test('a standby waits for the lease of the leader, not for its own', async () =>
   expect(silence).toBeGreaterThanOrEqual(3_000)
 })
 
-test('a node that does not know the version of the database leaves the log alone', async () => {
-  await using pair = await startPair()
-  const a = await pair.leader('a')
-  const b = await pair.standby('b')
-  const sqlite = new Database(join(a.dataDir, 'hostline.db'))
-  sqlite.run('PRAGMA user_version = 99')
-  sqlite.close()
-  await meet(a.base)
-  await waitFor(() => versionOf(join(b.dataDir, 'replica.db')) === 99, 'the standby to have it')
-  await a.end('SIGTERM')
-  const log = pair.store.keys('log/')
-  const line = (file: string) =>
-    `hostline: the database ${file} has version 99, this hostline knows up to ${migrations.length}: use a newer executable\n`
-  for (const [node, file] of [
-    [b, 'replica.db'],
-    [await pair.start('a'), 'hostline.db'],
-  ] as const) {
-    expect(await node.exited).toBe(1)
-    expect(node.output()).toEndWith(line(join(node.dataDir, file)))
-  }
-  expect(pair.store.keys('log/')).toEqual(log)
-})
+testAtLength(
+  'a node that does not know the version of the database leaves the log alone',
+  async () => {
+    await using pair = await startPair()
+    const a = await pair.leader('a')
+    const b = await pair.standby('b')
+    const sqlite = new Database(join(a.dataDir, 'hostline.db'))
+    sqlite.run('PRAGMA user_version = 99')
+    sqlite.close()
+    await meet(a.base)
+    await waitFor(() => versionOf(join(b.dataDir, 'replica.db')) === 99, 'the standby to have it')
+    await a.end('SIGTERM')
+    const log = pair.store.keys('log/')
+    const line = (file: string) =>
+      `hostline: the database ${file} has version 99, this hostline knows up to ${migrations.length}: use a newer executable\n`
+    for (const [node, file] of [
+      [b, 'replica.db'],
+      [await pair.start('a'), 'hostline.db'],
+    ] as const) {
+      expect(await node.exited).toBe(1)
+      expect(node.output()).toEndWith(line(join(node.dataDir, file)))
+    }
+    expect(pair.store.keys('log/')).toEqual(log)
+  },
+)
 
 const versionOf = (path: string) => readFileSync(path).readUInt32BE(60)

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createClient, memoryStorage } from '../client/src/client.ts'
-import { size, testInFaults } from './support/faults.ts'
+import { size, testAtLength } from './support/faults.ts'
 import { nginx, startNginx } from './support/nginx.ts'
 import type { ReplicaNode } from './support/nodes.ts'
 import { type Pair, startPair } from './support/pair.ts'
@@ -88,7 +88,7 @@ test.skipIf(!nginx)(
   },
 )
 
-const testWithNginx = nginx ? testInFaults : test.skip
+const testWithNginx = nginx ? testAtLength : test.skip
 
 testWithNginx(
   'clients lose and double nothing while the leader is killed, and go on by themselves',

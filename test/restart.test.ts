@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from './support/directory.ts'
-import { shim, size, testInFaults } from './support/faults.ts'
+import { shim, size, testAtLength } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
 import { type Person, startService } from './support/service.ts'
 import { TestSocket } from './support/socket.ts'
@@ -55,7 +55,7 @@ async function startTalks() {
 }
 
 // A slow disk holds answers back: a request is accepted once its message is in the database.
-const testWithShim = tools.gcc ? testInFaults : test.skip
+const testWithShim = tools.gcc ? testAtLength : test.skip
 testWithShim(
   'SIGTERM with requests and sockets open: each request is answered, each socket closed with 1001',
   async () => {
@@ -83,7 +83,7 @@ testWithShim(
   },
 )
 
-testInFaults(
+testAtLength(
   'after a restart all sockets come back at once: each catches up, and others are answered',
   async () => {
     using all = await startTalks()
