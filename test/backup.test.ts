@@ -158,6 +158,19 @@ describe('a backup', () => {
     expect(readdirSync(target).filter((name) => name.includes('replaced'))).toHaveLength(2)
   })
 
+  test('beside one of another process takes no place of it', async () => {
+    const { dataDir } = await filled
+    const directory = at('beside')
+    mkdirSync(directory)
+    const both = [1, 2].map(() => finished(hostline(dataDir, 'backup', directory)))
+    const results = await Promise.all(both)
+    expect(results.map(({ exitCode, err }) => [exitCode, err])).toEqual([
+      [0, ''],
+      [0, ''],
+    ])
+    expect(readdirSync(directory)).toHaveLength(2)
+  })
+
   test('that is killed leaves the one before', async () => {
     const { dataDir } = await filled
     const file = at('killed.db')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { afterAll, expect } from 'bun:test'
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createConsumer, expectError } from './support/consumers.ts'
@@ -37,7 +37,7 @@ const made = ['types.ts', 'hey', 'orval.ts']
 const kept = join(import.meta.dir, '../node_modules/.cache/hostline/generated')
 
 // The generators take eight seconds of a processor: they run when the description or one of them has changed.
-beforeAll(async () => {
+async function bringGenerated() {
   const description = await (await service.request('/v1/openapi.json')).text()
   consumer.write({ 'api.json': description })
   const lockfile = readFileSync(join(import.meta.dir, 'consumers/bun.lock'))
@@ -52,7 +52,7 @@ beforeAll(async () => {
     await Bun.write(done, '')
   }
   for (const name of made) cpSync(join(folder, name), consumer.path(name), { recursive: true })
-})
+}
 
 async function generate() {
   for (const [name, ...options] of commands) {
@@ -80,6 +80,7 @@ const mistakes = [
 testAtLength(
   'what they make compiles and knows the data of a notification by its type, but no misspelt field',
   async () => {
+    await bringGenerated()
     consumer.write({
       'fine.ts': `${imports}
       type Notification = Schemas['Notification'] | hey.Notification | orval.Notification
@@ -119,6 +120,7 @@ console.log(JSON.stringify([listed!.data.map(({ body }) => body), before, await 
 `
 
 testAtLength('two people talk through a generated client, under plain Node', async () => {
+  await bringGenerated()
   consumer.write({ 'conversation.ts': conversation })
   const entrypoints = [consumer.path('conversation.ts')]
   await Bun.build({ entrypoints, outdir: consumer.path('built'), target: 'node' })
