@@ -46,6 +46,18 @@ test('a logout on its way does not end the session of the next', async () => {
   expect((await client.account.get()).email).toBe('next@example.com')
 })
 
+test('a reload while the service has not heard of a logout yet does not resume the session', async () => {
+  const storage = pageStorage()
+  await using chat = await startChat({ storage })
+  const { client, proxy } = chat
+  const { asked, release } = hold(proxy, '/v1/auth/logout')
+  const leaving = client.logout()
+  await asked
+  expect(chat.create().restore()).toBeUndefined()
+  release(undefined)
+  await leaving
+})
+
 test('a position that comes too late moves nobody', async () => {
   await using chat = await startChat()
   const { client, proxy } = chat

@@ -272,6 +272,17 @@ describe('a session in a tight spot', () => {
     expect(storage.get(sessionKey)).toBeUndefined()
   })
 
+  test('is gone at the service, too, after a logout with an expired access token', async () => {
+    await using chat = await startChat()
+    chat.advance(expiry)
+    await chat.client.logout()
+    const { sqlite } = chat.service
+    const ended = sqlite
+      .query('SELECT revoked_at FROM sessions WHERE user_id = ?')
+      .all(chat.user.id)
+    expect(ended).toEqual([{ revoked_at: expect.any(Number) }])
+  })
+
   test('is gone after a logout that the service no longer understands', async () => {
     await using chat = await startChat()
     await chat.endSessionsOf(ada)

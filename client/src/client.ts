@@ -3,7 +3,7 @@ import { type ChannelEvents, type ChannelOptions, createChannel } from './channe
 import type { Answer, Body, NewMessage, User } from './contract.ts'
 import { createDelivery, type QueuedMessage } from './delivery.ts'
 import { createEmitter } from './emitter.ts'
-import { ApiError, ClosedError, SessionEndedError } from './errors.ts'
+import { ClosedError } from './errors.ts'
 import { createHttpTransport, createRequest } from './http.ts'
 import { createOutbox } from './outbox.ts'
 import { type GivenPlatform, platformOf } from './platform.ts'
@@ -142,20 +142,7 @@ export function createClient(options: ClientOptions) {
 
     /** Ends the session. It and the unsent messages are deleted locally even when the service cannot be reached.
      *  @throws the network's error; at the service the session then ends when its tokens expire */
-    async logout(): Promise<void> {
-      const login = session.current()
-      const ended = session.signal()
-      if (!login) return
-      try {
-        await api.request('POST /v1/auth/logout', { body: { refresh_token: login.refreshToken } })
-      } catch (error) {
-        const isOver = error instanceof SessionEndedError
-        if (!isOver && !(error instanceof ApiError && error.status === 401)) throw error
-      } finally {
-        // Another user may have logged in meanwhile.
-        if (!ended.aborted) session.end('logged_out')
-      }
-    },
+    logout: session.logout,
 
     /** The logged-in user, as of the login. `account.get` asks the service. */
     user: () => session.current()?.user,

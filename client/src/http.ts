@@ -27,6 +27,8 @@ export type HttpRequest = {
   headers?: Record<string, string>
   signal?: AbortSignal | undefined
   token?: string | undefined
+  /** A browser completes the request even when the page is left. */
+  outlivesPage?: boolean
 }
 
 /** Sends one request and reads its response, both as JSON.
@@ -48,13 +50,18 @@ export function createHttpTransport(
   }
 
   return async (request) => {
-    const { route, params, query, body, file, signal } = request
+    const { route, params, query, body, file, signal, outlivesPage } = request
     if (signal?.aborted) throw reasonOf(signal)
     const [method = '', path = ''] = route.split(' ')
     const url = baseUrl + pathOf(path, params) + queryString(query)
     const milliseconds = file ? undefined : (request.milliseconds ?? requestMilliseconds)
     const deadline = linkSignals([signal], milliseconds)
-    const sent = { method, signal: deadline.signal, headers: headersOf(request) }
+    const sent = {
+      method,
+      signal: deadline.signal,
+      headers: headersOf(request),
+      ...(outlivesPage && { keepalive: true }),
+    }
     try {
       const answer = await (file
         ? sendFile(fetch, url, { ...sent, ...file })

@@ -142,6 +142,15 @@ export function createSession({ timers, locks }: Platform, options: SessionOptio
       return user
     },
 
+    /** Ends the session here first, so that a reload meanwhile does not resume it, then at the service.
+     *  @throws the network's error */
+    async logout(): Promise<void> {
+      const left = current
+      if (!left) return
+      end('logged_out')
+      await revoke(http, left, closing)
+    },
+
     /** Resumes the stored session after a reload. */
     restore(): User | undefined {
       const stored = readSession(storage)
@@ -188,6 +197,25 @@ async function refresh(
   } catch (error) {
     if (error instanceof ApiError && error.code === 'invalid_token') return undefined
     throw error
+  }
+}
+
+/** Ends a session at the service, with renewed tokens when the access token has expired. */
+async function revoke(http: HttpTransport, session: StoredSession, signal: AbortSignal) {
+  const send = (token: string, refreshToken: string) =>
+    http({
+      route: 'POST /v1/auth/logout',
+      body: { refresh_token: refreshToken },
+      token,
+      signal,
+      outlivesPage: true,
+    })
+  try {
+    await send(session.accessToken, session.refreshToken)
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) throw error
+    const tokens = await refresh(http, session, signal)
+    if (tokens) await send(tokens.access_token, tokens.refresh_token)
   }
 }
 
