@@ -2,12 +2,12 @@ import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, type SQL, sql } f
 import { chunksOf } from '../lib/chunks.ts'
 import type { Clock } from '../lib/clock.ts'
 import { firstIdAt, type NewId } from '../lib/ids.ts'
-import type { RowRange } from '../lib/list-range.ts'
+import type { Listing, ListRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
 import { type AddressHash, isAddressHash } from './address-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
-import { eachRow, lazy, placeholders } from './statements.ts'
+import { eachRow, lazy, listById, placeholders } from './statements.ts'
 
 export type AuditAction =
   | 'user_registered'
@@ -146,6 +146,13 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       return orm.select().from(auditLog).where(next).orderBy(asc(auditLog.id)).limit(limit).all()
     })
 
+  /** Counted by the row numbers: they have no gaps, because only the oldest rows are deleted. */
+  function countAll(): number {
+    const end = (n: SQL<number>) => orm.select({ n }).from(auditLog).get()?.n ?? 0
+    const last = end(sql`max(rowid)`)
+    return last === 0 ? 0 : last - end(sql`min(rowid)`) + 1
+  }
+
   return {
     record({ action, actor, target, ip, details }: AuditEntry): void {
       insert().run({
@@ -199,25 +206,16 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       }
       for (const rows of chunksOf(eachBy(userId), erasedAtOnce)) yield () => rows.forEach(update)
     },
-    /** Newest first, optionally starting at a given id. */
-    list(filter: AuditFilter, { limit, offset, before }: RowRange): AuditRow[] {
-      return orm
-        .select()
-        .from(auditLog)
-        .where(and(matching(filter), before === undefined ? undefined : lt(auditLog.id, before)))
-        .orderBy(desc(auditLog.id))
-        .limit(limit)
-        .offset(offset)
-        .all()
-    },
-    /** Without a filter the count comes from the row numbers: they have no gaps, because only the oldest rows are
-     *  deleted. */
-    count(filter: AuditFilter): number {
+    /** Newest first. */
+    list(filter: AuditFilter, range: ListRange): Listing<AuditRow> {
       const which = matching(filter)
-      if (which) return orm.select({ n: count() }).from(auditLog).where(which).get()?.n ?? 0
-      const end = (n: SQL<number>) => orm.select({ n }).from(auditLog).get()?.n ?? 0
-      const last = end(sql`max(rowid)`)
-      return last === 0 ? 0 : last - end(sql`min(rowid)`) + 1
+      return listById(orm, range, {
+        name: 'audit_log',
+        id: auditLog.id,
+        which,
+        select: (some) => orm.select().from(auditLog).where(some),
+        ...(!which && { count: countAll }),
+      })
     },
   }
 }

@@ -1,6 +1,20 @@
 import type { Database, Statement } from 'bun:sqlite'
-import { getTableColumns, getTableName, type Placeholder, sql } from 'drizzle-orm'
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import {
+  and,
+  asc,
+  count,
+  desc,
+  getTableColumns,
+  getTableName,
+  gt,
+  lt,
+  type Placeholder,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { type Listing, type ListRange, listByPosition } from '../lib/list-range.ts'
+import type { Orm } from './open.ts'
 
 const chunkSize = 200
 
@@ -41,6 +55,41 @@ export function* eachRow<Row>(
     chunk = read(chunk.at(-1), chunkSize)
     yield* chunk
   } while (chunk.length === chunkSize)
+}
+
+type IdList<Row> = {
+  /** Keeps its cursors apart from those of other lists. */
+  name: string
+  id: SQLiteColumn
+  which?: SQL | undefined
+  order?: 'newest' | 'oldest'
+  select: (which: SQL | undefined) => {
+    orderBy: (order: SQL) => {
+      limit: (limit: number) => { offset: (offset: number) => { all: () => Row[] } }
+    }
+  }
+  /** In place of counting the rows of the table. */
+  count?: () => number
+}
+
+/** Reads a range of a list that is ordered by the id of its rows. */
+export function listById<Row extends { id: string }>(
+  orm: Orm,
+  range: ListRange,
+  { name, id, which, order = 'newest', select, count: counted }: IdList<Row>,
+): Listing<Row> {
+  const [sorted, beyond] = order === 'newest' ? [desc(id), lt] : [asc(id), gt]
+  return listByPosition(range, {
+    name,
+    position: (row) => row.id,
+    list: ({ limit, offset, before }) =>
+      select(and(which, before === undefined ? undefined : beyond(id, before)))
+        .orderBy(sorted)
+        .limit(limit)
+        .offset(offset)
+        .all(),
+    count: counted ?? (() => orm.select({ n: count() }).from(id.table).where(which).get()?.n ?? 0),
+  })
 }
 
 /** Builds and prepares a statement on its first use, to keep the start fast. */

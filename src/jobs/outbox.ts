@@ -3,12 +3,10 @@ import {
   asc,
   between,
   count,
-  desc,
   eq,
   gt,
   isNotNull,
   isNull,
-  lt,
   lte,
   not,
   type SQL,
@@ -16,11 +14,11 @@ import {
 } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
-import { lazy } from '../db/statements.ts'
+import { lazy, listById } from '../db/statements.ts'
 import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
-import type { RowRange } from '../lib/list-range.ts'
+import type { Listing, ListRange } from '../lib/list-range.ts'
 import type { EventType } from '../lib/vocabulary.ts'
 
 /** A mail to a user, dropped if their address has changed by then. `user_id` is null when no account has the address. */
@@ -199,18 +197,13 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     },
     find: (id: string): Job | undefined => orm.select().from(outbox).where(eq(outbox.id, id)).get(),
     /** Newest first. */
-    list(state: JobState | undefined, { limit, offset, before }: RowRange): Job[] {
-      return orm
-        .select()
-        .from(outbox)
-        .where(and(inState(state), before === undefined ? undefined : lt(outbox.id, before)))
-        .orderBy(desc(outbox.id))
-        .limit(limit)
-        .offset(offset)
-        .all()
-    },
-    count: (state: JobState | undefined): number =>
-      orm.select({ n: count() }).from(outbox).where(inState(state)).get()?.n ?? 0,
+    list: (state: JobState | undefined, range: ListRange): Listing<Job> =>
+      listById(orm, range, {
+        name: 'jobs',
+        id: outbox.id,
+        which: inState(state),
+        select: (which) => orm.select().from(outbox).where(which),
+      }),
     /** Ids of jobs given up at or before `until` (ms since the epoch). */
     listDead: (until: number, limit: number): string[] =>
       orm

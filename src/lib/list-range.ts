@@ -39,13 +39,6 @@ export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<
   return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
 
-export function listById<T extends { id: string }>(
-  range: ListRange,
-  reader: Omit<Reader<T>, 'position'>,
-): Listing<T> {
-  return listByPosition(range, { ...reader, position: ({ id }) => id })
-}
-
 /** Reads a list whose rows are numbered from 1 to `total`. */
 type NumberedReader<T> = {
   name: string

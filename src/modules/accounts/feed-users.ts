@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
 import { type Authenticated, localPart, type NewPerson } from './model.ts'
@@ -76,8 +76,9 @@ export function createFeedUsers(core: Core, parts: Parts) {
       const user = externalId === undefined ? byEmail : store.findByExternalId(externalId)
       const isBoth = email === undefined || user?.id === byEmail?.id
       const found = user && isBoth ? [user] : []
-      return listById(range, {
+      return listByPosition(range, {
         name: 'users',
+        position: ({ id }) => id,
         list: ({ limit, offset }) => found.slice(offset, offset + limit),
         count: () => found.length,
       })

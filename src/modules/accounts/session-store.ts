@@ -1,8 +1,8 @@
-import { and, asc, count, desc, eq, gt, isNull, lt, ne, type SQL } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { pushTokens, refreshTokens, sessions } from '../../db/schema.ts'
-import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { eachRow, listById, prepareInsert, selectList } from '../../db/statements.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
@@ -126,20 +126,13 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     isConfirmedSince: (id: string, moment: number) => confirmed.get(id, moment) !== null,
     findToken: (hash: string) => token.get(hash) ?? undefined,
     /** A user's sessions that can still be used, the newest login first. */
-    list(userId: string, now: number, { limit, offset, before }: RowRange): SessionRow[] {
-      const older = before === undefined ? undefined : lt(sessions.id, before)
-      return orm
-        .select()
-        .from(sessions)
-        .where(and(live(userId, now), older))
-        .orderBy(desc(sessions.id))
-        .limit(limit)
-        .offset(offset)
-        .all()
-    },
-    count(userId: string, now: number): number {
-      return orm.select({ n: count() }).from(sessions).where(live(userId, now)).get()?.n ?? 0
-    },
+    list: (userId: string, now: number, range: ListRange): Listing<SessionRow> =>
+      listById(orm, range, {
+        name: 'sessions',
+        id: sessions.id,
+        which: live(userId, now),
+        select: (which) => orm.select().from(sessions).where(which),
+      }),
     /** Every session of a user, ended ones too, oldest first. */
     each: (userId: string) =>
       eachRow<SessionRow>((last, limit) => {

@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { AppError, invalidField, throttled } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { storedEmail } from '../../lib/text.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 import type { AccountParts } from './account-parts.ts'
@@ -170,8 +170,9 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     /** People, the oldest account first. */
     search(filter: UserFilter, range: ListRange): Listing<UserRow> {
       const isOfAll = Object.values(filter).every((wanted) => wanted === undefined)
-      return listById(range, {
+      return listByPosition(range, {
         name: 'users',
+        position: ({ id }) => id,
         list: (rows) => (isOfAll ? store.listPresent(rows) : users.list(filter, rows)),
         count: () => (isOfAll ? store.countPresent() : users.count(filter)),
       })

@@ -1,11 +1,15 @@
-import { and, count, desc, eq, isNotNull, lt, or, sql } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { blocks, users } from '../../db/schema.ts'
-import { eachRow } from '../../db/statements.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { eachRow, listById } from '../../db/statements.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 
 export type BlockStore = ReturnType<typeof createBlockStore>
-export type BlockItem = ReturnType<BlockStore['list']>[number]
+export type BlockItem = {
+  id: string
+  blockedAt: number
+  user: { id: string; displayName: string }
+}
 
 /** SQL over blocks. A block has a row on either side, so that sending a message costs one look-up. */
 export function createBlockStore(orm: Orm) {
@@ -18,21 +22,16 @@ export function createBlockStore(orm: Orm) {
     sql<string>`(SELECT ${users.displayName} FROM ${users} WHERE ${users.id} = ${userId})`
   const own = (userId: string) => and(eq(blocks.userId, userId), isNotNull(blocks.id))
 
-  const list = (userId: string, { limit, offset, before }: RowRange) =>
+  const select = (which: SQL | undefined) =>
     orm
       .select({
-        id: blocks.id,
-        blockedAt: blocks.blockedAt,
+        // Never null in the rows that `own` chooses.
+        id: sql<string>`${blocks.id}`,
+        blockedAt: sql<number>`${blocks.blockedAt}`,
         user: { id: blocks.otherUserId, displayName: blocks.otherName },
       })
       .from(blocks)
-      .where(and(own(userId), before === undefined ? undefined : lt(blocks.id, before)))
-      .orderBy(desc(blocks.id))
-      .limit(limit)
-      .offset(offset)
-      .all()
-      // `own` has excluded nulls; the type does not know.
-      .map(({ id, blockedAt, user }) => ({ id: id ?? '', blockedAt: blockedAt ?? 0, user }))
+      .where(which)
 
   return {
     /** True when either user blocks the other. */
@@ -71,12 +70,13 @@ export function createBlockStore(orm: Orm) {
       orm.delete(blocks).where(both).run()
     },
     /** Newest first. */
-    list,
+    list: (userId: string, range: ListRange) =>
+      listById(orm, range, { name: 'blocks', id: blocks.id, which: own(userId), select }),
+    /** Newest first. */
     each: (userId: string) =>
-      eachRow<ReturnType<typeof list>[number]>((last, limit) =>
-        list(userId, { limit, offset: 0, before: last?.id }),
-      ),
-    count: (userId: string): number =>
-      orm.select({ n: count() }).from(blocks).where(own(userId)).get()?.n ?? 0,
+      eachRow<BlockItem>((last, limit) => {
+        const next = and(own(userId), last && lt(blocks.id, last.id))
+        return select(next).orderBy(desc(blocks.id)).limit(limit).all()
+      }),
   }
 }

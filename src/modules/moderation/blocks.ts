@@ -2,8 +2,7 @@ import type { Core } from '../../core.ts'
 import { chunksOf } from '../../lib/chunks.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
-import type { BlockItem, BlockStore } from './block-store.ts'
+import type { BlockStore } from './block-store.ts'
 
 /** Rows deleted in one transaction, few enough for the event loop. */
 const erasedAtOnce = 200
@@ -42,12 +41,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
     },
 
     /** Newest block first. */
-    list: (userId: string, range: ListRange): Listing<BlockItem> =>
-      listById(range, {
-        name: 'blocks',
-        list: (rows) => store.list(userId, rows),
-        count: () => store.count(userId),
-      }),
+    list: store.list,
 
     /** Deletes all blocks by and of a removed user, in pieces. */
     *erase(userId: string): Generator<() => void> {

@@ -1,15 +1,20 @@
-import { and, asc, count, desc, eq, getTableColumns, gt, gte, lt, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gt, gte, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
-import { eachRow } from '../../db/statements.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { eachRow, listById } from '../../db/statements.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 
 export type ReportRow = typeof reports.$inferSelect
 type Side = { id: string; displayName: string }
 /** A report with the names of both sides, without the excerpt. */
-export type ReportItem = { report: Omit<ReportRow, 'excerpt'>; reporter: Side; reported: Side }
+export type ReportItem = {
+  id: string
+  report: Omit<ReportRow, 'excerpt'>
+  reporter: Side
+  reported: Side
+}
 export type ReportDetail = ReportItem & Pick<ReportRow, 'excerpt'>
 
 export type ReportStore = ReturnType<typeof createReportStore>
@@ -19,6 +24,7 @@ export function createReportStore(orm: Orm) {
   const reported = alias(users, 'reported')
   const { excerpt, ...columns } = getTableColumns(reports)
   const item = {
+    id: reports.id,
     report: columns,
     reporter: { id: reporters.id, displayName: reporters.displayName },
     reported: { id: reported.id, displayName: reported.displayName },
@@ -51,19 +57,19 @@ export function createReportStore(orm: Orm) {
         .where(eq(reports.id, id))
         .get(),
     /** Newest first. */
-    list: (status: ReportStatus | undefined, { limit, offset, before }: RowRange): ReportItem[] =>
-      orm
-        .select(item)
-        .from(reports)
-        .innerJoin(reporters, eq(reporters.id, reports.reporterId))
-        .innerJoin(reported, eq(reported.id, reports.reportedId))
-        .where(and(inStatus(status), before === undefined ? undefined : lt(reports.id, before)))
-        .orderBy(desc(reports.id))
-        .limit(limit)
-        .offset(offset)
-        .all(),
-    count: (status: ReportStatus | undefined): number =>
-      orm.select({ n: count() }).from(reports).where(inStatus(status)).get()?.n ?? 0,
+    list: (status: ReportStatus | undefined, range: ListRange): Listing<ReportItem> =>
+      listById(orm, range, {
+        name: 'reports',
+        id: reports.id,
+        which: inStatus(status),
+        select: (which) =>
+          orm
+            .select(item)
+            .from(reports)
+            .innerJoin(reporters, eq(reporters.id, reports.reporterId))
+            .innerJoin(reported, eq(reported.id, reports.reportedId))
+            .where(which),
+      }),
     /** Times of the reporter's reports from an id on, oldest first. */
     listTimesSince: (reporterId: string, since: string): number[] =>
       orm

@@ -3,7 +3,6 @@ import type { ByUser } from '../../db/audit-trail.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
 import { firstIdAt, parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import type { ReportReason, ReportStatus } from '../../lib/vocabulary.ts'
 import { type ReportCreatedFrame, reportView } from './model.ts'
 import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-store.ts'
@@ -126,13 +125,7 @@ export function createReports(core: Core, parts: Parts) {
       write(() => open(reporterId, draft)),
 
     /** Newest first. */
-    list: (status: ReportStatus | undefined, range: ListRange): Listing<ReportItem> =>
-      listByPosition(range, {
-        name: 'reports',
-        position: ({ report }) => report.id,
-        list: (rows) => store.list(status, rows),
-        count: () => store.count(status),
-      }),
+    list: store.list,
 
     /** A report with its excerpt. The audit log records who viewed it.
      *  @throws not_found */

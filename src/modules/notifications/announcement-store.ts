@@ -1,7 +1,8 @@
-import { and, asc, count, desc, eq, getTableColumns, gt, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, count, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { announcements, users } from '../../db/schema.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { listById } from '../../db/statements.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
 export type AnnouncementRow = typeof announcements.$inferSelect
@@ -35,14 +36,12 @@ export function createAnnouncementStore(orm: Orm) {
     find,
     findItem: (id: string) => selectItems().where(eq(announcements.id, id)).get(),
     /** Newest first. */
-    listItems: ({ limit, offset, before }: RowRange) =>
-      selectItems()
-        .where(before === undefined ? undefined : lt(announcements.id, before))
-        .orderBy(desc(announcements.id))
-        .limit(limit)
-        .offset(offset)
-        .all(),
-    count: (): number => orm.select({ n: count() }).from(announcements).get()?.n ?? 0,
+    list: (range: ListRange) =>
+      listById(orm, range, {
+        name: 'announcements',
+        id: announcements.id,
+        select: (which) => selectItems().where(which),
+      }),
     findRunning(id: string): AnnouncementRow | undefined {
       const found = find(id)
       return found?.completedAt === null ? found : undefined

@@ -4,7 +4,6 @@ import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { AnnouncementItem, AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
 import { type Notifier, namedUsers } from './notifier.ts'
 
@@ -86,8 +85,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
     /** Newest first. */
-    list: (range: ListRange): Listing<AnnouncementItem> =>
-      listById(range, { name: 'announcements', list: store.listItems, count: store.count }),
+    list: store.list,
 
     /** @throws not_found */
     get(idText: string): AnnouncementItem {

@@ -6,13 +6,13 @@ import {
   getTableColumns,
   isNotNull,
   isNull,
-  lt,
   notInArray,
   type SQL,
 } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { pushTokens, sessions, users } from '../../db/schema.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { listById } from '../../db/statements.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type PushTokenRow = typeof pushTokens.$inferSelect
 export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
@@ -53,12 +53,14 @@ export function createPushTokenStore(orm: Orm) {
     listAll: (userId: string): PushTokenRow[] =>
       orm.select().from(pushTokens).where(ofUser(userId)).all(),
     /** Newest first. */
-    listLive: (userId: string, { limit, offset, before }: RowRange): PushTokenRow[] =>
-      selectLive(and(ofUser(userId), before === undefined ? undefined : lt(pushTokens.id, before)))
-        .orderBy(desc(pushTokens.id))
-        .limit(limit)
-        .offset(offset)
-        .all(),
+    listLive: (userId: string, range: ListRange): Listing<PushTokenRow> =>
+      listById(orm, range, {
+        name: 'push_tokens',
+        id: pushTokens.id,
+        which: ofUser(userId),
+        select: selectLive,
+        count: () => live.all(userId).length,
+      }),
     delete(id: string) {
       orm.delete(pushTokens).where(eq(pushTokens.id, id)).run()
     },

@@ -2,7 +2,6 @@ import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import { type PushPlatform, serviceOf, targetOf } from '../../push/pusher.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 
@@ -59,12 +58,7 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
       return write(() => upsert(device))
     },
 
-    list: (userId: string, range: ListRange): Listing<PushTokenRow> =>
-      listById(range, {
-        name: 'push_tokens',
-        list: (rows) => store.listLive(userId, rows),
-        count: () => store.listDevices(userId).length,
-      }),
+    list: store.listLive,
 
     /** @throws not_found (unknown, or somebody else's) */
     remove: (userId: string, idText: string): Promise<void> =>

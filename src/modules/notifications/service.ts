@@ -1,12 +1,11 @@
 import type { Core } from '../../core.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationsReadFrame } from './frames.ts'
 import { personKeys } from './model.ts'
 import type { NamedUser, NotificationEvent, Notifier, Outcome } from './notifier.ts'
-import type { NotificationRow, NotificationStore } from './store.ts'
+import type { NotificationStore } from './store.ts'
 
 export type MayTalk = (userId: string, otherId: string) => boolean
 
@@ -33,12 +32,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
 
   return {
     /** Newest first. */
-    list: (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
-      listById(range, {
-        name: 'notifications',
-        list: (rows) => store.list(userId, isUnread, rows),
-        count: () => store.count(userId)[isUnread ? 'unread' : 'total'],
-      }),
+    list: store.list,
 
     unreadCount: (userId: string): number => store.count(userId).unread,
 

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import {
   notificationCounts,
@@ -6,8 +6,8 @@ import {
   notifications,
   users,
 } from '../../db/schema.ts'
-import { eachRow, lazy, placeholders } from '../../db/statements.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { eachRow, lazy, listById, placeholders } from '../../db/statements.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { NotificationType, PreferenceType } from '../../lib/vocabulary.ts'
 
 export type NotificationRow = typeof notifications.$inferSelect
@@ -75,18 +75,17 @@ export function createNotificationStore(orm: Orm) {
         .all()
     })
 
+  const count = (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 }
+
   /** Newest first. */
-  function list(userId: string, isUnread: boolean, { limit, offset, before }: RowRange) {
-    const which = and(shown(userId), isUnread ? unread(userId) : undefined)
-    return orm
-      .select()
-      .from(notifications)
-      .where(and(which, before === undefined ? undefined : lt(notifications.id, before)))
-      .orderBy(desc(notifications.id))
-      .limit(limit)
-      .offset(offset)
-      .all()
-  }
+  const list = (userId: string, isUnread: boolean, range: ListRange): Listing<NotificationRow> =>
+    listById(orm, range, {
+      name: 'notifications',
+      id: notifications.id,
+      which: and(shown(userId), isUnread ? unread(userId) : undefined),
+      select: (which) => orm.select().from(notifications).where(which),
+      count: () => count(userId)[isUnread ? 'unread' : 'total'],
+    })
 
   return {
     /** Undefined for somebody who is gone, too. */
@@ -99,7 +98,7 @@ export function createNotificationStore(orm: Orm) {
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>
       byDedupeKey.get({ userId, dedupeKey }),
     /** How many are shown to a user, and how many of them are unread. */
-    count: (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 },
+    count,
     list,
     updateRead(userId: string, id: string, readAt: number) {
       orm.update(notifications).set({ readAt }).where(own(userId, id)).run()

@@ -1,9 +1,8 @@
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
-import type { Job, JobState } from '../../jobs/outbox.ts'
+import type { Job } from '../../jobs/outbox.ts'
 import { AppError } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 
 /** Rows per transaction; more would block the event loop for too long. */
 const chunk = 200
@@ -45,12 +44,7 @@ export function createJobAdmin({ write, audit, outbox, clock }: Core) {
 
   return {
     /** Newest first. */
-    list: (state: JobState | undefined, range: ListRange): Listing<Job> =>
-      listById(range, {
-        name: 'jobs',
-        list: (rows) => outbox.list(state, rows),
-        count: () => outbox.count(state),
-      }),
+    list: outbox.list,
     /** Makes a job due now, with all attempts anew.
      *  @throws not_found */
     retry: (id: string, by: By) => one('job_retried', id, by),

@@ -8,7 +8,6 @@ import type { JobState as State } from '../../jobs/outbox.ts'
 import { parseTime } from '../../lib/clock.ts'
 import { Sample, Time } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
-import { listById } from '../../lib/list-range.ts'
 import { samples } from '../../lib/samples.ts'
 import type { JobAdmin } from './job-admin.ts'
 import {
@@ -51,13 +50,8 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       '/v1/admin/audit-log',
       ({ query }) => {
         const filter = auditFilter(query)
-        const reader = {
-          name: 'audit_log',
-          list: audit.list.bind(null, filter),
-          count: () => audit.count(filter),
-        }
         const range = listRange(query, auditPageSize)
-        return listAnswer(range, (part) => listById(part, reader), auditEntryView)
+        return listAnswer(range, (part) => audit.list(filter, part), auditEntryView)
       },
       admin(
         'adminListAuditLog',

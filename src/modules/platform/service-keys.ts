@@ -4,10 +4,9 @@ import type { AuditEntry } from '../../db/audit-trail.ts'
 import { AppError } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
 import type { ServicePrincipal } from '../../lib/principal.ts'
 import { allScopes, type ServiceScope, serviceScopes } from '../../lib/vocabulary.ts'
-import { createServiceKeyStore, type ServiceKeyRow } from './store.ts'
+import { createServiceKeyStore } from './store.ts'
 
 type LiveKey = ServicePrincipal & { lastUsedAt: number; expiresAt: number }
 type NewKey = {
@@ -100,7 +99,6 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
       }),
 
     /** Newest first, revoked ones too. */
-    list: (range: ListRange): Listing<ServiceKeyRow> =>
-      listById(range, { name: 'service_keys', list: store.list, count: store.count }),
+    list: store.list,
   }
 }

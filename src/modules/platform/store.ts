@@ -1,8 +1,8 @@
-import { and, asc, count, desc, eq, gt, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
-import { eachRow } from '../../db/statements.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { eachRow, listById } from '../../db/statements.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 /** Rows per transaction; more would block the event loop for too long. */
 const deletedAtOnce = 200
@@ -125,16 +125,12 @@ export function createServiceKeyStore(orm: Orm) {
         .get() !== undefined,
     listLive: (): ServiceKeyRow[] => orm.select().from(serviceKeys).where(isLive).all(),
     /** Revoked ones too, newest first. */
-    list: ({ limit, offset, before }: RowRange): ServiceKeyRow[] =>
-      orm
-        .select()
-        .from(serviceKeys)
-        .where(before === undefined ? undefined : lt(serviceKeys.id, before))
-        .orderBy(desc(serviceKeys.id))
-        .limit(limit)
-        .offset(offset)
-        .all(),
-    count: (): number => orm.select({ n: count() }).from(serviceKeys).get()?.n ?? 0,
+    list: (range: ListRange): Listing<ServiceKeyRow> =>
+      listById(orm, range, {
+        name: 'service_keys',
+        id: serviceKeys.id,
+        select: (which) => orm.select().from(serviceKeys).where(which),
+      }),
     update(id: string, changes: Partial<ServiceKeyRow>) {
       orm.update(serviceKeys).set(changes).where(eq(serviceKeys.id, id)).run()
     },

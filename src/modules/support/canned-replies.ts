@@ -1,16 +1,17 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { asc, count, eq, gt } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { Elysia } from 'elysia'
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { cannedReplies } from '../../db/schema.ts'
+import { listById } from '../../db/statements.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { AppError, problem } from '../../lib/errors.ts'
 import { Maybe, Refined, Sample } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
-import { listById, type RowRange } from '../../lib/list-range.ts'
+import type { ListRange } from '../../lib/list-range.ts'
 import { samples } from '../../lib/samples.ts'
 import { ReplyText, trimmedText } from './model.ts'
 
@@ -49,30 +50,19 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     return row
   }
 
-  const list = ({ limit, offset, before: after }: RowRange) =>
-    orm
-      .select()
-      .from(cannedReplies)
-      .where(after === undefined ? undefined : gt(id, after))
-      .orderBy(asc(id))
-      .limit(limit)
-      .offset(offset)
-      .all()
-  const countAll = () => orm.select({ n: count() }).from(cannedReplies).get()?.n ?? 0
+  const list = (range: ListRange) =>
+    listById(orm, range, {
+      name: 'canned_replies',
+      id,
+      order: 'oldest',
+      select: (which) => orm.select().from(cannedReplies).where(which),
+    })
 
   return new Elysia({ name: 'canned-replies' })
     .use(routeBase)
     .get(
       '/v1/admin/support/canned-replies',
-      ({ query }) => {
-        const range = listRange(query, pageSize)
-        const reader = { name: 'canned_replies', list, count: countAll }
-        return listAnswer(
-          range,
-          (part) => listById(part, reader),
-          (row) => row,
-        )
-      },
+      ({ query }) => listAnswer(listRange(query, pageSize), list, (row) => row),
       admin(
         'adminListCannedReplies',
         'Lists canned replies, oldest first.',

@@ -4,7 +4,7 @@ import type { WebhookEvent } from '../../jobs/outbox.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
-import { type Listing, type ListRange, listById } from '../../lib/list-range.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { isHttpUrl } from '../../lib/text.ts'
 import { hostOf, type Outcome, outcomeOf } from './deliveries.ts'
 import type { NewWebhook, WebhookUpdate } from './model.ts'
@@ -74,8 +74,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     },
 
     /** Newest first. */
-    list: (range: ListRange): Listing<WebhookRow> =>
-      listById(range, { name: 'webhooks', list: store.list, count: store.count }),
+    list: store.list,
 
     /** @throws not_found */
     get: required,
@@ -126,14 +125,8 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
 
     /** Newest first.
      *  @throws not_found */
-    listDeliveries(idText: string, range: ListRange): Listing<DeliveryRow> {
-      const { id } = required(idText)
-      return listById(range, {
-        name: 'webhook_deliveries',
-        list: (rows) => store.listDeliveries(id, rows),
-        count: () => store.countDeliveries(id),
-      })
-    },
+    listDeliveries: (idText: string, range: ListRange): Listing<DeliveryRow> =>
+      store.listDeliveries(required(idText).id, range),
 
     /** Delivers again at once, under the same id and with all attempts anew.
      *  @throws not_found */
@@ -153,7 +146,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
 
     /** Counts all webhooks, the disabled and the failing ones. */
     stats() {
-      const all = store.list({ limit: -1, offset: 0 })
+      const all = store.listAll()
       const enabled = all.filter(({ disabledAt }) => disabledAt === null)
       const failing = enabled.filter(({ failingSince }) => failingSince !== null).length
       return { total: all.length, disabled: all.length - enabled.length, failing }

@@ -1,8 +1,8 @@
-import { and, asc, count, desc, eq, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, count, eq, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
-import { lazy } from '../../db/statements.ts'
-import type { RowRange } from '../../lib/list-range.ts'
+import { lazy, listById } from '../../db/statements.ts'
+import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect
@@ -50,15 +50,13 @@ export function createWebhookStore(orm: Orm) {
       orm.delete(webhooks).where(eq(webhooks.id, id)).run()
     },
     /** Newest first. */
-    list: ({ limit, offset, before }: RowRange): WebhookRow[] =>
-      orm
-        .select()
-        .from(webhooks)
-        .where(before === undefined ? undefined : lt(webhooks.id, before))
-        .orderBy(desc(webhooks.id))
-        .limit(limit)
-        .offset(offset)
-        .all(),
+    list: (range: ListRange): Listing<WebhookRow> =>
+      listById(orm, range, {
+        name: 'webhooks',
+        id: webhooks.id,
+        select: (which) => orm.select().from(webhooks).where(which),
+      }),
+    listAll: (): WebhookRow[] => orm.select().from(webhooks).all(),
     count: (): number => orm.select({ n: count() }).from(webhooks).get()?.n ?? 0,
     /** Stores the outcome of an attempt, unless the webhook has been deleted. */
     upsertDelivery(row: DeliveryRow): void {
@@ -74,22 +72,13 @@ export function createWebhookStore(orm: Orm) {
     findDelivery: (webhookId: string, id: string): DeliveryRow | undefined =>
       orm.select().from(webhookDeliveries).where(oneDelivery(webhookId, id)).get(),
     /** Newest first. */
-    listDeliveries: (webhookId: string, { limit, offset, before }: RowRange): DeliveryRow[] =>
-      orm
-        .select()
-        .from(webhookDeliveries)
-        .where(
-          and(
-            ofWebhook(webhookId),
-            before === undefined ? undefined : lt(webhookDeliveries.id, before),
-          ),
-        )
-        .orderBy(desc(webhookDeliveries.id))
-        .limit(limit)
-        .offset(offset)
-        .all(),
-    countDeliveries: (webhookId: string): number =>
-      orm.select({ n: count() }).from(webhookDeliveries).where(ofWebhook(webhookId)).get()?.n ?? 0,
+    listDeliveries: (webhookId: string, range: ListRange): Listing<DeliveryRow> =>
+      listById(orm, range, {
+        name: 'webhook_deliveries',
+        id: webhookDeliveries.id,
+        which: ofWebhook(webhookId),
+        select: (which) => orm.select().from(webhookDeliveries).where(which),
+      }),
     /** Whether any user has an external id. */
     hasExternalIds: (): boolean => someExternalId().get() !== null,
     /** @returns undefined for an unknown user and for one without an external id */

@@ -11,7 +11,7 @@ export function subscribeWebhooks({ events, outbox, clock }: Core, store: Webhoo
 
   function reload() {
     const next: typeof wanting = new Map()
-    for (const { id, events, disabledAt } of store.list({ limit: -1, offset: 0 })) {
+    for (const { id, events, disabledAt } of store.listAll()) {
       if (disabledAt !== null) continue
       for (const type of events) next.set(type, [...(next.get(type) ?? []), id])
     }
