@@ -1,5 +1,6 @@
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from './clock.ts'
+import { AppError } from './errors.ts'
 import { textProblem } from './text.ts'
 
 /** When an id was made, in ms since the epoch. */
@@ -37,6 +38,19 @@ export function parseId(text: string): string | undefined {
     bits >>= 5n
   }
   return id
+}
+
+/** @returns undefined for a text that is no id, too */
+export function findById<T>(text: string, find: (id: string) => T | undefined): T | undefined {
+  const id = parseId(text)
+  return id === undefined ? undefined : find(id)
+}
+
+/** @throws not_found for an unknown id, and for a text that is no id */
+export function getById<T>(text: string, find: (id: string) => T | undefined): T {
+  const found = findById(text, find)
+  if (found === undefined) throw new AppError('not_found')
+  return found
 }
 
 export const externalIdRule = { min: 1, max: 128, noControlCharacters: true }

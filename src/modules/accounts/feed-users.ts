@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { parseExternalId, parseId } from '../../lib/ids.ts'
+import { findById, parseExternalId, parseId } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
@@ -23,8 +23,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
   const find = (reference: string) => (): UserRow | undefined => {
     const externalId = parseExternalId(reference)
     if (externalId !== undefined) return store.findByExternalId(externalId)
-    const id = parseId(reference)
-    return id === undefined ? undefined : store.find(id)
+    return findById(reference, store.find)
   }
 
   function insert(person: NewPerson, by: By): UserRow {

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import { AppError, invalidField, throttled } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { findById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByPosition } from '../../lib/list-range.ts'
 import { storedEmail } from '../../lib/text.ts'
 import type { Role } from '../../lib/vocabulary.ts'
@@ -24,10 +24,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
   const { store, sessionStore, oneTimeTokens, passwords, hashAddress, sentMails } = parts
   const users = createUserSearchStore(core.orm)
 
-  const byId = (idText: string) => (): UserRow | undefined => {
-    const id = parseId(idText)
-    return id === undefined ? undefined : store.find(id)
-  }
+  const byId = (idText: string) => () => findById(idText, store.find)
 
   // Adopting locks out the present holder, who must not be the last admin.
   function adoptIfProved(user: UserRow, { emailVerified, externalId }: ManagedChanges, by: By) {

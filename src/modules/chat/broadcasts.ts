@@ -3,7 +3,7 @@ import type { TakeText } from '../../db/text-quota.ts'
 import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import type { BroadcastRow, BroadcastStore } from './broadcast-store.ts'
 import { draftOf } from './model.ts'
 import type { ChatService, MayTalk } from './service.ts'
@@ -75,9 +75,7 @@ export function createBroadcasts(core: Core, parts: Parts) {
 
     /** @throws not_found · not_owner */
     get(senderId: string, idText: string): BroadcastRow {
-      const id = parseId(idText)
-      const broadcast = id === undefined ? undefined : store.find(id)
-      if (!broadcast) throw new AppError('not_found')
+      const broadcast = getById(idText, store.find)
       if (broadcast.senderId !== senderId) throw new AppError('not_owner')
       return broadcast
     },

@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
 import { invalidField } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { findById } from '../../lib/ids.ts'
 import type { Peer } from '../../realtime/hub.ts'
 import type { ConversationReadFrame, ReadReceiptFrame } from './frames.ts'
 import { type MayTalk, otherOf, type Participate } from './service.ts'
@@ -26,8 +26,7 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
    *  @throws validation_error (`message_id`: none of this conversation) */
   function upTo({ id: conversationId }: ConversationRow, messageId: string | null | undefined) {
     if (messageId === undefined || messageId === null) return undefined
-    const id = parseId(messageId)
-    const message = id === undefined ? undefined : store.findMessage(id)
+    const message = findById(messageId, store.findMessage)
     if (message?.conversationId === conversationId) return message
     throw invalidField('message_id', 'unknown_message')
   }

@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById, parseId } from '../../lib/ids.ts'
 import { TokenBucket } from '../../lib/limits.ts'
 import { type Listing, type ListRange, listByNumber, listByPosition } from '../../lib/list-range.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -217,9 +217,7 @@ export type Participate = (userId: string, conversationId: string) => Conversati
 export function createParticipate(store: ChatStore): Participate {
   /** @throws not_found · not_participant */
   return (userId, conversationId) => {
-    const id = parseId(conversationId)
-    const conversation = id === undefined ? undefined : store.find(id)
-    if (!conversation) throw new AppError('not_found')
+    const conversation = getById(conversationId, store.find)
     if (!isOf(conversation, userId)) throw new AppError('not_participant')
     return conversation
   }

@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
-import { firstIdAt, parseId } from '../../lib/ids.ts'
+import { firstIdAt, getById, parseId } from '../../lib/ids.ts'
 import type { ReportReason, ReportStatus } from '../../lib/vocabulary.ts'
 import { type ReportCreatedFrame, reportView } from './model.ts'
 import type { ReportDetail, ReportItem, ReportRow, ReportStore } from './report-store.ts'
@@ -100,12 +100,7 @@ export function createReports(core: Core, parts: Parts) {
   }
 
   /** @throws not_found */
-  function get(idText: string): ReportDetail {
-    const id = parseId(idText)
-    const item = id === undefined ? undefined : store.find(id)
-    if (!item) throw new AppError('not_found')
-    return item
-  }
+  const get = (idText: string): ReportDetail => getById(idText, store.find)
 
   /** Resolving a report deletes its excerpt. */
   function changesOf({ report }: ReportItem, status: ReportStatus | undefined, by: ByUser) {

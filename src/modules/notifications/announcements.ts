@@ -3,7 +3,7 @@ import type { ByUser } from '../../db/audit-trail.ts'
 import { createFanOut } from '../../jobs/fan-out.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import type { AnnouncementItem, AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
 import { type Notifier, namedUsers } from './notifier.ts'
 
@@ -88,12 +88,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     list: store.list,
 
     /** @throws not_found */
-    get(idText: string): AnnouncementItem {
-      const id = parseId(idText)
-      const announcement = id === undefined ? undefined : store.findItem(id)
-      if (!announcement) throw new AppError('not_found')
-      return announcement
-    },
+    get: (idText: string): AnnouncementItem => getById(idText, store.findItem),
   }
 }
 

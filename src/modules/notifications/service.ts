@@ -1,6 +1,6 @@
 import type { Core } from '../../core.ts'
 import { AppError } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { findById } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationsReadFrame } from './frames.ts'
 import { personKeys } from './model.ts'
@@ -40,8 +40,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
      *  @throws not_found (unknown, or somebody else's) */
     markRead: (userId: string, idText: string): Promise<void> =>
       write(() => {
-        const id = parseId(idText)
-        const row = id === undefined ? undefined : store.find(userId, id)
+        const row = findById(idText, (id) => store.find(userId, id))
         if (!row?.inApp) throw new AppError('not_found')
         if (row.readAt !== null) return
         store.updateRead(userId, row.id, clock.now())

@@ -1,8 +1,7 @@
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
 import type { Job } from '../../jobs/outbox.ts'
-import { AppError } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 
 /** Rows per transaction; more would block the event loop for too long. */
 const chunk = 200
@@ -19,9 +18,7 @@ export function createJobAdmin({ write, audit, outbox, clock }: Core) {
 
   function one(action: Action, idText: string, by: By): Promise<Job> {
     return write(() => {
-      const id = parseId(idText)
-      const job = id === undefined ? undefined : outbox.find(id)
-      if (!job) throw new AppError('not_found')
+      const job = getById(idText, outbox.find)
       act(action, job.id, by)
       return outbox.find(job.id) ?? job
     })

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Core } from '../../core.ts'
 import type { AuditEntry } from '../../db/audit-trail.ts'
-import { AppError } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import type { ServicePrincipal } from '../../lib/principal.ts'
 import { allScopes, type ServiceScope, serviceScopes } from '../../lib/vocabulary.ts'
 import { createServiceKeyStore } from './store.ts'
@@ -88,9 +87,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
      *  @throws not_found */
     revoke: (idText: string, by: By): Promise<void> =>
       write(() => {
-        const id = parseId(idText)
-        const row = id === undefined ? undefined : store.find(id)
-        if (!row) throw new AppError('not_found')
+        const row = getById(idText, store.find)
         if (row.revokedAt !== null) return
         const target = { type: 'service_key', id: row.id } as const
         store.update(row.id, { revokedAt: clock.now() })

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { findById, getById } from '../../lib/ids.ts'
 import { cutAtLimit, decodeCursor, type Listing, type ListRange } from '../../lib/list-range.ts'
 import { type TicketStatus, ticketStatuses } from '../../lib/vocabulary.ts'
 import type { DeskItem, DeskStore, NoteItem, TicketFilter } from './desk-store.ts'
@@ -93,12 +93,7 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 
   /** @throws not_found */
-  function required(idText: string): TicketRow {
-    const id = parseId(idText)
-    const ticket = id === undefined ? undefined : store.find(id)
-    if (!ticket) throw new AppError('not_found')
-    return ticket
-  }
+  const required = (idText: string): TicketRow => getById(idText, store.find)
 
   function detailOf(ticket: TicketRow): DeskDetail {
     const { id } = ticket
@@ -121,8 +116,7 @@ export function createDeskService(core: Core, parts: Parts) {
 
   // Refuses a reply when somebody wrote after the message that this admin saw.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
-    const id = parseId(messageId)
-    const seen = id === undefined ? undefined : store.findMessage(ticket.id, id)
+    const seen = findById(messageId, (id) => store.findMessage(ticket.id, id))
     if (!seen) throw invalidField('last_message_id', 'id')
     if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }

@@ -1,7 +1,7 @@
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { AppError, quotaExceeded } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
 import { type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
@@ -35,9 +35,7 @@ export function createTicketService(core: Core, parts: Parts) {
 
   /** @throws not_found · not_owner (also for admins) */
   function own(userId: string, idText: string): TicketRow {
-    const id = parseId(idText)
-    const ticket = id === undefined ? undefined : store.find(id)
-    if (!ticket) throw new AppError('not_found')
+    const ticket = getById(idText, store.find)
     if (ticket.userId !== userId) throw new AppError('not_owner')
     return ticket
   }

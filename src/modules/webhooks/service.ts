@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import type { AuditAction, By } from '../../db/audit-trail.ts'
 import type { WebhookEvent } from '../../jobs/outbox.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
-import { parseId } from '../../lib/ids.ts'
+import { getById } from '../../lib/ids.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import { isHttpUrl } from '../../lib/text.ts'
@@ -30,12 +30,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
 
   /** @throws not_found */
-  function required(idText: string): WebhookRow {
-    const id = parseId(idText)
-    const webhook = id === undefined ? undefined : store.find(id)
-    if (!webhook) throw new AppError('not_found')
-    return webhook
-  }
+  const required = (idText: string): WebhookRow => getById(idText, store.find)
 
   function record(action: Action, by: By, webhook: WebhookRow) {
     const { id } = webhook
@@ -133,9 +128,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     retry: (idText: string, deliveryIdText: string, by: By): Promise<DeliveryRow> =>
       write(() => {
         const webhook = required(idText)
-        const id = parseId(deliveryIdText)
-        const delivery = id === undefined ? undefined : store.findDelivery(webhook.id, id)
-        if (!delivery) throw new AppError('not_found')
+        const delivery = getById(deliveryIdText, (id) => store.findDelivery(webhook.id, id))
         const event = delivery.event as WebhookEvent // the queue wrote it
         const job = { webhook_id: webhook.id, event }
         if (outbox.find(delivery.id)) outbox.retry(delivery.id)
