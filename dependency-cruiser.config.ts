@@ -24,7 +24,9 @@ const rules: IForbiddenRuleType[] = [
   },
   {
     name: 'machinery-knows-no-module',
-    from: { path: '^src/(http|realtime|jobs|mail|push|files|db|replication|web|metrics)[/.]' },
+    from: {
+      path: '^src/(http|realtime|jobs|mail|push|outside|files|db|replication|web|metrics)[/.]',
+    },
     to: { path: '^src/modules/' },
   },
   {

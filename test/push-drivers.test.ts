@@ -262,7 +262,7 @@ describe('FCM', () => {
     fcm.tellFcm('hang')
     const pushes = [fcm.push(), fcm.push()]
     expect(await Promise.race(pushes)).toBe('delivered')
-    const late = { postponed: `${fcm.host}: no answer within 1000 ms` }
+    const late = { postponed: `${fcm.host}: no answer within 1 s` }
     expect(await Promise.all(pushes)).toContainEqual(late)
   })
 
@@ -302,7 +302,7 @@ describe('FCM', () => {
   test('a token endpoint that hangs is given up', async () => {
     await using fcm = startFcm(200)
     fcm.tellGrant('hang')
-    expect(await fcm.push()).toEqual({ postponed: `${fcm.host}: no answer within 200 ms` })
+    expect(await fcm.push()).toEqual({ postponed: `${fcm.host}: no answer within 0.2 s` })
   })
 
   test('a redirect is not followed', async () => {
@@ -436,7 +436,7 @@ describe('Web Push', () => {
     web.tell('hang')
     const pushes = [web.push(), web.push()]
     expect(await Promise.race(pushes)).toBe('delivered')
-    const late = { postponed: `${web.host}: no answer within 1000 ms` }
+    const late = { postponed: `${web.host}: no answer within 1 s` }
     expect(await Promise.all(pushes)).toContainEqual(late)
   })
 

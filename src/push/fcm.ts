@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { Clock } from '../lib/clock.ts'
 import { RetryLater } from '../lib/errors.ts'
 import { parseJson } from '../lib/fields.ts'
-import { type Answer, outcomeOf, post, reasonOf } from './post.ts'
+import { outcomeOf, type PushAnswer, post, reasonOf } from './post.ts'
 import { type FcmTarget, type PushDriver, type PushMessage, topicOf } from './pusher.ts'
 import { createAccessTokens, type ServiceAccount } from './service-account.ts'
 
@@ -81,11 +81,11 @@ function webPushPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
 }
 
 // A 401 may also concern the credentials for Apple or the browsers; a new access token would not help then.
-function isTokenRefused({ status, text }: Answer) {
+function isTokenRefused({ status, text }: PushAnswer) {
   return status === 401 && errorCodeOf(text) !== 'THIRD_PARTY_AUTH_ERROR'
 }
 
-function fcmOutcome(answer: Answer, clock: Clock): 'delivered' | 'gone' {
+function fcmOutcome(answer: PushAnswer, clock: Clock): 'delivered' | 'gone' {
   if (errorCodeOf(answer.text) === 'UNREGISTERED') return 'gone'
   // Choice: retry, because the operator can fix our credentials.
   if (answer.status === 401) throw new RetryLater(reasonOf(answer), 0)

@@ -3,7 +3,7 @@ import type { WebhookEvent } from '../../jobs/outbox.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { retryAfterMilliseconds } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
-import type { Answer } from './post.ts'
+import type { Answer } from '../../outside/exchange.ts'
 import type { Send } from './sender.ts'
 import type { DeliveryRow, WebhookRow, WebhookStore } from './store.ts'
 

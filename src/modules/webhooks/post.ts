@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { type Answer, exchange, within } from '../../outside/exchange.ts'
 
 const usualTimeoutMilliseconds = 15_000
 const readBytes = 1_024
@@ -21,9 +22,6 @@ type Options = {
 }
 type Posted = { headers: Record<string, string>; body: string; signal?: AbortSignal | undefined }
 
-/** `text` is the beginning of the body. */
-export type Answer = { status: number; retryAfter: string | null; text: string }
-
 export type Post = (url: string, posted: Posted) => Promise<Answer>
 
 /** Posts to checked addresses only. Each request resolves the name once and connects to the resolved address, so a name
@@ -34,31 +32,20 @@ export function createPost(options: Options): Post {
   const { timeoutMilliseconds = usualTimeoutMilliseconds, ca } = options
   const session = new Bun.FetchSession({ proxy: false, keepAlive })
 
-  async function post(url: URL, { headers, body }: Posted, signal: AbortSignal) {
-    const addresses = await findAllowed(url.hostname, options, signal)
-    const request = {
-      method: 'POST',
-      headers: { ...headers, Host: url.host },
-      body,
-      redirect: 'manual',
-      decompress: false,
-      session,
-      tls: { ...tlsOf(url), ...(ca !== undefined && { ca }) },
-      signal,
-    } as const
-    return exchange(url, addresses, request)
-  }
-
-  return async (url, posted) => {
-    const timeout = AbortSignal.timeout(timeoutMilliseconds)
-    const signal = posted.signal ? AbortSignal.any([timeout, posted.signal]) : timeout
-    try {
-      return await post(new URL(url), posted, signal)
-    } catch (error) {
-      if (!timeout.aborted) throw error
-      throw new Error(`no answer within ${timeoutMilliseconds / 1_000} s`, { cause: error })
-    }
-  }
+  return (text, { headers, body, signal: stopped }) =>
+    within(timeoutMilliseconds, stopped, async (signal) => {
+      const url = new URL(text)
+      const addresses = await findAllowed(url.hostname, options, signal)
+      return postToFirst(url, addresses, {
+        method: 'POST',
+        headers: { ...headers, Host: url.host },
+        body,
+        decompress: false,
+        session,
+        tls: { ...tlsOf(url), ...(ca !== undefined && { ca }) },
+        signal,
+      })
+    })
 }
 
 const withoutBrackets = (hostname: string) => hostname.replace(/^\[(.*)\]$/, '$1')
@@ -87,20 +74,19 @@ function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** @throws Error when none of the addresses answers */
-async function exchange(
+async function postToFirst(
   url: URL,
   addresses: readonly LookupAddress[],
   request: BunFetchRequestInit,
-) {
+): Promise<Answer> {
   const [first, ...others] = addresses
   const direct = new URL(url)
   if (first) direct.hostname = first.family === 6 ? `[${first.address}]` : first.address
   try {
-    const response = await fetch(direct, request)
-    const retryAfter = response.headers.get('retry-after')
-    return { status: response.status, retryAfter, text: await readStart(response) }
+    const answer = await exchange(direct, request, readBytes)
+    return { ...answer, text: answer.text.replaceAll('\0', '').toWellFormed() }
   } catch (error) {
-    if (others.length > 0 && !isConnected(error)) return exchange(url, others, request)
+    if (others.length > 0 && !isConnected(error)) return postToFirst(url, others, request)
     throw new Error(reasonOf(error), { cause: error })
   }
 }
@@ -110,16 +96,3 @@ const reasonOf = (error: unknown) => (error as { code?: string }).code ?? (error
 
 const refused = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'FailedToOpenSocket'])
 const isConnected = (error: unknown) => !refused.has((error as { code?: string }).code ?? '')
-
-// The status decides the outcome, so a truncated body is accepted.
-async function readStart({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  try {
-    for await (const chunk of body ?? []) {
-      text += decoder.decode(chunk, { stream: true })
-      if (text.length >= readBytes) break
-    }
-  } catch {}
-  return text.slice(0, readBytes).replaceAll('\0', '').toWellFormed()
-}

@@ -2,7 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Core } from '../../core.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { isPublicAddress } from '../../lib/ip-network.ts'
-import { type Answer, createPost, type ResolveHost } from './post.ts'
+import type { Answer } from '../../outside/exchange.ts'
+import { createPost, type ResolveHost } from './post.ts'
 import type { WebhookRow } from './store.ts'
 
 /** `at`: when the event happened, in ms since the epoch. */

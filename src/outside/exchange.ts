@@ -1,0 +1,42 @@
+/** A response; `text` is the start of the body. */
+export type Answer = { status: number; retryAfter: string | null; text: string }
+
+/** Sends one request, does not follow redirects, and reads the start of the response. */
+export async function exchange(
+  url: string | URL,
+  request: BunFetchRequestInit,
+  textBytes: number,
+): Promise<Answer> {
+  const response = await fetch(url, { ...request, redirect: 'manual' })
+  const retryAfter = response.headers.get('retry-after')
+  return { status: response.status, retryAfter, text: await readStart(response, textBytes) }
+}
+
+/** Gives `work` a signal that aborts after a time, or with `signal`.
+ *  @throws Error `no answer within …`, or the error of `work` */
+export async function within<T>(
+  milliseconds: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const timeout = AbortSignal.timeout(milliseconds)
+  try {
+    return await work(signal ? AbortSignal.any([timeout, signal]) : timeout)
+  } catch (error) {
+    if (!timeout.aborted) throw error
+    throw new Error(`no answer within ${milliseconds / 1_000} s`, { cause: error })
+  }
+}
+
+// A server may send without end. The status decides the outcome, so a truncated body is accepted.
+async function readStart({ body }: Response, bytes: number): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  try {
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk, { stream: true })
+      if (text.length >= bytes) break
+    }
+  } catch {}
+  return text.slice(0, bytes)
+}
