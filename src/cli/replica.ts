@@ -1,7 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from '../config.ts'
-import { isoTime } from '../lib/clock.ts'
+import { isoTime, timeOrNull } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { placeName } from '../replication/log.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
@@ -56,8 +56,6 @@ function statusView({ state: { node } }: Node, state: ReplicaState) {
     last_snapshot_at: timeOrNull(state.lastSnapshotAt),
   }
 }
-
-const timeOrNull = (time: number | undefined) => (time === undefined ? null : isoTime(time))
 
 function statusLines({ state: { node } }: Node, state: ReplicaState) {
   const { head, leader = 'nobody', restorableFrom, lastSnapshotAt } = state

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import { isoTime, parseTime } from '../lib/clock.ts'
+import { day, isoTime, parseTime } from '../lib/clock.ts'
 import { grantableScopes } from '../lib/vocabulary.ts'
 import type { CreatedServiceKey, ServiceKey } from '../modules/platform/model.ts'
 import { listAll, withService } from './call.ts'
@@ -13,8 +13,6 @@ import {
   type Terminal,
   wrongUsage,
 } from './terminal.ts'
-
-const day = 86_400_000
 
 export async function serviceKey([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'create') return create(args, terminal)

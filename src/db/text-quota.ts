@@ -1,12 +1,12 @@
 import { eq } from 'drizzle-orm'
 import type { Core } from '../core.ts'
+import { day } from '../lib/clock.ts'
 import { AppError } from '../lib/errors.ts'
 import { createLru } from '../lib/lru.ts'
 import { textUsage, users } from './schema.ts'
 
 const perDay = 50_000_000
 const perDayUnverified = 5_000_000
-const day = 86_400_000
 /** Bytes: the most that a restart can lose of a user's count. */
 const savedEvery = 65_536
 const rememberedUsers = 20_000

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { isoTime } from '../lib/clock.ts'
+import { day, isoTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 
 export type TlsFiles = { cert: string; key: string }
@@ -11,7 +11,6 @@ export type Certificate = { cert: string; key: string; endsAt: number }
  *  leaks later. */
 export const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
-const day = 86_400_000
 const warnedDays = 14
 
 /** Reads a certificate and its key.

@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, minute } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Answered } from './observe-requests.ts'
 
@@ -7,7 +7,6 @@ type RequestLogMode = (typeof requestLogModes)[number]
 
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
-const minute = 60_000
 /** Enough for programs that ban addresses; guessing attacks come from many addresses at once. */
 const wrongPasswordsAMinute = 60
 

@@ -14,6 +14,10 @@ export const systemClock: Clock = {
   },
 }
 
+export const minute = 60_000
+export const hour = 60 * minute
+export const day = 24 * hour
+
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
 /** The time in an ISO 8601 text with a time zone, in ms since the epoch; undefined for any other text. */
@@ -21,8 +25,6 @@ export function parseTime(text: string): number | undefined {
   const time = isoPattern.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(time) ? undefined : time
 }
-
-const longestRetryAfterMilliseconds = 24 * 3_600_000
 
 /** Parses a `Retry-After` header: seconds or a date (RFC 9110, 10.2.3).
  *  @returns milliseconds, at most a day; 0 for any other text */
@@ -32,10 +34,13 @@ export function retryAfterMilliseconds(header: string | null, now: number): numb
     ? Number(header) * 1_000
     : Date.parse(header.endsWith(' GMT') ? header : '') - now
   if (Number.isNaN(milliseconds)) return 0
-  return Math.min(Math.max(milliseconds, 0), longestRetryAfterMilliseconds)
+  return Math.min(Math.max(milliseconds, 0), day)
 }
 
 /** ISO 8601 UTC with milliseconds, as the contract writes every timestamp. */
 export function isoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString()
 }
+
+export const timeOrNull = (milliseconds: number | null | undefined): string | null =>
+  milliseconds === null || milliseconds === undefined ? null : isoTime(milliseconds)

@@ -1,7 +1,9 @@
 import {
   Kind,
+  type ObjectOptions,
   type Static,
   type TObject,
+  type TProperties,
   type TSchema,
   type TUnsafe,
   Type,
@@ -138,6 +140,27 @@ export const UnreadCount = Type.Object(
   { count: Type.Integer({ examples: [3] }) },
   { title: 'UnreadCount' },
 )
+
+/** The options of an object whose unknown fields are ignored: Elysia refuses those of any other object. */
+export const open = { additionalProperties: true } as const
+
+/** A request body. Unknown fields are ignored. */
+export const Body = <T extends TProperties>(
+  title: string,
+  properties: T,
+  options: ObjectOptions = {},
+) => Type.Object(properties, { title, ...open, ...options })
+
+/** The body of a change, which must name at least one field: any but null, which counts as absent.
+ *  @param nullable the fields that may be changed to null */
+export function Change<T extends TObject>(object: T, nullable: readonly string[] = []) {
+  const names = Object.keys(object.properties)
+  return Refined(object, (value: Record<string, unknown>) => {
+    const isNamed = (name: string) =>
+      value[name] !== undefined && (value[name] !== null || nullable.includes(name))
+    return names.some(isNamed) ? {} : { body: problem('nothing_to_change') }
+  })
+}
 
 /** One of a closed set of words. */
 export const OneOf = <const T extends readonly string[]>(

@@ -3,11 +3,10 @@ import { Elysia } from 'elysia'
 import { forCommands } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { OneOf, Refined } from '../../lib/fields.ts'
+import { Body, OneOf, Refined } from '../../lib/fields.ts'
 import { roles } from '../../lib/vocabulary.ts'
 import type { Keyring } from './keys.ts'
 import {
-  Body,
   managedUserView,
   newcomerProblems,
   type ProfileParts,

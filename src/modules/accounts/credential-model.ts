@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { problem } from '../../lib/errors.ts'
-import { Email, Maybe, Refined, Sample } from '../../lib/fields.ts'
+import { Body, Email, Maybe, Refined, Sample } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
 import { exactlyOneOf, shownAs } from '../../lib/shown-as.ts'
-import { Body, OwnPassword, Password } from './model.ts'
+import { OwnPassword, Password } from './model.ts'
 
 export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Sample(samples.oneTimeToken) })
 export const EmailBody = Body('EmailBody', { email: Sample(samples.guest.email) })

@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
+import { hour } from '../../lib/clock.ts'
 import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { storedEmail } from '../../lib/text.ts'
@@ -9,7 +10,6 @@ import { lifetimeMilliseconds } from './one-time-token-store.ts'
 import type { Recovery } from './recovery.ts'
 import { noPassword, type UserRow } from './store.ts'
 
-const hour = 3_600_000
 const requestsPerHour = 5
 
 export type EmailChange = ReturnType<typeof createEmailChange>

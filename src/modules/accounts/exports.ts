@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import { quotaExceeded } from '../../lib/errors.ts'
+import { Body } from '../../lib/fields.ts'
 import { ManagedUser, Session } from './model.ts'
 import type { UserRow } from './store.ts'
 
@@ -13,10 +14,7 @@ const rowsAtOnce = 200
 
 type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
-export const Export = Type.Object(
-  { user: ManagedUser, sessions: Type.Array(Session) },
-  { title: 'Export', additionalProperties: true },
-)
+export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
 /** Sends an export as it is made; `headers` are those of the answer. */
 export type SendExport = (

@@ -1,9 +1,10 @@
-import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { AuditRow } from '../../db/audit-trail.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
 import {
+  Body,
   Email,
   HttpUrl,
   Maybe,
@@ -34,10 +35,6 @@ const RoleField = OneOf(roles, { examples: ['verified_user'] })
 const GivenRole = OneOf(roles, { examples: ['host'] })
 const Name = Text(nameRule, { examples: [samples.guest.name] })
 const LocaleField = OneOf(locales)
-
-/** A request body; unknown fields are ignored. */
-export const Body = <T extends TProperties>(title: string, properties: T) =>
-  Type.Object(properties, { title, additionalProperties: true })
 
 export const registration = {
   email: Email(),
@@ -76,7 +73,8 @@ export function newcomerProblems({ email, password, display_name: name }: Newcom
 }
 
 // Only types are checked: any other error must look like wrong credentials to a stranger.
-export const Credentials = Type.Object(
+export const Credentials = Body(
+  'Credentials',
   {
     email: Type.String(),
     password: Type.String(),
@@ -86,11 +84,7 @@ export const Credentials = Type.Object(
       }),
     ),
   },
-  {
-    title: 'Credentials',
-    additionalProperties: true,
-    examples: [{ email: samples.guest.email, password: samples.password }],
-  },
+  { examples: [{ email: samples.guest.email, password: samples.password }] },
 )
 export type Credentials = Static<typeof Credentials>
 

@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
+import { hour } from '../../lib/clock.ts'
 import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail } from '../../lib/text.ts'
@@ -8,7 +9,6 @@ import type { PasswordChange, PasswordReset } from './credential-model.ts'
 import { isGuessable, type LoginThrottle } from './passwords.ts'
 import type { UserRow } from './store.ts'
 
-const hour = 3_600_000
 const changesPerHour = 5
 
 /** Absent where a confirmation of the session stands for it. */

@@ -2,11 +2,11 @@ import { and, asc, eq, gt, isNull, ne, type SQL } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { pushTokens, refreshTokens, sessions } from '../../db/schema.ts'
 import { eachRow, listById, prepareInsert, selectList } from '../../db/statements.ts'
+import { day } from '../../lib/clock.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
-const day = 24 * 60 * 60_000
 /** How long a trade with an idempotency key can be repeated, while its successor is unused. */
 const repeatMilliseconds = day
 export const refreshTokenMilliseconds = 30 * day

@@ -14,7 +14,6 @@ import {
 import type { MessageRow } from './store.ts'
 
 const conversation = { conversation_id: Sample(samples.conversationId) }
-const open = { additionalProperties: true } as const
 
 export const MessageFrame = Refined(
   Type.Object(
@@ -25,7 +24,6 @@ export const MessageFrame = Refined(
       message_type: Maybe(MessageTypeField),
     },
     {
-      ...open,
       description: 'Sends a message.',
       examples: [
         {
@@ -42,12 +40,12 @@ export const MessageFrame = Refined(
 
 export const TypingClientFrame = Type.Object(
   { type: Type.Literal('typing'), ...conversation },
-  { ...open, description: 'Tells the other user that one is typing.' },
+  { description: 'Tells the other user that one is typing.' },
 )
 
 export const ReadClientFrame = Type.Object(
   { type: Type.Literal('read'), ...conversation, ...readUpTo },
-  { ...open, description: 'Marks a conversation as read.' },
+  { description: 'Marks a conversation as read.' },
 )
 
 export const TypingFrame = Type.Object(

@@ -3,6 +3,7 @@ import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblems, problem } from '../../lib/errors.ts'
 import {
+  Body,
   ClientId,
   HttpUrl,
   Id,
@@ -27,15 +28,12 @@ import type { MessageRow } from './store.ts'
 
 export const MessageTypeField = OneOf(messageTypes)
 
-export const NewConversation = Type.Object(
-  {
-    user_id: Id({
-      description: 'The other participant: a ULID, or the UUID of the same bits.',
-      examples: [samples.host.id],
-    }),
-  },
-  { title: 'NewConversation', additionalProperties: true },
-)
+export const NewConversation = Body('NewConversation', {
+  user_id: Id({
+    description: 'The other participant: a ULID, or the UUID of the same bits.',
+    examples: [samples.host.id],
+  }),
+})
 
 export const messageFields = {
   body: Text({ max: 5_000 }, { examples: [samples.text] }),
@@ -79,13 +77,10 @@ export function draftOf(fields: Static<typeof MessageFields>, type?: MessageType
 }
 
 export const NewMessage = Refined(
-  Type.Object(
+  Body(
+    'NewMessage',
     { ...messageFields, type: Maybe(MessageTypeField) },
-    {
-      title: 'NewMessage',
-      additionalProperties: true,
-      examples: [{ body: samples.text, client_id: 'd7c0-42' }, fileMessage],
-    },
+    { examples: [{ body: samples.text, client_id: 'd7c0-42' }, fileMessage] },
   ),
   (message) => messageProblems(message, message.type),
 )
@@ -110,18 +105,14 @@ export const readUpTo = {
   ),
 }
 
-export const ReadUpTo = Type.Object(readUpTo, { title: 'ReadUpTo', additionalProperties: true })
+export const ReadUpTo = Body('ReadUpTo', readUpTo)
 
-export const Mute = Type.Object(
-  { until: Maybe(Time({ description: 'ISO 8601 with a time zone; without it there is no end.' })) },
-  { title: 'Mute', additionalProperties: true },
-)
+export const Mute = Body('Mute', {
+  until: Maybe(Time({ description: 'ISO 8601 with a time zone; without it there is no end.' })),
+})
 
 export const NewBroadcast = Refined(
-  Type.Object(
-    { body: messageFields.body, client_id: messageFields.client_id },
-    { title: 'NewBroadcast', additionalProperties: true },
-  ),
+  Body('NewBroadcast', { body: messageFields.body, client_id: messageFields.client_id }),
   (broadcast) => messageProblems(broadcast, 'text'),
 )
 

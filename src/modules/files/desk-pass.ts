@@ -1,7 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, hour } from '../../lib/clock.ts'
 
-const hour = 3_600_000
 const parameter = 'desk'
 
 export type DeskPass = ReturnType<typeof createDeskPass>

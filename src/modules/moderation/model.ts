@@ -3,6 +3,8 @@ import type { AvatarUrl } from '../../lib/avatar.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { problem } from '../../lib/errors.ts'
 import {
+  Body,
+  Change,
   Id,
   Maybe,
   NamedPerson,
@@ -21,7 +23,6 @@ import type { ServerFrames } from '../../realtime/frames.ts'
 import type { BlockItem } from './block-store.ts'
 import type { ReportDetail as Detail, ReportItem, ReportRow } from './report-store.ts'
 
-const open = { additionalProperties: true } as const
 const ReasonField = OneOf(reportReasons)
 export const ReportStatusField = OneOf(reportStatuses)
 const bodyText = 'They send the same advertisement every day.'
@@ -51,10 +52,11 @@ const complaint = { reason: ReasonField, body: Maybe(reportText(bodyText)) }
 
 export const NewReport = Refined(
   shownAs(
-    Type.Object(
-      { user_id: Maybe(target.user_id), message_id: Maybe(target.message_id), ...complaint },
-      { title: 'NewReport', ...open },
-    ),
+    Body('NewReport', {
+      user_id: Maybe(target.user_id),
+      message_id: Maybe(target.message_id),
+      ...complaint,
+    }),
     exactlyOneOf(
       'NewReport',
       {
@@ -70,15 +72,11 @@ export const NewReport = Refined(
   },
 )
 
-export const ReportUpdate = Refined(
-  Type.Object(
-    {
-      status: Maybe(OneOf(reportStatuses, { examples: ['resolved'] })),
-      note: Maybe(reportText('Spoke to them.')),
-    },
-    { title: 'ReportUpdate', ...open },
-  ),
-  ({ status, note }) => (status || note ? {} : { body: problem('nothing_to_change') }),
+export const ReportUpdate = Change(
+  Body('ReportUpdate', {
+    status: Maybe(OneOf(reportStatuses, { examples: ['resolved'] })),
+    note: Maybe(reportText('Spoke to them.')),
+  }),
 )
 
 export const OwnReport = Type.Object(

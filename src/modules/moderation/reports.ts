@@ -1,6 +1,7 @@
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import type { TakeText } from '../../db/text-quota.ts'
+import { day } from '../../lib/clock.ts'
 import { AppError, invalidField, quotaExceeded } from '../../lib/errors.ts'
 import { firstIdAt, getById, parseId } from '../../lib/ids.ts'
 import type { ReportReason, ReportStatus } from '../../lib/vocabulary.ts'
@@ -38,7 +39,6 @@ type Parts = {
   isPresent: (userId: string) => boolean
 } & ReportNeighbours
 
-const day = 86_400_000
 const perDay = 20
 
 export type Reports = ReturnType<typeof createReports>

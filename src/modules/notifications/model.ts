@@ -2,12 +2,14 @@ import { type Static, Type } from '@sinclair/typebox'
 import { isoTime } from '../../lib/clock.ts'
 import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
 import {
+  Body,
   ClientId,
   Id,
   Maybe,
   NamedPerson,
   Nullable,
   OneOf,
+  open,
   PersonId,
   Refined,
   Sample,
@@ -31,8 +33,6 @@ import type { Channels, PreferenceChanges } from './preferences.ts'
 import type { PushTokenRow } from './push-token-store.ts'
 import { shownNewNotification, shownNotification } from './shown.ts'
 import type { NotificationRow } from './store.ts'
-
-const open = { additionalProperties: true } as const
 
 /** A flat object of texts; what is in it depends on the type. */
 export type NotificationData = Record<string, string>
@@ -86,16 +86,13 @@ const content = {
 
 export const NewNotification = Refined(
   shownAs(
-    Type.Object(
-      {
-        user_id: Maybe(recipients.user_id),
-        user_ids: Maybe(recipients.user_ids),
-        ...content,
-        type: OneOf(notificationTypes),
-        data: Maybe(Data),
-      },
-      { title: 'NewNotification', ...open },
-    ),
+    Body('NewNotification', {
+      user_id: Maybe(recipients.user_id),
+      user_ids: Maybe(recipients.user_ids),
+      ...content,
+      type: OneOf(notificationTypes),
+      data: Maybe(Data),
+    }),
     shownNewNotification(recipients, content),
   ),
   ({ user_id, user_ids, title, body, data }) => ({
@@ -116,19 +113,16 @@ export const NotifyResult = Type.Object(
 
 const deviceToken = 'fGc3kZ1wQ0eLxV9:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx'
 
-export const NewPushToken = Type.Object(
-  {
-    token: Text(
-      { min: 1, max: 4_096 },
-      {
-        description: 'From FCM, or for `web` also a PushSubscription as JSON.',
-        examples: [deviceToken],
-      },
-    ),
-    platform: OneOf(pushPlatforms),
-  },
-  { title: 'NewPushToken', ...open },
-)
+export const NewPushToken = Body('NewPushToken', {
+  token: Text(
+    { min: 1, max: 4_096 },
+    {
+      description: 'From FCM, or for `web` also a PushSubscription as JSON.',
+      examples: [deviceToken],
+    },
+  ),
+  platform: OneOf(pushPlatforms),
+})
 
 export const PushToken = Type.Object(
   {
@@ -152,7 +146,11 @@ export const WebPushKey = Type.Object(
 const channel = Type.Boolean({ examples: [true] })
 const channels = { in_app: channel, push: channel, email: channel }
 const channelChanges = Type.Object(
-  { in_app: Maybe(channels.in_app), push: Maybe(channels.push), email: Maybe(channels.email) },
+  {
+    in_app: Maybe(channels.in_app),
+    push: Maybe(channels.push),
+    email: Maybe(channels.email),
+  },
   open,
 )
 type ChannelChanges = Partial<Static<typeof channelChanges>> | null | undefined
@@ -167,20 +165,18 @@ export const Preferences = Type.Object(
   },
   { title: 'NotificationPreferences' },
 )
-export const PreferencesUpdate = Type.Object(
+export const PreferencesUpdate = Body(
+  'NotificationPreferencesUpdate',
   {
     ...perType(() => Maybe(channelChanges)),
     chat_message: Maybe(Type.Object({ push: Maybe(channels.push) }, open)),
   },
-  {
-    title: 'NotificationPreferencesUpdate',
-    examples: [{ follow_new: { push: false }, chat_message: { push: true } }],
-    ...open,
-  },
+  { examples: [{ follow_new: { push: false }, chat_message: { push: true } }] },
 )
 
 export const NewAnnouncement = Refined(
-  Type.Object(
+  Body(
+    'NewAnnouncement',
     {
       audience: OneOf(audienceKinds),
       role: Maybe(OneOf(roles)),
@@ -192,7 +188,6 @@ export const NewAnnouncement = Refined(
       client_id: Maybe(ClientId),
     },
     {
-      title: 'NewAnnouncement',
       examples: [
         {
           audience: 'role',

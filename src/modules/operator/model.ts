@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AuditRow } from '../../db/audit-trail.ts'
 import { type Job, jobStates } from '../../jobs/outbox.ts'
-import { isoTime } from '../../lib/clock.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { Nullable, OneOf, Rarely, Sample, Timestamp } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
 import type { System } from './system.ts'
@@ -211,5 +211,3 @@ function replicationView(replica: ReturnType<System>['replica']) {
     last_error: failure?.reason ?? null,
   }
 }
-
-const timeOrNull = (time: number | undefined) => (time === undefined ? null : isoTime(time))

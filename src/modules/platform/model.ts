@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { isoTime } from '../../lib/clock.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
+  Body,
   Maybe,
   Nullable,
   OneOf,
@@ -15,8 +16,6 @@ import { samples } from '../../lib/samples.ts'
 import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, FollowRow, ServiceKeyRow } from './store.ts'
 
-const open = { additionalProperties: true } as const
-
 export const serviceKeyNameRule = {
   min: 1,
   max: 80,
@@ -25,17 +24,14 @@ export const serviceKeyNameRule = {
   noControlCharacters: true,
 }
 
-export const NewServiceKey = Type.Object(
-  {
-    name: Text(serviceKeyNameRule, { examples: ['payments'] }),
-    scopes: Type.Array(OneOf(grantableScopes), {
-      minItems: 1,
-      description: `What the key may be used for; \`${allScopes}\` is everything but \`sessions\`, which logs people in.`,
-    }),
-    expires_at: Maybe(Time({ description: 'When the key ends: ISO 8601 with a time zone.' })),
-  },
-  { title: 'NewServiceKey', ...open },
-)
+export const NewServiceKey = Body('NewServiceKey', {
+  name: Text(serviceKeyNameRule, { examples: ['payments'] }),
+  scopes: Type.Array(OneOf(grantableScopes), {
+    minItems: 1,
+    description: `What the key may be used for; \`${allScopes}\` is everything but \`sessions\`, which logs people in.`,
+  }),
+  expires_at: Maybe(Time({ description: 'When the key ends: ISO 8601 with a time zone.' })),
+})
 
 export const ServiceKey = Type.Object(
   {
@@ -60,10 +56,9 @@ export const CreatedServiceKey = Type.Object(
   { title: 'CreatedServiceKey' },
 )
 
-export const FollowerImport = Type.Object(
-  { follower_ids: Type.Array(Sample(samples.guest.id), { maxItems: 1_000 }) },
-  { title: 'FollowerImport', ...open },
-)
+export const FollowerImport = Body('FollowerImport', {
+  follower_ids: Type.Array(Sample(samples.guest.id), { maxItems: 1_000 }),
+})
 
 export const ImportCounts = Type.Object(
   {
@@ -74,10 +69,11 @@ export const ImportCounts = Type.Object(
   { title: 'ImportCounts' },
 )
 
-export const CallUpdate = Type.Object(
-  { state: OneOf(callStates), host_id: PersonId(samples.host.id), guest_id: PersonId() },
-  { title: 'CallUpdate', ...open },
-)
+export const CallUpdate = Body('CallUpdate', {
+  state: OneOf(callStates),
+  host_id: PersonId(samples.host.id),
+  guest_id: PersonId(),
+})
 
 export const Call = Type.Object(
   {
@@ -101,9 +97,6 @@ export function serviceKeyView(row: ServiceKeyRow): Static<typeof ServiceKey> {
     revoked_at: timeOrNull(row.revokedAt),
   }
 }
-
-const timeOrNull = (milliseconds: number | null) =>
-  milliseconds === null ? null : isoTime(milliseconds)
 
 export function followView({ hostId, followerId, createdAt }: FollowRow) {
   return { host_id: hostId, follower_id: followerId, created_at: isoTime(createdAt) }

@@ -8,8 +8,8 @@ import { listById } from '../../db/statements.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { AppError, problem } from '../../lib/errors.ts'
-import { Maybe, Refined, Sample } from '../../lib/fields.ts'
+import { AppError } from '../../lib/errors.ts'
+import { Body, Change, Maybe, Sample } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { ListRange } from '../../lib/list-range.ts'
 import { samples } from '../../lib/samples.ts'
@@ -19,14 +19,12 @@ const pageSize = 20
 const admin = operations('Support', { access: 'admin' })
 
 const fields = { title: trimmedText(200, 'Payout sent'), body: ReplyText }
-const NewCannedReply = Type.Object(fields, { title: 'NewCannedReply', additionalProperties: true })
-const CannedReplyUpdate = Refined(
-  Type.Object(
-    { title: Maybe(fields.title), body: Maybe(fields.body) },
-    { title: 'CannedReplyUpdate', additionalProperties: true },
-  ),
-  ({ title, body }) =>
-    (title ?? body ?? undefined) === undefined ? { body: problem('nothing_to_change') } : {},
+const NewCannedReply = Body('NewCannedReply', fields)
+const CannedReplyUpdate = Change(
+  Body('CannedReplyUpdate', {
+    title: Maybe(fields.title),
+    body: Maybe(fields.body),
+  }),
 )
 type CannedReplyUpdate = Static<typeof CannedReplyUpdate>
 const CannedReply = Type.Object(

@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
+import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { type DeskNews, renderAnswerMail, renderInboxMail } from '../../mail/templates.ts'
@@ -81,7 +82,6 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
   return { support_inbox_mail: inboxMail, assignee_mail: assigneeMail }
 }
 
-const day = 86_400_000
 const closingMilliseconds = 600_000
 /** Tickets in one transaction, few enough for the event loop. */
 const closedAtOnce = 5

@@ -1,7 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { isoTime } from '../../lib/clock.ts'
-import { problem } from '../../lib/errors.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
+  Body,
+  Change,
   ClientId,
   HttpUrl,
   Id,
@@ -9,8 +10,8 @@ import {
   NamedPerson,
   Nullable,
   OneOf,
+  open,
   Rarely,
-  Refined,
   Sample,
   Text,
   Timestamp,
@@ -24,8 +25,6 @@ import {
 } from '../../lib/vocabulary.ts'
 import type { DeskItem, HistoryItem, NoteItem } from './desk-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow } from './store.ts'
-
-const open = { additionalProperties: true } as const
 
 export const StatusField = OneOf(ticketStatuses)
 export const PriorityField = OneOf(ticketPriorities, { examples: ['normal'] })
@@ -51,44 +50,40 @@ const attachments = Maybe(
 export const attachedUrls = (list?: { file_url: string }[] | null): string[] =>
   (list ?? []).map((it) => it.file_url)
 
-export const NewTicket = Type.Object(
-  {
-    subject: trimmedText(200, subject),
-    body: TicketText,
-    category: Maybe(CategoryField),
-    priority: Maybe(PriorityField),
-    attachments,
-    client_id: Maybe(ClientId),
-  },
-  { title: 'NewTicket', ...open },
-)
+export const NewTicket = Body('NewTicket', {
+  subject: trimmedText(200, subject),
+  body: TicketText,
+  category: Maybe(CategoryField),
+  priority: Maybe(PriorityField),
+  attachments,
+  client_id: Maybe(ClientId),
+})
 
-export const NewTicketMessage = Type.Object(
-  { body: TicketText, attachments, client_id: Maybe(ClientId) },
-  { title: 'NewTicketMessage', ...open },
-)
+export const NewTicketMessage = Body('NewTicketMessage', {
+  body: TicketText,
+  attachments,
+  client_id: Maybe(ClientId),
+})
 
-export const NewTicketReply = Type.Object(
-  {
-    ...NewTicketMessage.properties,
-    body: ReplyText,
-    status: Maybe(OneOf(ticketStatuses, { examples: ['resolved'] })),
-    last_message_id: Maybe(
-      Id({
-        description: 'The newest message that was seen: with a newer one there it is a 409.',
-        examples: [samples.ticketMessageId],
-      }),
-    ),
-  },
-  { title: 'NewTicketReply', ...open },
-)
+export const NewTicketReply = Body('NewTicketReply', {
+  ...NewTicketMessage.properties,
+  body: ReplyText,
+  status: Maybe(OneOf(ticketStatuses, { examples: ['resolved'] })),
+  last_message_id: Maybe(
+    Id({
+      description: 'The newest message that was seen: with a newer one there it is a 409.',
+      examples: [samples.ticketMessageId],
+    }),
+  ),
+})
 
 const Assignment = Type.Optional(
   Nullable(Id({ description: 'An admin; null for nobody.', examples: [samples.admin.id] })),
 )
 
-export const TicketUpdate = Refined(
-  Type.Object(
+export const TicketUpdate = Change(
+  Body(
+    'TicketUpdate',
     {
       status: Maybe(StatusField),
       priority: Maybe(PriorityField),
@@ -96,17 +91,11 @@ export const TicketUpdate = Refined(
       assigned_to: Assignment,
     },
     {
-      title: 'TicketUpdate',
       description: '`assigned_to` is another name of `assignee_id`, which wins.',
       examples: [{ status: 'in_progress', assignee_id: samples.admin.id }],
-      ...open,
     },
   ),
-  ({ status = null, priority = null, assignee_id, assigned_to }) => {
-    const given = [status ?? undefined, priority ?? undefined, assignee_id, assigned_to]
-    const isNothing = given.every((value) => value === undefined)
-    return isNothing ? { body: problem('nothing_to_change') } : {}
-  },
+  ['assignee_id', 'assigned_to'],
 )
 export type TicketUpdate = Static<typeof TicketUpdate>
 
@@ -129,7 +118,7 @@ export type TicketCounts = Static<typeof TicketCounts>
 
 const noteText = 'The bank has confirmed the transfer.'
 const NoteText = trimmedText(maxBody, noteText)
-export const NewTicketNote = Type.Object({ body: NoteText }, { title: 'NewTicketNote', ...open })
+export const NewTicketNote = Body('NewTicketNote', { body: NoteText })
 
 const ticket = {
   id: Sample(samples.ticketId),
@@ -316,8 +305,4 @@ function historyEntryView({ id, at, field, from, to, actor }: HistoryItem) {
 
 function personView({ id, displayName }: { id: string; displayName: string }) {
   return { id, display_name: displayName }
-}
-
-function timeOrNull(milliseconds: number | null) {
-  return milliseconds === null ? null : isoTime(milliseconds)
 }

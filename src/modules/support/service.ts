@@ -1,5 +1,6 @@
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
+import { day } from '../../lib/clock.ts'
 import { AppError, quotaExceeded } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
@@ -24,7 +25,6 @@ type Parts = {
 
 export type TicketService = ReturnType<typeof createTicketService>
 
-const day = 86_400_000
 const perDayVerified = 20
 const perDayUnverified = 5
 

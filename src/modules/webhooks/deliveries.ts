@@ -1,7 +1,7 @@
 import type { Core, Module } from '../../core.ts'
 import type { WebhookEvent } from '../../jobs/outbox.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
-import { retryAfterMilliseconds } from '../../lib/clock.ts'
+import { day, retryAfterMilliseconds } from '../../lib/clock.ts'
 import { RetryLater } from '../../lib/errors.ts'
 import type { Answer } from '../../outside/exchange.ts'
 import type { Send } from './sender.ts'
@@ -31,7 +31,6 @@ type Parts = {
 export type Outcome = { status: number | null; retryAfter: string | null; text: string }
 
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
-const day = 24 * hour
 /** The wait after each failed attempt. The attempt after the last wait is the last one. */
 const delays = [
   5 * second,

@@ -1,13 +1,13 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { isoTime } from '../../lib/clock.ts'
-import { problem } from '../../lib/errors.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
+  Body,
+  Change,
   HttpUrl,
   Maybe,
   Nullable,
   OneOf,
   Rarely,
-  Refined,
   Sample,
   Text,
   Timestamp,
@@ -23,8 +23,6 @@ import {
 import { isSuccess, type Outcome } from './deliveries.ts'
 import type { DeliveryRow, WebhookRow } from './store.ts'
 
-const open = { additionalProperties: true } as const
-
 export const webhookDescriptionRule = { max: 200, trimmed: true }
 
 const hookUrl = 'https://hooks.example.com/hostline'
@@ -36,26 +34,16 @@ const fields = {
   description: Text(webhookDescriptionRule, { examples: ['The shop'] }),
 }
 
-export const NewWebhook = Type.Object(
-  { ...fields, description: Maybe(fields.description) },
-  { title: 'NewWebhook', ...open },
-)
+export const NewWebhook = Body('NewWebhook', { ...fields, description: Maybe(fields.description) })
 export type NewWebhook = Static<typeof NewWebhook>
 
-export const WebhookUpdate = Refined(
-  Type.Object(
-    {
-      url: Maybe(fields.url),
-      events: Maybe(fields.events),
-      description: Maybe(fields.description),
-      enabled: Maybe(Type.Boolean({ examples: [true] })),
-    },
-    { title: 'WebhookUpdate', ...open },
-  ),
-  ({ url, events, description, enabled }) => {
-    const isNothing = [url, events, description, enabled].every((given) => (given ?? null) === null)
-    return isNothing ? { body: problem('nothing_to_change') } : {}
-  },
+export const WebhookUpdate = Change(
+  Body('WebhookUpdate', {
+    url: Maybe(fields.url),
+    events: Maybe(fields.events),
+    description: Maybe(fields.description),
+    enabled: Maybe(Type.Boolean({ examples: [true] })),
+  }),
 )
 export type WebhookUpdate = Static<typeof WebhookUpdate>
 
@@ -146,8 +134,6 @@ export function deliveryView(row: DeliveryRow): Static<typeof WebhookDelivery> {
     attempted_at: isoTime(attemptedAt),
   }
 }
-
-const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time))
 
 const gone = (id: string) => Type.Object({ id: Sample(id) })
 
