@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stopDeadlineMilliseconds } from '../src/listen.ts'
 import { drainMilliseconds } from '../src/replication/leader.ts'
@@ -61,6 +61,24 @@ test('links within the documentation lead somewhere', () => {
       )
     })
   expect(broken.map(([link]) => link)).toEqual([])
+})
+
+test('the pages about security name tests and files that are there', () => {
+  const [promises = ''] =
+    readText(join(project, 'docs/security.md'))?.split('## Not promised') ?? []
+  const answers = readText(join(project, 'docs/asvs.md')) ?? ''
+  const tests = [
+    ...[...promises.matchAll(/\(([a-z, -]+)\)$/gm)].flatMap(([, names = '']) => names.split(', ')),
+    ...[...answers.matchAll(/([a-z-]+)\.test\b/g)].map(([, name = '']) => name),
+  ]
+  const paths = [...answers.matchAll(/`([a-z-]+\/[a-z-]+)`/g)].map(([, path = '']) => path)
+  const named = [
+    ...tests.map((name) => [`test/${name}.test.ts`]),
+    ...paths.map((path) => [`src/${path}`, `src/${path}.ts`, `src/modules/${path}.ts`]),
+  ]
+  const isThere = (path: string) => existsSync(join(project, path))
+  expect(named.length).toBeGreaterThan(100)
+  expect(named.filter((places) => !places.some(isThere))).toEqual([])
 })
 
 function readText(path: string): string | undefined {
