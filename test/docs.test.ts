@@ -81,6 +81,15 @@ test('the pages about security name tests and files that are there', () => {
   expect(named.filter((places) => !places.some(isThere))).toEqual([])
 })
 
+test('the choices name each dependency', async () => {
+  const { dependencies } = await Bun.file(join(project, 'package.json')).json()
+  const [, table = ''] = readText(join(project, 'docs/choices.md'))?.split('## Dependencies') ?? []
+  const named = [...table.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`(.*?)`/g)].map(([, name = '']) => name),
+  )
+  expect(named.sort()).toEqual(Object.keys(dependencies).sort())
+})
+
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
