@@ -28,6 +28,11 @@ export type Core = Readonly<{
   events: Events
 }>
 
+/** Removes the remaining data of a deleted user: at most `limit` rows in one write, after the row that the last call
+ *  returned.
+ *  @returns the last of these rows; undefined when there was none */
+export type Erase = (userId: string, limit: number, after?: string) => string | undefined
+
 /** The interface of a module, used by `app.ts`, the socket channel, the job runner and account export and removal. */
 export type Module = {
   routes: AnyElysia
@@ -45,7 +50,6 @@ export type Module = {
   exportOf?: (userId: string) => Record<string, Iterable<unknown>>
   /** Removes a user from this module's data, inside the write that removes the account. */
   forget?: (userId: string) => void
-  /** Removes the remaining data of a deleted user. That may be much, so each piece is a separate write. */
-  erase?: (userId: string) => Iterable<() => void>
+  erase?: Erase
   stop?: () => void
 }

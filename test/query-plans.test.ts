@@ -33,11 +33,7 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .*"push_tokens"\."user_id" = \?/, 'a user has 25 at most'],
   [/^USE TEMP B-TREE .* from "signing_keys" order by/, 'a few keys'],
   [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
-  [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING /, 'one chunk of what has expired'],
-  [
-    /^LIST SUBQUERY .* DELETE FROM "follows" .* LIMIT \?\)$/,
-    'one chunk of the followers of a host',
-  ],
+  [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING /, 'the rows of one write'],
   [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],
   [/^SCAN outbox .* select count\(\*\) from "outbox"/, 'every job, for admins: 5 ms at 100,000'],
   [/^SCAN outbox .* select "kind", count\(\*\)/, 'every job, for admins'],

@@ -1,10 +1,9 @@
 import { and, asc, count, desc, eq, gt, gte, inArray, lt, min, type SQL, sql } from 'drizzle-orm'
-import { chunksOf } from '../lib/chunks.ts'
 import type { Clock } from '../lib/clock.ts'
 import { firstIdAt, type NewId } from '../lib/ids.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
 import type { ActorType } from '../lib/vocabulary.ts'
-import { type AddressHash, isAddressHash } from './address-hash.ts'
+import { isAddressHash, loadAddressHash } from './address-hash.ts'
 import type { Orm } from './open.ts'
 import { auditLog } from './schema.ts'
 import { eachRow, lazy, listById, placeholders } from './statements.ts'
@@ -130,9 +129,6 @@ const matching = ({ action, actorId, targetId, from, to }: AuditFilter) =>
       : and(lt(auditLog.id, firstIdAt(to + slackMilliseconds)), sql`+${auditLog.at} < ${to}`),
   )
 
-/** Rows per transaction: short enough not to hold up the event loop. */
-const erasedAtOnce = 100
-
 export type AuditTrail = ReturnType<typeof createAuditTrail>
 
 /** The audit log. Each row is written in the same transaction as the action it records; triggers make the rows
@@ -140,11 +136,10 @@ export type AuditTrail = ReturnType<typeof createAuditTrail>
 export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
   const insert = lazy(() => orm.insert(auditLog).values(placeholders(auditLog)).prepare())
 
-  const eachBy = (userId: string) =>
-    eachRow<AuditRow>((last, limit) => {
-      const next = and(eq(auditLog.actorId, userId), gt(auditLog.id, last?.id ?? ''))
-      return orm.select().from(auditLog).where(next).orderBy(asc(auditLog.id)).limit(limit).all()
-    })
+  function listBy(userId: string, limit: number, after = ''): AuditRow[] {
+    const next = and(eq(auditLog.actorId, userId), gt(auditLog.id, after))
+    return orm.select().from(auditLog).where(next).orderBy(asc(auditLog.id)).limit(limit).all()
+  }
 
   /** Counted by the row numbers: they have no gaps, because only the oldest rows are deleted. */
   function countAll(): number {
@@ -194,17 +189,19 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       return found.flatMap((row) => row.ip ?? [])
     },
     /** Everything that a user did, oldest first. */
-    eachBy,
-    /** Replaces every address of a deleted user with a keyed hash, in pieces. The rows stay as evidence. The triggers
-     *  allow only this update. */
-    *erase(userId: string, hashAddress: AddressHash): Generator<() => void> {
-      const update = ({ id, ip, action }: AuditRow) => {
+    eachBy: (userId: string) => eachRow<AuditRow>((last, limit) => listBy(userId, limit, last?.id)),
+    /** Replaces the addresses of a deleted user with keyed hashes. The rows stay as evidence. The triggers allow only this
+     *  update. */
+    erase(userId: string, limit: number, after?: string): string | undefined {
+      const hashAddress = loadAddressHash(orm)
+      const rows = listBy(userId, limit, after)
+      for (const { id, ip, action } of rows) {
         const details = action === 'session_moved' ? { details: null } : {}
         // After a crash the job starts over and meets rows that are hashed already.
         const erased = { ip: ip && (isAddressHash(ip) ? ip : hashAddress(ip)), ...details }
         orm.update(auditLog).set(erased).where(eq(auditLog.id, id)).run()
       }
-      for (const rows of chunksOf(eachBy(userId), erasedAtOnce)) yield () => rows.forEach(update)
+      return rows.at(-1)?.id
     },
     /** Newest first. */
     list(filter: AuditFilter, range: ListRange): Listing<AuditRow> {

@@ -1,17 +1,4 @@
-import {
-  and,
-  asc,
-  between,
-  count,
-  eq,
-  gt,
-  isNotNull,
-  isNull,
-  lte,
-  not,
-  type SQL,
-  sql,
-} from 'drizzle-orm'
+import { and, asc, count, eq, gt, isNotNull, isNull, lte, not, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../db/open.ts'
 import { outbox } from '../db/schema.ts'
 import { lazy, listById } from '../db/statements.ts'
@@ -77,7 +64,6 @@ type JobOptions = { delayMilliseconds?: number; receiver?: string }
 
 // Metrics are read often; counting a long queue in full would slow it further.
 const countedAtMost = 10_000
-const erasedAtOnce = 500
 
 export type Outbox = ReturnType<typeof createOutbox>
 
@@ -239,24 +225,24 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
         .where(isNull(outbox.deadAt))
         .run()
     },
-    /** Removes the waiting jobs of a deleted user, in pieces. */
-    *erase(userId: string): Generator<() => void> {
+    /** Removes the jobs of a deleted user among the next `limit` jobs.
+     *  @returns the last of these; undefined when there are none */
+    erase(userId: string, limit: number, after = ''): string | undefined {
+      const next = orm
+        .select({ id: outbox.id })
+        .from(outbox)
+        .where(gt(outbox.id, after))
+        .orderBy(asc(outbox.id))
+        .limit(limit)
+        .all()
+      const last = next.at(-1)?.id
       const of = sql`json_extract(${outbox.payload}, '$.user_id') = ${userId}`
-      let after = ''
-      for (;;) {
-        const ids = orm
-          .select({ id: outbox.id })
-          .from(outbox)
-          .where(gt(outbox.id, after))
-          .orderBy(asc(outbox.id))
-          .limit(erasedAtOnce)
-          .all()
-        const [first, last] = [ids[0]?.id, ids.at(-1)?.id]
-        if (first === undefined || last === undefined) return
-        after = last
-        const which = and(between(outbox.id, first, last), of, not(eq(outbox.kind, 'erasure')))
-        yield () => orm.delete(outbox).where(which).run()
-      }
+      const read = and(gt(outbox.id, after), lte(outbox.id, last ?? after))
+      orm
+        .delete(outbox)
+        .where(and(read, of, not(eq(outbox.kind, 'erasure'))))
+        .run()
+      return last
     },
     /** Counts jobs by kind and state; combinations without jobs are absent. */
     countByKind: (): { kind: string; state: JobState; count: number }[] =>

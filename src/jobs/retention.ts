@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Core } from '../core.ts'
+import { inPieces } from '../db/pieces.ts'
 import {
   auditLog,
   calls,
@@ -21,8 +22,8 @@ import {
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
-/** Rows per transaction: short enough not to hold up the event loop. */
-const chunk = 500
+/** Rows per write: a deletion is short. */
+const deletedPerWrite = 500
 
 type Rule = {
   key: SQLiteColumn[]
@@ -39,7 +40,7 @@ type Rule = {
 const olderDeliveries = `SELECT webhook_id, delivery.id FROM webhooks
   CROSS JOIN webhook_deliveries AS delivery ON webhook_id = webhooks.id AND delivery.id <=
     (SELECT id FROM webhook_deliveries WHERE webhook_id = webhooks.id ORDER BY id DESC LIMIT 1 OFFSET 100)
-  LIMIT ${chunk}`
+  LIMIT ${deletedPerWrite}`
 
 /** The retention of each kind of row, counted from `time`. */
 const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
@@ -101,21 +102,22 @@ export function startRetention(core: Core): () => void {
   const { orm, write, clock, log } = core
   const byInterval = Map.groupBy(rulesOf(core), ({ everyMilliseconds = hour }) => everyMilliseconds)
   let isStopped = false
+  const options = { size: deletedPerWrite, isStopping: () => isStopped }
 
-  function deleteSome({ key, time, days, which = 'TRUE', onDelete }: Rule): number {
+  function deleteSome({ key, time, days, which = 'TRUE', onDelete }: Rule, limit: number) {
     const columns = sql.join(key, sql`, `)
     const old = sql`SELECT ${columns} FROM ${time.table}
-      WHERE ${time} < ${clock.now() - days * day} AND ${sql.raw(which)} LIMIT ${chunk}`
+      WHERE ${time} < ${clock.now() - days * day} AND ${sql.raw(which)} LIMIT ${limit}`
     const deleted = orm.all<{ id: string }>(
       sql`DELETE FROM ${time.table} WHERE (${columns}) IN (${old}) RETURNING ${key[0]} AS id`,
     )
     for (const { id } of deleted) onDelete?.(id)
-    return deleted.length
+    return deleted.length === limit || undefined
   }
 
   async function run(rules: readonly Rule[]) {
     for (const rule of rules) {
-      while (!isStopped && (await write(() => deleteSome(rule))) === chunk);
+      await inPieces(write, (limit) => deleteSome(rule, limit), options)
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Core, Module } from '../../core.ts'
+import { inPieces } from '../../db/pieces.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
@@ -91,13 +92,10 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
     jobs: {
       ...createMailJobs(core, mailer, base),
       async erasure({ user_id: userId }, { isStopping }) {
-        const { audit, outbox, write } = core
-        const own = [audit.erase(userId, base.hashAddress), outbox.erase(userId)]
-        for (const pieces of [...own, ...others.map((module) => module.erase?.(userId) ?? [])]) {
-          for (const piece of pieces) {
-            await write(piece)
-            if (isStopping()) return { againAfterMilliseconds: 0 }
-          }
+        for (const { erase } of [core.audit, core.outbox, ...others]) {
+          const next = (limit: number, after?: string) => erase?.(userId, limit, after)
+          await inPieces(core.write, next, { isStopping })
+          if (isStopping()) return { againAfterMilliseconds: 0 }
         }
         return undefined
       },

@@ -38,7 +38,6 @@ export type FileService = ReturnType<typeof createFileService>
 const leastBytes = 16_384
 const retryAfterSeconds = 5
 const retryWithRoomSeconds = 60
-const erasedAtOnce = 100
 /** Each of these uploads holds a chunk of 1 MiB, and Bun buffers as much again: 32 MiB in all. Slow senders hold
  *  hardly anything, however many they are. */
 const maxLargeChunks = 16
@@ -233,17 +232,12 @@ export function createFileService(core: Core, parts: Parts) {
     withdraw,
     expire,
 
-    /** Removes every file of a removed user, even those in use, in pieces. */
-    *erase(ownerId: string): Generator<() => void> {
-      for (let ids = some(ownerId); ids.length > 0; ids = some(ownerId)) {
-        const piece = ids
-        yield () => piece.forEach(remove)
-      }
+    /** Removes files of a removed user, even those in use. */
+    erase(ownerId: string, limit: number) {
+      const ids = store.listIdsOf(ownerId, limit)
+      ids.forEach(remove)
+      return ids.at(-1)
     },
-  }
-
-  function some(ownerId: string) {
-    return store.listIdsOf(ownerId, erasedAtOnce)
   }
 }
 

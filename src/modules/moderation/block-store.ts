@@ -37,11 +37,12 @@ export function createBlockStore(orm: Orm) {
     /** True when either user blocks the other. */
     areApart: (userId: string, otherId: string): boolean => apart.get(userId, otherId) !== null,
     /** The users that this one blocks or is blocked by. */
-    listApart: (userId: string): string[] =>
+    listApart: (userId: string, limit = -1): string[] =>
       orm
         .select({ id: blocks.otherUserId })
         .from(blocks)
         .where(eq(blocks.userId, userId))
+        .limit(limit)
         .all()
         .map(({ id }) => id),
     isBlocking: (userId: string, otherId: string): boolean =>

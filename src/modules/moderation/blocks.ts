@@ -1,11 +1,7 @@
 import type { Core } from '../../core.ts'
-import { chunksOf } from '../../lib/chunks.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
 import type { BlockStore } from './block-store.ts'
-
-/** Rows deleted in one transaction, few enough for the event loop. */
-const erasedAtOnce = 200
 
 export type Blocks = ReturnType<typeof createBlocks>
 
@@ -43,13 +39,11 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
     /** Newest block first. */
     list: store.list,
 
-    /** Deletes all blocks by and of a removed user, in pieces. */
-    *erase(userId: string): Generator<() => void> {
-      for (const some of chunksOf(store.listApart(userId), erasedAtOnce)) {
-        yield () => {
-          for (const otherId of some) store.delete(userId, otherId)
-        }
-      }
+    /** Deletes blocks by and of a removed user. */
+    erase(userId: string, limit: number) {
+      const some = store.listApart(userId, limit)
+      for (const otherId of some) store.delete(userId, otherId)
+      return some.at(-1)
     },
   }
 }

@@ -1,5 +1,4 @@
 import type { Core, Module } from '../../core.ts'
-import { chunksOf } from '../../lib/chunks.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Pusher } from '../../push/pusher.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
@@ -30,9 +29,6 @@ type Neighbours = {
   resolveUser: (reference: string) => string | undefined
   mayTalk: MayTalk
 }
-
-/** Notifications per transaction; more would block the event loop for too long. */
-const erasedAtOnce = 50
 
 /** Notifications in the app, by push and by mail. */
 export function createNotifications(core: Core, neighbours: Neighbours) {
@@ -87,9 +83,10 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       notification_preferences: [preferencesView(preferences.list(userId))],
     }),
     /** Removes a deleted user's name from the notifications of others. */
-    *erase(userId: string) {
-      const named = store.eachNaming(userId)
-      for (const rows of chunksOf(named, erasedAtOnce)) yield () => rows.forEach(notifier.eraseName)
+    erase(userId: string, limit: number, after?: string) {
+      const rows = store.listNaming(userId, limit, after)
+      rows.forEach(notifier.eraseName)
+      return rows.at(-1)?.id
     },
     forget(userId: string): void {
       store.deleteOfUser(userId)

@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import { chunksOf } from '../../lib/chunks.ts'
 import { AppError } from '../../lib/errors.ts'
 import { findById } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
@@ -13,8 +14,8 @@ type Parts = { store: NotificationStore; notifier: Notifier; mayTalk: MayTalk }
 
 const typesAboutPeople: readonly NotificationType[] = ['call_incoming', 'call_missed', 'follow_new']
 
-/** Users in one commit: each may have many devices, and each device makes a row. */
-const chunk = 20
+/** Each may have many devices, and each device makes a row. */
+const notifiedPerWrite = 20
 
 export type NotificationService = ReturnType<typeof createNotificationService>
 
@@ -63,8 +64,7 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
       const outcomes: Outcome[] = []
       const notify = (id: string): Outcome =>
         isFromApart(id, event) ? { kind: 'muted' } : notifier.notify(id, event)
-      for (let start = 0; start < ids.length; start += chunk) {
-        const some = ids.slice(start, start + chunk)
+      for (const some of chunksOf(ids, notifiedPerWrite)) {
         outcomes.push(...(await write(() => some.map(notify))))
       }
       const count = (kind: Outcome['kind']) => outcomes.filter((it) => it.kind === kind).length

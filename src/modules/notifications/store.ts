@@ -63,17 +63,14 @@ export function createNotificationStore(orm: Orm) {
   const unread = (userId: string) =>
     and(eq(notifications.userId, userId), isNull(notifications.readAt))
 
-  const eachWhere = (which: SQL | undefined) =>
-    eachRow<NotificationRow>((last, limit) => {
-      const next = and(which, gt(notifications.id, last?.id ?? ''))
-      return orm
-        .select()
-        .from(notifications)
-        .where(next)
-        .orderBy(asc(notifications.id))
-        .limit(limit)
-        .all()
-    })
+  const listAfter = (which: SQL | undefined, limit: number, after = ''): NotificationRow[] =>
+    orm
+      .select()
+      .from(notifications)
+      .where(and(which, gt(notifications.id, after)))
+      .orderBy(asc(notifications.id))
+      .limit(limit)
+      .all()
 
   const count = (userId: string) => counts().get({ userId }) ?? { total: 0, unread: 0 }
 
@@ -139,9 +136,13 @@ export function createNotificationStore(orm: Orm) {
       orm.delete(notifications).where(which).run()
     },
     /** Every notification of a user, hidden ones too, oldest first. */
-    each: (userId: string) => eachWhere(eq(notifications.userId, userId)),
+    each: (userId: string) =>
+      eachRow<NotificationRow>((last, limit) =>
+        listAfter(eq(notifications.userId, userId), limit, last?.id),
+      ),
     /** Notifications of other users that name this one. */
-    eachNaming: (id: string) => eachWhere(and(isNotNull(namedOf), eq(namedOf, id))),
+    listNaming: (id: string, limit: number, after?: string): NotificationRow[] =>
+      listAfter(and(isNotNull(namedOf), eq(namedOf, id)), limit, after),
     updateTexts({ userId, id, title, body, data }: NotificationRow) {
       orm.update(notifications).set({ title, body, data }).where(own(userId, id)).run()
     },

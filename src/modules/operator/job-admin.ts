@@ -1,10 +1,8 @@
 import type { Core } from '../../core.ts'
 import type { By } from '../../db/audit-trail.ts'
+import { inPieces } from '../../db/pieces.ts'
 import type { Job } from '../../jobs/outbox.ts'
 import { getById } from '../../lib/ids.ts'
-
-/** Rows per transaction; more would block the event loop for too long. */
-const chunk = 200
 
 /** Administration of failed jobs. Each change is recorded in the audit log. */
 export function createJobAdmin({ write, audit, outbox, clock }: Core) {
@@ -27,16 +25,12 @@ export function createJobAdmin({ write, audit, outbox, clock }: Core) {
   // Only jobs that were dead at the call: a retried job may die again meanwhile.
   async function allDead(action: Action, by: By): Promise<number> {
     const until = clock.now()
-    let done = 0
-    for (;;) {
-      const count = await write(() => {
-        const ids = outbox.listDead(until, chunk)
-        for (const id of ids) act(action, id, by)
-        return ids.length
-      })
-      done += count
-      if (count < chunk) return done
-    }
+    const done = await inPieces<number>(write, (limit, before = 0) => {
+      const ids = outbox.listDead(until, limit)
+      for (const id of ids) act(action, id, by)
+      return ids.length > 0 ? before + ids.length : undefined
+    })
+    return done ?? 0
   }
 
   return {

@@ -1,12 +1,13 @@
 import type { Core } from '../../core.ts'
+import { chunksOf } from '../../lib/chunks.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import type { NotifyAbout, ResolveUser } from './calls.ts'
 import type { FeedStore } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
 
-/** Followers per commit of an import; a chunk blocks the event loop for a few milliseconds. */
-const chunk = 100
+/** Followers per write of an import: a few milliseconds of the event loop. */
+const importedPerWrite = 100
 
 type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
@@ -71,8 +72,7 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
     async importFollowers(hostText: string, followerIds: readonly string[]) {
       const hostId = presentHost(hostText)
       const outcomes: Array<ReturnType<typeof importOne>> = []
-      for (let start = 0; start < followerIds.length; start += chunk) {
-        const part = followerIds.slice(start, start + chunk)
+      for (const part of chunksOf(followerIds, importedPerWrite)) {
         const ofPart = await write(() => {
           presentHost(hostId)
           return part.map((id) => importOne(hostId, id))

@@ -35,9 +35,10 @@ export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neig
       calls: store.eachCall(userId).map((row) => row && callView(row)),
     }),
     forget: store.deleteFollowsBy,
-    *erase(userId: string) {
-      while (store.hasFollowers(userId)) yield () => store.deleteSomeFollowers(userId)
-      yield () => store.deleteAudience(userId)
+    erase(userId: string, limit: number) {
+      const last = store.deleteFollowers(userId, limit)
+      if (last === undefined) store.deleteAudience(userId)
+      return last
     },
     findServiceKey: serviceKeys.find,
     areInCall: calls.areInCall,

@@ -4,9 +4,6 @@ import { audiences, calls, follows, serviceKeys, type users } from '../../db/sch
 import { eachRow, listById } from '../../db/statements.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
-/** Rows per transaction; more would block the event loop for too long. */
-const deletedAtOnce = 200
-
 type UserRow = typeof users.$inferSelect
 export type FollowRow = typeof follows.$inferSelect
 export type CallRow = typeof calls.$inferSelect
@@ -26,9 +23,6 @@ export function createFeedStore(orm: Orm) {
     `SELECT follower_id AS id FROM follows WHERE host_id = ? AND follower_id > ?
        AND (SELECT disabled_at IS NULL FROM users WHERE id = follower_id)
      ORDER BY follower_id LIMIT ?`,
-  )
-  const followersOf = sqlite.prepare<unknown, [string]>(
-    'SELECT 1 FROM follows WHERE host_id = ? LIMIT 1',
   )
   const reachableFollower = sqlite.prepare<unknown, [string, string]>(
     `SELECT 1 FROM follows JOIN users ON users.id = follower_id AND disabled_at IS NULL
@@ -77,13 +71,16 @@ export function createFeedStore(orm: Orm) {
         const next = gt(calls.id, last?.id ?? '')
         return orm.select().from(calls).where(next).orderBy(asc(calls.id)).limit(limit).all()
       }).map((row) => (row.hostId === userId || row.guestId === userId ? row : undefined)),
-    hasFollowers: (hostId: string): boolean => followersOf.get(hostId) !== null,
     deleteAudience(hostId: string) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
-    deleteSomeFollowers(hostId: string) {
-      orm.run(sql`DELETE FROM ${follows} WHERE host_id = ${hostId} AND follower_id IN (
-        SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${deletedAtOnce})`)
+    /** @returns one of them; undefined when there was none */
+    deleteFollowers(hostId: string, limit: number): string | undefined {
+      const some = sql`SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${limit}`
+      const which = sql`host_id = ${hostId} AND follower_id IN (${some})`
+      return orm
+        .all<{ id: string }>(sql`DELETE FROM ${follows} WHERE ${which} RETURNING follower_id AS id`)
+        .at(-1)?.id
     },
     /** Counts reachable followers, except the given users. A trigger keeps disabled users out of `follower_count`. */
     countFollowers(hostId: string, except: readonly string[]): number {

@@ -1,4 +1,5 @@
 import type { Core } from '../../core.ts'
+import { inPieces } from '../../db/pieces.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
@@ -83,7 +84,7 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
 }
 
 const closingMilliseconds = 600_000
-/** Tickets in one transaction, few enough for the event loop. */
+/** Tickets per write: closing one changes many rows. */
 const closedAtOnce = 5
 
 /** Closes resolved tickets in which nobody wrote for some days.
@@ -97,18 +98,17 @@ export function startAutoClose(
   if (autocloseDays === 0) return () => {}
 
   // Finds and closes in one write, so that a reply in between keeps its ticket open.
-  function closeSome(): number {
-    const silent = store.listSilent(clock.now() - autocloseDays * day, closedAtOnce)
+  function closeSome(limit: number): true | undefined {
+    const silent = store.listSilent(clock.now() - autocloseDays * day, limit)
     for (const ticket of silent) changes.change(ticket, { status: 'closed' }, null)
-    return silent.length
+    return silent.length === limit || undefined
   }
 
-  async function run() {
-    while (!isStopped && (await write(closeSome)) === closedAtOnce);
-  }
-
+  const options = { size: closedAtOnce, isStopping: () => isStopped }
   const stop = clock.every(closingMilliseconds, () => {
-    run().catch((error: unknown) => log.warn('tickets could not be closed, will retry', { error }))
+    inPieces(write, closeSome, options).catch((error: unknown) =>
+      log.warn('tickets could not be closed, will retry', { error }),
+    )
   })
   return () => {
     isStopped = true

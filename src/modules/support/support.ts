@@ -24,7 +24,7 @@ type Neighbours = {
   ticketsPerDay: number | undefined
 }
 
-/** Tickets in one transaction: each update rewrites a row of the full-text index. */
+/** Tickets per write: each update rewrites a row of the full-text index. */
 const endedAtOnce = 25
 
 export function createSupport(core: Core, neighbours: Neighbours) {
@@ -56,11 +56,12 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     )
   }
 
-  /** A removed user waits for no reply. */
-  function endWaiting(userId: string): void {
-    for (const { id, updatedAt } of store.listWaiting(userId, endedAtOnce)) {
-      store.update(id, { waitingSince: null, updatedAt })
-    }
+  /** A removed user waits for no reply.
+   *  @returns the last of the tickets */
+  function endWaiting(userId: string): string | undefined {
+    const waiting = store.listWaiting(userId, endedAtOnce)
+    for (const { id, updatedAt } of waiting) store.update(id, { waitingSince: null, updatedAt })
+    return waiting.at(-1)?.id
   }
 
   return {
@@ -74,9 +75,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     jobs: createDeskMails(core, { store, desk, mailer }),
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: endWaiting,
-    *erase(userId: string) {
-      while (store.listWaiting(userId, 1).length > 0) yield () => endWaiting(userId)
-    },
+    erase: endWaiting,
     stop() {
       stopClosing()
       merger.stop()
