@@ -168,8 +168,8 @@ const mutations: Mutation[] = [
   {
     name: 'an export leaves received messages out',
     file: `${chat}/store.ts`,
-    from: 'yield row.senderId === userId && row.broadcastId !== null ? undefined : row',
-    to: 'yield row.senderId === userId ? row : undefined',
+    from: '(row) => (row.senderId === userId && row.broadcastId !== null ? undefined : row)',
+    to: '(row) => (row.senderId === userId ? row : undefined)',
   },
   {
     name: 'who left is named in notifications',

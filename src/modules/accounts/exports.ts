@@ -8,8 +8,8 @@ import type { UserRow } from './store.ts'
 
 const hour = 3_600_000
 const perHour = 5
-/** After this long without a read an export is abandoned and a new one may begin. */
-const stuckMilliseconds = 60_000
+/** Longer than the idle timeout, which ends the export of a client that does not read. */
+const unreadMilliseconds = 60_000
 const rowsAtOnce = 200
 
 type Sections = (userId: string) => Record<string, Iterable<unknown>>
@@ -25,27 +25,17 @@ export type SendExport = (
 
 /** Streams all data of a user as one JSON object, at the reader's pace. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {
-  const running = new Map<string, { progressAt: number }>()
+  /** When each running export was last read, by user. */
+  const readAt = new Map<string, number>()
 
-  function start(userId: string) {
-    const progressAt = running.get(userId)?.progressAt ?? 0
-    const wait = progressAt + stuckMilliseconds - clock.now()
-    if (wait > 0) throw quotaExceeded(wait)
-    const own = { progressAt: clock.now() }
-    running.set(userId, own)
-    // A newer export may have replaced this one while it was stuck.
-    const end = () => void (running.get(userId) === own && running.delete(userId))
-    return { own, end }
-  }
-
-  async function* follow({ own, end }: ReturnType<typeof start>, pieces: AsyncIterable<string>) {
+  async function* follow(userId: string, pieces: AsyncIterable<string>) {
     try {
       for await (const piece of pieces) {
-        own.progressAt = clock.now()
+        readAt.set(userId, clock.now())
         yield piece
       }
     } finally {
-      end()
+      readAt.delete(userId)
     }
   }
 
@@ -53,16 +43,18 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
     /** @param user what the export begins with
      *  @throws quota_exceeded: one at a time of each person, and five an hour */
     async begin(userId: string, user: object, by: ByUser): Promise<AsyncGenerator<string>> {
-      const started = start(userId)
+      const wait = (readAt.get(userId) ?? 0) + unreadMilliseconds - clock.now()
+      if (wait > 0) throw quotaExceeded(wait)
+      readAt.set(userId, clock.now())
       await write(() => {
         const { times, firstAt } = audit.recent(userId, 'data_exported', hour)
         if (times >= perHour) throw quotaExceeded(firstAt + hour - clock.now())
         audit.record({ action: 'data_exported', ...by, target: { type: 'user', id: userId } })
       }).catch((error: unknown) => {
-        started.end()
+        readAt.delete(userId)
         throw error
       })
-      return follow(started, piecesOf(user, sectionsOf(userId)))
+      return follow(userId, piecesOf(user, sectionsOf(userId)))
     },
   }
 }

@@ -10,13 +10,11 @@ import {
   users,
 } from '../../db/schema.ts'
 import { isApartFrom, shownPerson } from '../../db/shown-person.ts'
-import { prepareInsert, selectList } from '../../db/statements.ts'
+import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ParticipantRow = typeof participants.$inferSelect
 export type ConversationRow = typeof conversations.$inferSelect
-
-const exportChunk = 200
 
 export type ChatStore = ReturnType<typeof createChatStore>
 
@@ -64,23 +62,18 @@ export function createChatStore(orm: Orm) {
     `INSERT INTO inboxes (user_id, conversation_count) VALUES (?, 1)
      ON CONFLICT DO UPDATE SET conversation_count = conversation_count + 1`,
   )
-  const ownConversations = sqlite.prepare<{ id: string }, [string, string]>(
+  const ownConversations = sqlite.prepare<{ id: string }, [string, string, number]>(
     `SELECT conversation_id AS id FROM participants WHERE user_id = ? AND conversation_id > ?
-     ORDER BY conversation_id LIMIT ${exportChunk}`,
+     ORDER BY conversation_id LIMIT ?`,
   )
   const participant = (userId: string, conversationId: string) =>
     and(eq(participants.userId, userId), eq(participants.conversationId, conversationId))
 
-  // Yields undefined in place of copies of the user's own broadcasts.
-  function* eachMessage(conversationId: string, userId: string) {
-    let chunk = messageRange.all(conversationId, 0, exportChunk)
-    for (let until = exportChunk; chunk.length > 0; until += exportChunk) {
-      for (const row of chunk.reverse()) {
-        yield row.senderId === userId && row.broadcastId !== null ? undefined : row
-      }
-      chunk = messageRange.all(conversationId, until, until + exportChunk)
-    }
-  }
+  const eachMessage = (conversationId: string, userId: string) =>
+    eachRow<MessageRow>((last, limit) => {
+      const after = last?.seq ?? 0
+      return messageRange.all(conversationId, after, after + limit).reverse()
+    }).map((row) => (row.senderId === userId && row.broadcastId !== null ? undefined : row))
 
   return {
     find: (id: string): ConversationRow | undefined => conversation.get(id) ?? undefined,
@@ -166,15 +159,12 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Every message that a user sent or received, by conversation, oldest first, in small chunks. Yields undefined
-     *  in place of copies of the user's own broadcasts. */
-    *eachOf(userId: string): Generator<MessageRow | undefined> {
-      let own = ownConversations.all(userId, '')
-      while (own.length > 0) {
-        for (const { id } of own) yield* eachMessage(id, userId)
-        own = ownConversations.all(userId, own.at(-1)?.id ?? '')
-      }
-    },
+    /** Every message that a user sent or received, by conversation, oldest first. Yields undefined in place of copies of
+     *  the user's own broadcasts. */
+    eachOf: (userId: string) =>
+      eachRow<{ id: string }>((last, limit) =>
+        ownConversations.all(userId, last?.id ?? '', limit),
+      ).flatMap(({ id }) => eachMessage(id, userId)),
     /** The content of a push; undefined when the message is read or removed, or has a newer one after it. */
     findUnread(userId: string, conversationId: string, seq: number) {
       return orm

@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.ts'
-import { lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
+import { eachRow, lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
 /** For the desk: a message with the name of its author. */
@@ -33,7 +33,6 @@ const value = sql.placeholder
 /** Above every time in ms. In the desk's order, waiting tickets come before it and the others after it. */
 export const waitingUntil = 2 ** 51
 const notWaiting = 2 * waitingUntil
-const exportChunk = 50
 
 /** SQL over tickets, their messages and their history. It never reads notes. */
 export function createTicketStore(orm: Orm) {
@@ -103,16 +102,14 @@ export function createTicketStore(orm: Orm) {
     /** A person's tickets with `after` < userSeq ≤ `until`, newest first. */
     listOfUser: (userId: string, after: number, until: number): TicketRow[] =>
       ofUser().all(userId, after, until),
-    /** Oldest first, read in small chunks. */
-    *eachOfUser(userId: string): Generator<TicketRow> {
-      let chunk: TicketRow[] = []
-      let after = 0
-      do {
-        chunk = ofUser().all(userId, after, after + exportChunk)
-        yield* chunk.reverse()
-        after += exportChunk
-      } while (chunk.length === exportChunk)
-    },
+    /** Oldest first. */
+    eachOfUser: (userId: string) =>
+      eachRow<TicketRow>((last, limit) => {
+        const after = last?.userSeq ?? 0
+        return ofUser()
+          .all(userId, after, after + limit)
+          .reverse()
+      }),
     insertMessage(row: TicketMessageRow): void {
       insertMessage().run(row)
     },
