@@ -10,20 +10,9 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { max } from 'drizzle-orm'
 import { type BunSQLiteDatabase, drizzle } from 'drizzle-orm/bun-sqlite'
 import { StartError } from '../lib/errors.ts'
 import { migrate, migrations } from './migrations.ts'
-import {
-  auditLog,
-  broadcasts,
-  conversations,
-  messages,
-  sessions,
-  ticketMessages,
-  tickets,
-  users,
-} from './schema.ts'
 
 export type Orm = BunSQLiteDatabase & { $client: Database }
 export type Connection = {
@@ -271,24 +260,14 @@ export function isInUse(directory: string): boolean {
   }
 }
 
-/** The newest id made by an earlier process, from the tables with a suitable index; undefined in an empty database. */
-export function findNewestId(orm: Orm): string | undefined {
-  const tables = [
-    auditLog,
-    broadcasts,
-    conversations,
-    messages,
-    sessions,
-    ticketMessages,
-    tickets,
-    users,
-  ]
-  const newest = tables.flatMap((table) => {
-    const found = orm
-      .select({ id: max(table.id) })
-      .from(table)
-      .get()
-    return found?.id ?? []
-  })
-  return newest.sort().at(-1)
+const idTables =
+  'audit_log broadcasts conversations messages sessions ticket_messages tickets users'.split(' ')
+
+/** The newest id of an earlier process, from tables with an index of their ids; undefined in an empty database. */
+export function findNewestId({ $client: sqlite }: Orm): string | undefined {
+  const each = idTables.map((table) => `SELECT max(id) AS id FROM ${table}`)
+  const newest = sqlite.query<{ id: string | null }, []>(
+    `SELECT max(id) AS id FROM (${each.join(' UNION ALL ')})`,
+  )
+  return newest.get()?.id ?? undefined
 }
