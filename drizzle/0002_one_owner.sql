@@ -48,3 +48,30 @@ UPDATE `push_tokens` SET `service` = (
   SELECT substr(`rest`, 1, instr(`rest` || '/', '/') - 1)
   FROM (SELECT substr(CASE WHEN json_valid(`token`) THEN `token` ->> '$.endpoint' END, 9) AS `rest`)
 ) WHERE `platform` = 'web' AND CASE WHEN json_valid(`token`) THEN `token` ->> '$.endpoint' END LIKE 'https://%';
+--> statement-breakpoint
+DROP TRIGGER `ticket_counts_insert`;--> statement-breakpoint
+DROP TRIGGER `ticket_counts_update`;--> statement-breakpoint
+DROP TABLE `ticket_counts`;--> statement-breakpoint
+DROP INDEX `tickets_queue`;--> statement-breakpoint
+DROP INDEX `tickets_queue_assignee`;--> statement-breakpoint
+CREATE INDEX `tickets_queue` ON `tickets` (`queue_key`,`n`,`status`,`priority`,`category`,`assignee_id`);--> statement-breakpoint
+CREATE INDEX `tickets_queue_assignee` ON `tickets` (`assignee_id`,`queue_key`,`n`,`status`,`priority`,`category`);--> statement-breakpoint
+-- Each commit that changes the index adds a segment to it, and the index merges eight of a size by itself. Small pages keep
+-- each merge short.
+INSERT INTO `ticket_search` (`ticket_search`, `rank`) VALUES ('automerge', 8), ('usermerge', 4), ('crisismerge', 16), ('pgsz', 1000);
+--> statement-breakpoint
+DROP TRIGGER `ticket_search_update`;--> statement-breakpoint
+-- Bounded, as each message writes it again: the opening message and the newest hundred, 6,000 characters. `facets` names
+-- the owner; older rows also hold the values of filters, which nothing reads any more.
+CREATE TRIGGER `ticket_search_update` AFTER UPDATE ON `tickets`
+WHEN old.`message_count` <> new.`message_count` BEGIN
+	INSERT OR REPLACE INTO `ticket_search` (rowid, id, subject, body, facets) VALUES (
+		new.`n`, new.`id`, new.`subject`,
+		(SELECT substr(group_concat(`body`, char(10)), 1, 6000) FROM (
+			SELECT `body` FROM `ticket_messages`
+			WHERE `ticket_id` = new.`id` AND (`seq` = 1 OR `seq` > new.`message_count` - 100)
+			ORDER BY `seq` = 1 DESC, `seq` DESC
+		)),
+		'user' || new.`user_id`
+	);
+END;

@@ -251,8 +251,18 @@ describe('sending', () => {
     [{ body: ' \n\t ' }, { body: 'must not be empty' }],
     [{ body: '\u200b\u3164' }, { body: 'must not be empty' }],
     [{ body: 'x'.repeat(5_001) }, { body: 'must have at most 5000 characters' }],
-    [{ body: 'a\0b' }, { body: 'must be well-formed Unicode without NUL' }],
-    [{ body: 'a\udc00b' }, { body: 'must be well-formed Unicode without NUL' }],
+    [
+      { body: 'a\0b' },
+      {
+        body: 'must be well-formed Unicode without control characters other than tab and line ends',
+      },
+    ],
+    [
+      { body: 'a\udc00b' },
+      {
+        body: 'must be well-formed Unicode without control characters other than tab and line ends',
+      },
+    ],
     [{ body: 'a', type: 'video' }, { type: 'must be one of: text, file' }],
     [{ body: '', type: 'file' }, { file_url: 'is required' }],
     [{ type: 'file' }, { body: 'is required', file_url: 'is required' }],

@@ -165,7 +165,6 @@ describe('migrations', () => {
       'notifications',
       'participants',
       'recovery_codes',
-      'ticket_counts',
       'ticket_messages',
       'webhook_deliveries',
     ]

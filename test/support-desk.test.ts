@@ -50,7 +50,12 @@ describe('opening a ticket', () => {
     ],
     [{ subject: 's'.repeat(201), body: 'b' }, { subject: 'must have at most 200 characters' }],
     [{ subject: 's', body: 'b'.repeat(10_001) }, { body: 'must have at most 10000 characters' }],
-    [{ subject: 's', body: 'b\0' }, { body: 'must be well-formed Unicode without NUL' }],
+    [
+      { subject: 's', body: 'b\0' },
+      {
+        body: 'must be well-formed Unicode without control characters other than tab and line ends',
+      },
+    ],
     [{ subject: 5, body: 'b' }, { subject: 'must be a text' }],
     [
       { subject: 's', body: 'b', category: 'spam', priority: 'now' },
@@ -506,7 +511,10 @@ describe('the desk', () => {
     ['assignee_id=you', { assignee_id: 'must be a valid identifier' }],
     ['user_id=1', { user_id: 'must be a valid identifier' }],
     [`q=${'q'.repeat(201)}`, { q: 'must have at most 200 characters' }],
-    ['q=a%00', { q: 'must be well-formed Unicode without NUL' }],
+    [
+      'q=a%00',
+      { q: 'must be well-formed Unicode without control characters other than tab and line ends' },
+    ],
     ['page=0', { page: 'must be at least 1' }],
     ['cursor=x', { cursor: 'is not a cursor of this list' }],
   ])('refuses ?%s', async (query, details) => {

@@ -38,7 +38,7 @@ describe('a search', () => {
     ['refund NOT tracking', 'with a word of a query language that is not there', 0],
     ['fund', 'the end of a word', 0],
     ['track refund', 'the beginning of another word than the last', 0],
-    ['statusopen', 'what the index is told for filters', 0],
+    ['statusopen', 'a word of the index that is no text of the ticket', 0],
     ['secret', 'a word of a note', 0],
     ['01', 'the beginning of an id', 0],
   ])('for %p (%s) finds %d', async (q, _, matches) => {
@@ -149,30 +149,6 @@ test('each page of the queue by number is what the cursor shows', async () => {
   }
 })
 
-describe('counts', () => {
-  test('are those of the tickets, whatever happened', async () => {
-    await using d = await openDesk()
-    const eve = await d.hire('eve')
-    const tickets = [await d.open(), await d.open({ priority: 'low' }), await d.open()]
-    const [a, b, c] = tickets.map(({ id }) => id)
-    await d.answer(a)
-    await d.update(a, { assignee_id: eve.id, priority: 'urgent', status: 'resolved' })
-    await d.update(b, { assignee_id: eve.id })
-    await d.update(b, { assignee_id: null, status: 'closed' })
-    await d.close(c)
-    await d.write(c, 'again')
-    const gone = await d.service.register('gone')
-    await d.open({}, gone)
-    await d.service.call('DELETE', `/v1/admin/users/${gone.id}`, { token: d.root.token })
-    const kinds = "coalesce(assignee_id, '') AS assignee_id, status, priority, category"
-    const real = `SELECT ${kinds}, count(*) AS n, count(waiting_since) AS waiting FROM tickets GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
-    const kept =
-      'SELECT assignee_id, status, priority, category, ticket_count AS n, waiting_count AS waiting FROM ticket_counts WHERE ticket_count > 0 ORDER BY 1, 2, 3, 4'
-    const { sqlite } = d.service
-    expect(sqlite.query(kept).all()).toEqual(sqlite.query(real).all())
-  })
-})
-
 describe('a change of a ticket', () => {
   const actions: [string, (d: Desk, id: string) => Promise<unknown>][] = [
     ['answers it with another status', (d, id) => d.answer(id, { status: 'resolved' })],
@@ -184,7 +160,7 @@ describe('a change of a ticket', () => {
     ['writes into it', (d, id) => d.write(id, 'And?')],
   ]
 
-  test.each(actions)('that %s writes its words into the index once', async (_, act) => {
+  test.each(actions)('that %s updates it once', async (_, act) => {
     await using d = await openDesk()
     const { sqlite } = d.service
     const { id } = await d.open()
@@ -239,60 +215,58 @@ describe('no list looks at more than it shows', () => {
   const rows = 'SEARCH tickets USING INTEGER PRIMARY KEY (rowid=?)'
 
   test.each([
-    [{}, 'tickets_queue (queue_key>?)'],
-    [{ priority: 'low', category: 'other' }, 'tickets_queue (queue_key>?)'],
-    [
-      { statuses: ['open'], assigneeId: null },
-      'tickets_queue_assignee (assignee_id=? AND status=? AND queue_key>?)',
-    ],
-    [{ statuses: ['open'], category: 'other' }, 'tickets_queue_status (status=? AND queue_key>?)'],
-    [{ isWaiting: true }, 'tickets_queue (queue_key>? AND queue_key<?)'],
-    [{ isWaiting: false }, 'tickets_queue (queue_key>?)'],
+    [{}, 'SCAN', 'tickets_queue'],
+    [{ priority: 'low', category: 'other' }, 'SCAN', 'tickets_queue'],
+    [{ statuses: ['open'], assigneeId: null }, 'SEARCH', 'tickets_queue_status (status=?)'],
+    [{ statuses: ['open'], category: 'other' }, 'SEARCH', 'tickets_queue_status (status=?)'],
+    [{ isWaiting: true }, 'SEARCH', 'tickets_queue (queue_key<?)'],
+    [{ isWaiting: false }, 'SEARCH', 'tickets_queue (queue_key>?)'],
     [
       { isWaiting: true, statuses: ['open'] },
-      'tickets_queue_status (status=? AND queue_key>? AND queue_key<?)',
+      'SEARCH',
+      'tickets_queue_status (status=? AND queue_key<?)',
     ],
-    [
-      { userId: 'x', isWaiting: true },
-      'tickets_queue_user (user_id=? AND queue_key>? AND queue_key<?)',
-    ],
+    [{ userId: 'x', isWaiting: true }, 'SEARCH', 'tickets_queue_user (user_id=? AND queue_key<?)'],
     [
       { userId: 'x', statuses: ['open'], priority: 'low', category: 'other', assigneeId: 'y' },
-      'tickets_queue_user (user_id=? AND queue_key>?)',
+      'SEARCH',
+      'tickets_queue_user (user_id=?)',
     ],
-  ] as const)('the queue filtered by %j walks along one index', (filter, index) => {
+    [
+      { statuses: ['open', 'in_progress'], assigneeId: 'x' },
+      'SEARCH',
+      'tickets_queue_assignee (assignee_id=?)',
+    ],
+  ] as const)('the queue filtered by %j walks along one index', (filter, step, index) => {
     const plan = plansOf(({ desk }) => desk.list(filter, page))
-    expect(plan).toEqual([`SEARCH tickets USING COVERING INDEX ${index}`, rows])
+    expect(plan).toEqual([`${step} tickets USING COVERING INDEX ${index}`, rows])
+  })
+
+  test('the queue of several statuses is sorted from the first tickets of each', () => {
+    const plan = plansOf(({ desk }) => desk.list({ statuses: ['open', 'in_progress'] }, page))
+    const walks = 'SEARCH tickets USING COVERING INDEX tickets_queue_status (status=?)'
+    expect(plan).toEqual([walks, 'USE TEMP B-TREE FOR ORDER BY', rows])
   })
 
   test.each([
-    [{ statuses: ['open', 'in_progress'] }, 'tickets_queue_status (status=? AND queue_key>?)'],
-    [{ assigneeId: 'x' }, 'tickets_queue_assignee (assignee_id=? AND status=? AND queue_key>?)'],
-  ] as const)('the queue filtered by %j is merged from walks along one index', (filter, index) => {
-    const walks = plansOf(({ desk }) => desk.list(filter, page))
-    expect(new Set(walks)).toEqual(new Set([`SEARCH tickets USING COVERING INDEX ${index}`, rows]))
+    {},
+    { isWaiting: true },
+    { statuses: ['open'], assigneeId: null },
+    { userId: 'x' },
+    { userId: 'x', statuses: ['open', 'closed'] },
+    { priority: 'low', category: 'other' },
+  ] as const)('the total for %j is counted along an index', (filter) => {
+    expect(plansOf(({ desk }) => desk.count(filter))).toEqual([
+      expect.stringMatching(/^(SCAN|SEARCH) tickets USING COVERING INDEX /),
+    ])
   })
 
-  test.each([
-    [{}, 'SCAN ticket_counts'],
-    [{ isWaiting: true }, 'SCAN ticket_counts'],
-    [
-      { statuses: ['open'], assigneeId: null },
-      'SEARCH ticket_counts USING PRIMARY KEY (assignee_id=? AND status=?)',
-    ],
-    [{ userId: 'x' }, 'SEARCH tickets USING COVERING INDEX tickets_owner (user_id=?)'],
-    [
-      { userId: 'x', statuses: ['open'] },
-      'SEARCH tickets USING COVERING INDEX tickets_queue_user (user_id=?)',
-    ],
-  ] as const)('the total for %j comes from counts or from an index', (filter, plan) => {
-    expect(plansOf(({ desk }) => desk.count(filter))).toEqual([plan])
-  })
-
-  test('a search asks the full-text index, which has the order and the filters, then reads its rows', () => {
-    const match = matchOf('refund', { statuses: ['open'], userId: 'x' }, () => []) ?? ''
-    expect(plansOf(({ search }) => search.list(match, { limit: 20 }))).toEqual([
+  test('a search walks along the full-text index, which has the order', () => {
+    const match = matchOf('refund', () => []) ?? ''
+    const filter = { statuses: ['open'], userId: 'x' } as const
+    expect(plansOf(({ search }) => search.list(match, filter, { limit: 20 }))).toEqual([
       expect.stringMatching(/^SCAN ticket_search VIRTUAL TABLE INDEX \d+:.*M/),
+      rows,
     ])
     expect(plansOf(({ desk }) => desk.listByNumber([1]))).toEqual([rows])
   })

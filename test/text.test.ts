@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isVisible } from '../src/lib/text.ts'
+import { isMalformed, isVisible } from '../src/lib/text.ts'
 
 test.each([
   ['nothing', ''],
@@ -22,5 +22,27 @@ test.each(['a', '李', 'ا', '한', '🙂', '❤️', '👩‍🚀', '\ue000', '
   '%s shows something',
   (text) => {
     expect(isVisible(text)).toBe(true)
+  },
+)
+
+test.each([
+  '\0',
+  '\u0001',
+  '\b',
+  '\u000b',
+  '\f',
+  '\u001b[31m',
+  '\u007f',
+  '\u0085',
+  '\u009f',
+  '\ud800',
+])('%j is malformed', (text) => {
+  expect(isMalformed(`a${text}b`)).toBe(true)
+})
+
+test.each(['', '\t', '\n', '\r\n', '\u2028', '\u200d', '\u{1f600}'])(
+  '%j is well-formed',
+  (text) => {
+    expect(isMalformed(`a${text}b`)).toBe(false)
   },
 )

@@ -18,6 +18,12 @@ const inEveryOther = wordAt(20)
 const inEverySeventh = wordAt(80)
 const longInEverySeventh = wordAt(85)
 
+/** The total of a view is counted along its index. */
+const counting: Pick<Operation, 'excuse' | 'goal'> = {
+  excuse: 'its tickets are counted',
+  goal: [0.5, 20],
+}
+
 export const supportOperations: readonly Operation[] = [
   { name: 'own tickets, page 1', prepare: () => reading('ada', `${own}?page=1`) },
   {
@@ -47,14 +53,19 @@ export const supportOperations: readonly Operation[] = [
   queue('waiting=true'),
   queue('waiting=false&status=open'),
   queue('waiting=true&assignee_id=me'),
-  { name: 'counts of the queue', prepare: () => reading('root', '/v1/admin/support/counts') },
+  {
+    name: 'counts of the queue',
+    ...counting,
+    prepare: () => reading('root', '/v1/admin/support/counts'),
+  },
   {
     name: 'queue of one owner',
+    ...counting,
     prepare: (subject) => reading('root', `${desk}?page=1&user_id=${subject.idOf('ada')}`),
   },
   {
     name: 'queue of one owner, status=open',
-    excuse: 'it counts the tickets of that owner, who has a hundred times as many',
+    ...counting,
     prepare: (subject) =>
       reading('root', `${desk}?page=1&status=open&user_id=${subject.idOf('ada')}`),
   },
@@ -127,6 +138,7 @@ export const supportOperations: readonly Operation[] = [
 function queue(filter: string): Operation {
   return {
     name: `queue, page 1 ${filter}`.trim(),
+    ...counting,
     prepare: () => reading('root', `${desk}?page=1&${filter}`),
   }
 }

@@ -10,7 +10,7 @@ type Connections = {
 
 export type OpenAnswers = ReturnType<typeof createOpenAnswers>
 
-/** An unread answer holds up to 1 MiB. Browsers make six requests at once, and a whole office may share an address. */
+/** A page of the longest messages takes 2 MB. Browsers make six requests at once, and a whole office may share an address. */
 const maxPerClient = 64
 const retryAfterSeconds = 5
 const sweptEach = 1_024

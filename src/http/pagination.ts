@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { invalidField, problem } from '../lib/errors.ts'
+import { problem } from '../lib/errors.ts'
 import { CheckedText } from '../lib/fields.ts'
 import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib/list-range.ts'
 
@@ -41,49 +41,12 @@ export function cursorRange({ limit, cursor }: Query, defaultSize: number): Curs
   return { form: 'cursor', limit: Math.min(Number(limit ?? defaultSize), largestPage), cursor }
 }
 
-/** The answer of a list. When the rows of a cursor page are too large for an answer, the page gets half as many
- *  rows, repeatedly. A page by number cannot shrink: the rows left out would be on no page.
- *  @throws validation_error (`per_page`) for a page that would be too large, with the size that fits */
-export function listAnswer<Range extends ListRange, Row, View>(
-  range: Range,
-  list: (range: Range) => Listing<Row>,
+/** The answer of a list. The counts and the sizes of its rows bound it. */
+export function listAnswer<Row, View>(
+  range: ListRange,
+  listing: Listing<Row>,
   view: (row: Row) => View,
-): ReturnType<typeof envelope<Row, View>> {
-  const answer = envelope(range, list(range), view)
-  const rows = answer.data.length
-  if (rows < 2 || !isTooLarge(answer.data)) return answer
-  if (range.form === 'page') throw invalidField('per_page', 'too_big', fitting(answer.data))
-  return listAnswer({ ...range, limit: Math.ceil(rows / 2) }, list, view)
-}
-
-/** The number of rows like these that fit into an answer. */
-function fitting(data: readonly unknown[]): number {
-  const largest = Math.max(...data.map(jsonBytes))
-  return Math.max(1, Math.floor(largestAnswerBytes / largest))
-}
-
-const largestAnswerBytes = 1_040_000
-/** The most bytes that JSON makes of one character, namely of a control character. */
-const longestEscape = 6
-const bytesOfNames = 512
-
-// Measures exactly only when a rough bound is exceeded: measuring costs as much as the answer itself.
-function isTooLarge(data: readonly unknown[]): boolean {
-  const most = data.reduce((sum: number, item) => sum + bytesOfNames + textLength(item), 0)
-  return most * longestEscape > largestAnswerBytes && jsonBytes(data) > largestAnswerBytes
-}
-
-const jsonBytes = (data: unknown) => Buffer.byteLength(JSON.stringify(data))
-
-function textLength(value: unknown): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return 0
-  let length = 0
-  for (const key in value) length += textLength(value[key as keyof typeof value])
-  return length
-}
-
-function envelope<Row, View>(range: ListRange, listing: Listing<Row>, view: (row: Row) => View) {
+) {
   const data = listing.rows.map(view)
   if (listing.form === 'page' && range.form === 'page') {
     const { total } = listing

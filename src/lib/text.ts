@@ -7,16 +7,21 @@ export type TextRule = {
   /** Check lengths and blankness after trimming. */
   trimmed?: boolean
   notBlank?: boolean
-  /** Also rejects format characters, which hide or reorder text; those within emoji pass. */
+  /** Also rejects tabs, line ends and format characters, which hide or reorder text; those within emoji pass. */
   noControlCharacters?: boolean
 }
 
 // A cheap upper bound: a code point has at most two UTF-16 units.
 const utf16UnitsPerCodePoint = 2
 
+/** Whether a text is no well-formed Unicode, or has control characters other than tab and line ends. */
+export function isMalformed(text: string): boolean {
+  return !text.isWellFormed() || /[^\P{Cc}\t\n\r]/u.test(text)
+}
+
 /** Returns the first problem of a text, or undefined. */
 export function textProblem(text: string, rule: TextRule): FieldProblem | undefined {
-  if (!text.isWellFormed() || text.includes('\0')) return problem('malformed_text')
+  if (isMalformed(text)) return problem('malformed_text')
   const judged = rule.trimmed ? text.trim() : text
   if (judged.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
   if (rule.notBlank && !isVisible(judged)) return problem('blank')

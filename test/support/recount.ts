@@ -20,10 +20,6 @@ const recounts = {
     (SELECT count(*), sum(author_id = t.user_id), sum(iif(author_id = t.user_id, length(body), 0))
       FROM ticket_messages WHERE ticket_id = t.id)`,
   'tickets of a person': `SELECT 1 FROM tickets GROUP BY user_id HAVING count(*) <> max(user_seq)`,
-  'tickets of the desk': `SELECT 1 FROM ticket_counts c 
-    WHERE (ticket_count, waiting_count) <> (SELECT count(*), count(waiting_since) FROM tickets
-      WHERE coalesce(assignee_id, '') = c.assignee_id AND status = c.status
-      AND priority = c.priority AND category = c.category)`,
 }
 
 /** What is wrong with a database: pages, references, counters. */

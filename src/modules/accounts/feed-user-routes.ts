@@ -38,8 +38,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       ({ query }) => {
         const { page, per_page, email, external_id: externalId }: Query = query
         const range = listRange({ ...(page && { page }), ...(per_page && { per_page }) }, pageSize)
-        const find = () => feedUsers.lookUp({ email, externalId }, range)
-        return listAnswer(range, find, view)
+        return listAnswer(range, feedUsers.lookUp({ email, externalId }, range), view)
       },
       service(
         'serviceListUsers',

@@ -15,7 +15,6 @@ import {
   Session,
   sessionView,
 } from './model.ts'
-import type { SessionRow } from './session-store.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserRow } from './store.ts'
 import type { UserAdmin } from './user-admin.ts'
@@ -68,7 +67,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       ({ query }) => {
         const range = listRange(query, pageSize)
         const filter = userFilterOf(query)
-        return listAnswer(range, (part) => userAdmin.search(filter, part), managedView)
+        return listAnswer(range, userAdmin.search(filter, range), managedView)
       },
       admin(
         'adminListUsers',
@@ -137,8 +136,8 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       '/v1/admin/users/:id/sessions',
       async ({ params, query, context }) => {
         const { id } = await userAdmin.viewSessions(userAdmin.byId(params.id), context.by)
-        const view = (row: SessionRow) => sessionView(row, '')
-        return listAnswer(listRange(query, pageSize), (range) => sessions.list(id, range), view)
+        const range = listRange(query, pageSize)
+        return listAnswer(range, sessions.list(id, range), (row) => sessionView(row, ''))
       },
       admin(
         'adminListUserSessions',

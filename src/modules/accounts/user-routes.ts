@@ -93,11 +93,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       ({ query, context }) => {
         const { userId, sessionId } = context.user
         const range = listRange(query, pageSize)
-        return listAnswer(
-          range,
-          (part) => sessions.list(userId, part),
-          (row) => sessionView(row, sessionId),
-        )
+        return listAnswer(range, sessions.list(userId, range), (row) => sessionView(row, sessionId))
       },
       user(
         'listSessions',

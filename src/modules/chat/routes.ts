@@ -60,7 +60,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       ({ query, context }) => {
         const range = listRange(query, conversationPageSize)
         const { userId } = context.user
-        return listAnswer(range, (part) => chat.listConversations(userId, part), itemView)
+        return listAnswer(range, chat.listConversations(userId, range), itemView)
       },
       user(
         'listConversations',
@@ -96,7 +96,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       ({ query, context }) => {
         const range = cursorRange(query, messagePageSize)
         const { userId } = context.user
-        return listAnswer(range, (part) => catchUp.list(userId, query['since'], part), messageView)
+        return listAnswer(range, catchUp.list(userId, query['since'], range), messageView)
       },
       user(
         'listMessagesSince',
@@ -119,7 +119,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       ({ params, query, context }) => {
         const range = listRange(query, messagePageSize)
         const { userId } = context.user
-        return listAnswer(range, (part) => chat.listMessages(userId, params.id, part), messageView)
+        return listAnswer(range, chat.listMessages(userId, params.id, range), messageView)
       },
       user(
         'listMessages',

@@ -39,11 +39,8 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       '/v1/users/blocks',
       ({ query, context }) => {
         const { userId } = context.user
-        return listAnswer(
-          listRange(query, pageSize),
-          (range) => blocks.list(userId, range),
-          (item) => blockView(item, avatarUrl),
-        )
+        const range = listRange(query, pageSize)
+        return listAnswer(range, blocks.list(userId, range), (item) => blockView(item, avatarUrl))
       },
       user(
         'listBlocks',
@@ -93,7 +90,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       ({ query }) => {
         const status = query['status'] as ReportStatus | undefined // the pipeline has checked it
         const range = listRange(query, pageSize)
-        return listAnswer(range, (part) => reports.list(status, part), reportView)
+        return listAnswer(range, reports.list(status, range), reportView)
       },
       admin(
         'adminListReports',

@@ -19,6 +19,7 @@ import {
 import { parseExternalId, parseId } from '../../lib/ids.ts'
 import { samples } from '../../lib/samples.ts'
 import { shownAs } from '../../lib/shown-as.ts'
+import { isMalformed } from '../../lib/text.ts'
 import {
   audienceKinds,
   type NotificationType,
@@ -95,9 +96,8 @@ export const NewNotification = Refined(
     }),
     shownNewNotification(recipients, content),
   ),
-  ({ user_id, user_ids, title, body, data }) => ({
+  ({ user_id, user_ids, data }) => ({
     ...((user_id ?? user_ids) ? {} : { user_id: problem('required') }),
-    ...answerProblems(user_ids, [title, body, data]),
     ...dataProblems(data, person),
   }),
 )
@@ -233,16 +233,6 @@ export const AnnouncementProgress = Type.Object(
   { title: 'AnnouncementProgress' },
 )
 
-const maxAnswerBytes = 1_000_000
-const bytesOfNames = 300
-
-/** Limits the recipients: the answer, which is bounded, holds each user's notification. */
-function answerProblems(userIds: unknown, texts: readonly unknown[]): FieldProblems {
-  if (!Array.isArray(userIds)) return {}
-  const most = maxAnswerBytes / (Buffer.byteLength(JSON.stringify(texts)) + bytesOfNames)
-  return userIds.length > most ? { user_ids: problem('too_big', Math.floor(most)) } : {}
-}
-
 const maxDataBytes = 2_048
 const keyPattern = /^[A-Za-z_][\w.-]{0,63}$/
 
@@ -285,7 +275,7 @@ function dataProblems(data: unknown, ofPerson = id): FieldProblems {
 function entryProblem(key: string, value: unknown, rule: TextRule | undefined) {
   if (!keyPattern.test(key)) return problem('invalid')
   if (typeof value !== 'string') return problem('not_a_string')
-  if (!value.isWellFormed() || value.includes('\0')) return problem('malformed_text')
+  if (isMalformed(value)) return problem('malformed_text')
   return rule?.(value)
 }
 

@@ -60,11 +60,7 @@ export function notificationRoutes(parts: Parts) {
         const range = listRange(query, pageSize)
         const { userId } = context.user
         const isUnread = query['unread'] === 'true'
-        return listAnswer(
-          range,
-          (part) => notifications.list(userId, isUnread, part),
-          notificationView,
-        )
+        return listAnswer(range, notifications.list(userId, isUnread, range), notificationView)
       },
       user(
         'listNotifications',
@@ -150,7 +146,7 @@ export function notificationRoutes(parts: Parts) {
       ({ query, context }) => {
         const range = listRange(query, pageSize)
         const { userId } = context.user
-        return listAnswer(range, (part) => pushTokens.list(userId, part), pushTokenView)
+        return listAnswer(range, pushTokens.list(userId, range), pushTokenView)
       },
       user(
         'listPushTokens',
@@ -220,8 +216,10 @@ export function notificationRoutes(parts: Parts) {
     )
     .get(
       '/v1/admin/notifications',
-      ({ query }) =>
-        listAnswer(listRange(query, pageSize), announcements.list, announcementProgressView),
+      ({ query }) => {
+        const range = listRange(query, pageSize)
+        return listAnswer(range, announcements.list(range), announcementProgressView)
+      },
       admin(
         'adminListAnnouncements',
         'Lists the announcements of all admins, newest first.',

@@ -51,7 +51,7 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       ({ query }) => {
         const filter = auditFilter(query)
         const range = listRange(query, auditPageSize)
-        return listAnswer(range, (part) => audit.list(filter, part), auditEntryView)
+        return listAnswer(range, audit.list(filter, range), auditEntryView)
       },
       admin(
         'adminListAuditLog',
@@ -76,11 +76,8 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       '/v1/admin/jobs',
       ({ query }) => {
         const state = query['state'] as State | undefined // the pipeline has checked it
-        return listAnswer(
-          listRange(query, jobPageSize),
-          (range) => jobs.list(state, range),
-          jobView,
-        )
+        const range = listRange(query, jobPageSize)
+        return listAnswer(range, jobs.list(state, range), jobView)
       },
       admin(
         'adminListJobs',

@@ -35,7 +35,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       '/v1/admin/service-keys',
       ({ query }) => {
         const range = listRange(query, keyPageSize)
-        return listAnswer(range, serviceKeys.list, serviceKeyView)
+        return listAnswer(range, serviceKeys.list(range), serviceKeyView)
       },
       admin(
         'adminListServiceKeys',

@@ -60,7 +60,10 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     .use(routeBase)
     .get(
       '/v1/admin/support/canned-replies',
-      ({ query }) => listAnswer(listRange(query, pageSize), list, (row) => row),
+      ({ query }) => {
+        const range = listRange(query, pageSize)
+        return listAnswer(range, list(range), (row) => row)
+      },
       admin(
         'adminListCannedReplies',
         'Lists canned replies, oldest first.',

@@ -85,7 +85,7 @@ export function deskRoutes(desk: DeskService) {
       ({ query, context }) => {
         const range = listRange(query, pageSize)
         const { filter, q } = deskQuery(query as DeskFilters, context.user.userId) // the pipeline has checked it
-        return listAnswer(range, (part) => desk.list(filter, q, part), deskTicketListItemView)
+        return listAnswer(range, desk.list(filter, q, range), deskTicketListItemView)
       },
       admin(
         'adminListTickets',
@@ -134,11 +134,7 @@ export function deskRoutes(desk: DeskService) {
       '/v1/admin/support/tickets/:id/messages',
       ({ params, query }) => {
         const range = listRange(query, pageSize)
-        return listAnswer(
-          range,
-          (part) => desk.listMessages(params.id, part),
-          deskTicketMessageView,
-        )
+        return listAnswer(range, desk.listMessages(params.id, range), deskTicketMessageView)
       },
       admin(
         'adminListTicketMessages',

@@ -11,7 +11,7 @@ import type { DeskDetail, TicketCounts } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
-import { shownNotes, type TicketMessages } from './ticket-messages.ts'
+import type { TicketMessages } from './ticket-messages.ts'
 
 /** An admin's changes, and the field that named the assignee. */
 export type DeskUpdate = Wanted & { assigneeField: string }
@@ -65,11 +65,13 @@ export function createDeskService(core: Core, parts: Parts) {
 
   function queue(filter: TicketFilter, range: ListRange): Listing<DeskItem> {
     if (range.form === 'page') {
-      const { perPage, offset } = range
+      const { perPage: limit, offset } = range
       const total = desk.count(filter)
-      // A limit above the number of rows would walk to the end of the index.
-      const limit = Math.min(perPage, total - offset)
-      return { form: 'page', rows: limit > 0 ? desk.list(filter, { limit, offset }) : [], total }
+      return {
+        form: 'page',
+        rows: offset < total ? desk.list(filter, { limit, offset }) : [],
+        total,
+      }
     }
     const { cursor, limit } = range
     const before = cursor === undefined ? undefined : queuePlace(cursor)
@@ -79,16 +81,16 @@ export function createDeskService(core: Core, parts: Parts) {
 
   // Choice: newest ticket first, so that the walk along the index stops when the page is full. Pages by number end at
   // `maxCounted`; the cursor form goes on.
-  function find(match: string, range: ListRange): Listing<DeskItem> {
+  function find(match: string, filter: TicketFilter, range: ListRange): Listing<DeskItem> {
     if (range.form === 'page') {
       const { offset, perPage } = range
-      const all = search.list(match, { limit: maxCounted })
+      const all = search.list(match, filter, { limit: maxCounted })
       const rows = desk.listByNumber(all.slice(offset, offset + perPage))
       return { form: 'page', rows, total: all.length }
     }
     const { cursor, limit } = range
     const before = cursor === undefined ? undefined : decodeCursor(cursor, searchPosition)[1]
-    const ns = search.list(match, { limit: limit + 1, before })
+    const ns = search.list(match, filter, { limit: limit + 1, before })
     return cutAtLimit(desk.listByNumber(ns), limit, (row) => ['search', row.n])
   }
 
@@ -100,7 +102,7 @@ export function createDeskService(core: Core, parts: Parts) {
     return {
       item: desk.get(id),
       shown: messages.newest(ticket),
-      notes: shownNotes(desk.listNewestNotes(id)),
+      notes: desk.listNewestNotes(id),
       history: desk.listNewestHistory(id),
     }
   }
@@ -140,8 +142,8 @@ export function createDeskService(core: Core, parts: Parts) {
     /** Without `q` the longest waiting ticket comes first, then the most recently changed; with `q` the newest. */
     list(filter: TicketFilter, q: string | undefined, range: ListRange): Listing<DeskItem> {
       if (q === undefined || q.trim() === '') return queue(filter, range)
-      const match = matchOf(q, filter, search.listOwners)
-      if (match !== undefined) return find(match, range)
+      const match = matchOf(q, search.listOwners)
+      if (match !== undefined) return find(match, filter, range)
       if (range.form === 'page') return { form: 'page', rows: [], total: 0 }
       return { form: 'cursor', rows: [], cursor: null }
     },

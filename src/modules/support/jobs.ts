@@ -6,7 +6,6 @@ import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { type DeskNews, renderAnswerMail, renderInboxMail } from '../../mail/templates.ts'
 import type { DeskItem, DeskStore } from './desk-store.ts'
-import type { SearchStore } from './search-store.ts'
 import type { TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'
 
@@ -113,40 +112,5 @@ export function startAutoClose(
   return () => {
     isStopped = true
     stop()
-  }
-}
-
-/** A merge needs as many parts of one size (`usermerge` in the migration); after fewer changes there is nothing to
- *  merge. */
-const changesPerMerge = 8
-const pauseMilliseconds = 20
-
-/** Merges the full-text index between requests. Each commit adds a part to it, and a search reads all parts. */
-export function createIndexMerger({ write, log }: Core, { mergeSome }: SearchStore) {
-  let unmerged = 0
-  let isRunning = false
-  let isStopped = false
-
-  async function run() {
-    do await Bun.sleep(pauseMilliseconds)
-    while (!isStopped && (await write(() => mergeSome())))
-  }
-
-  return {
-    /** Called after each commit that changed the index. */
-    count() {
-      unmerged++
-      if (isRunning || unmerged < changesPerMerge) return
-      unmerged = 0
-      isRunning = true
-      run()
-        .catch((error: unknown) => log.warn('the search index could not be merged', { error }))
-        .finally(() => {
-          isRunning = false
-        })
-    },
-    stop() {
-      isStopped = true
-    },
   }
 }

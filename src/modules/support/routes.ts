@@ -54,7 +54,7 @@ export function supportRoutes(tickets: TicketService) {
       ({ query, context }) => {
         const range = listRange(query, pageSize)
         const { userId } = context.user
-        return listAnswer(range, (part) => tickets.list(userId, part), ticketListItemView)
+        return listAnswer(range, tickets.list(userId, range), ticketListItemView)
       },
       user(
         'listTickets',
@@ -78,11 +78,7 @@ export function supportRoutes(tickets: TicketService) {
       ({ params, query, context }) => {
         const range = listRange(query, pageSize)
         const { userId } = context.user
-        return listAnswer(
-          range,
-          (part) => tickets.listMessages(userId, params.id, part),
-          ticketMessageView,
-        )
+        return listAnswer(range, tickets.listMessages(userId, params.id, range), ticketMessageView)
       },
       user(
         'listTicketMessages',

@@ -1,6 +1,8 @@
+import { and, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
+import { tickets } from '../../db/schema.ts'
 import { parseId } from '../../lib/ids.ts'
-import type { TicketFilter } from './desk-store.ts'
+import { matching, type TicketFilter } from './desk-store.ts'
 
 export type SearchStore = ReturnType<typeof createSearchStore>
 
@@ -11,18 +13,13 @@ const hasLetter = /[\p{L}\p{N}\p{Co}]/u
 const shortestPart = 3
 // A word that matches more owners than this needs another word beside it.
 const maxOwners = 200
-/** Pages of the index that one step writes: a millisecond or two. */
-const mergedPages = 16
 
 /** Each word of a search is one walk along the index. */
 export const maxWords = 8
 
-/** SQL over the full-text indexes of people and of tickets. The ticket index holds the words of each ticket and its
- *  filter values, so that one walk, newest ticket first, finds a page. */
-export function createSearchStore({ $client: sqlite }: Orm) {
-  const countChanges = () =>
-    sqlite.query<{ n: number }, []>('SELECT total_changes() AS n').get()?.n ?? 0
-
+/** SQL over the full-text indexes of people and of tickets. */
+export function createSearchStore(orm: Orm) {
+  const sqlite = orm.$client
   const shortNames = () =>
     sqlite.query<{ id: string }, [string, number]>(
       'SELECT id FROM users WHERE display_name = ? COLLATE NOCASE AND length(display_name) < 3 LIMIT ?',
@@ -42,38 +39,30 @@ export function createSearchStore({ $client: sqlite }: Orm) {
       )
       return owners.all(`{display_name email} : ${quoted(text)}`, maxOwners).map(({ id }) => id)
     },
-    /** Numbers of tickets, newest first, below `before` or from the start. */
-    list(match: string, { limit, before }: { limit: number; before?: number | undefined }) {
-      const page = sqlite.query<{ n: number }, [string, number, number]>(
-        'SELECT rowid AS n FROM ticket_search WHERE ticket_search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?',
+    /** Numbers of tickets that match and pass the filter, newest first, below `before` or from the start. */
+    list(match: string, filter: TicketFilter, { limit, before }: SearchRange): number[] {
+      const found = sql.raw('ticket_search')
+      const isFound = and(
+        sql`${found} MATCH ${match}`,
+        before === undefined ? undefined : sql`${found}.rowid < ${before}`,
+        matching(filter),
       )
-      return page.all(match, before ?? Number.MAX_SAFE_INTEGER, limit).map(({ n }) => n)
-    },
-    /** Merges some of the parts that commits added to the index.
-     *  @returns whether there was something to merge (https://sqlite.org/fts5.html#the_merge_command) */
-    mergeSome(pages = mergedPages): boolean {
-      const before = countChanges()
-      sqlite.query("INSERT INTO ticket_search (ticket_search, rank) VALUES ('merge', ?)").run(pages)
-      return countChanges() - before > 1
+      // CROSS JOIN keeps the order of the two: the walk along the full-text index ends when the page is full.
+      const page = orm.all<{ n: number }>(
+        sql`SELECT ${tickets.n} AS n FROM ${found} CROSS JOIN ${tickets} ON ${tickets.n} = ${found}.rowid
+          WHERE ${isFound} ORDER BY ${found}.rowid DESC LIMIT ${limit}`,
+      )
+      return page.map(({ n }) => n)
     },
   }
 }
 
-/** The FTS5 query for tickets that pass the filter and have every word of `q` in their texts or in the name or
- *  address of their owner. The last word may be a prefix. An id finds its ticket alone.
- *  @returns undefined when there is no word in `q` */
-export function matchOf(
-  q: string,
-  filter: TicketFilter,
-  listOwners: SearchStore['listOwners'],
-): string | undefined {
-  const terms = termsOf(q, listOwners)
-  if (terms === undefined) return undefined
-  const found = [terms, ...facetsOf(filter).map(facetTerm)].join(' AND ')
-  return filter.isWaiting === false ? `(${found}) NOT ${facetTerm([waiting])}` : found
-}
+type SearchRange = { limit: number; before?: number | undefined }
 
-function termsOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
+/** The FTS5 query for tickets that have every word of `q` in their texts or in the name or address of their owner. The
+ *  last word may be a prefix. An id finds its ticket alone.
+ *  @returns undefined when there is no word in `q` */
+export function matchOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
   const id = parseId(q.trim())
   if (id !== undefined) return `id : "${id}"`
   // An address is several words in the index of tickets, but one text in the index of people.
@@ -102,25 +91,3 @@ function textTerm(words: string[], isLast: boolean): string {
 
 // Quotes keep FTS5 from reading a word as an operator.
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
-
-const facetTerm = (words: readonly string[]) => `facets : (${words.map(quoted).join(' OR ')})`
-
-const waiting = 'waiting'
-
-/** The index words of a ticket's filter values, one list for each filter. A ticket must have one word of each list. */
-function facetsOf(filter: TicketFilter): string[][] {
-  const { statuses, priority, category, assigneeId, userId, isWaiting } = filter
-  const facets = {
-    priority,
-    category,
-    assignee: assigneeId === null ? 'none' : assigneeId,
-    user: userId,
-  }
-  return [
-    ...Object.entries(facets).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name + value]],
-    ),
-    ...(statuses ? [statuses.map((status) => `status${status.replace('_', '')}`)] : []),
-    ...(isWaiting ? [[waiting]] : []),
-  ]
-}

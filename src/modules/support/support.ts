@@ -7,7 +7,7 @@ import { deskRoutes } from './desk-routes.ts'
 import { createDeskService, type Notify } from './desk-service.ts'
 import { createDeskStore } from './desk-store.ts'
 import { serverFrames } from './frames.ts'
-import { createDeskMails, createIndexMerger, startAutoClose } from './jobs.ts'
+import { createDeskMails, startAutoClose } from './jobs.ts'
 import { deskTicketListItemView, deskTicketMessageView } from './model.ts'
 import { supportRoutes } from './routes.ts'
 import { createSearchStore } from './search-store.ts'
@@ -24,7 +24,7 @@ type Neighbours = {
   ticketsPerDay: number | undefined
 }
 
-/** Tickets per write: each update rewrites a row of the full-text index. */
+/** Tickets in one transaction. */
 const endedAtOnce = 25
 
 export function createSupport(core: Core, neighbours: Neighbours) {
@@ -33,8 +33,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   const store = createTicketStore(orm)
   const desk = createDeskStore(orm)
   const search = createSearchStore(orm)
-  const merger = createIndexMerger(core, search)
-  const changes = createTicketChanges(core, { store, desk, attach, onIndexed: merger.count })
+  const changes = createTicketChanges(core, { store, desk, attach })
   const messages = createTicketMessages(store)
   const tickets = createTicketService(core, { store, messages, changes, takeText, ticketsPerDay })
   const parts = { store, desk, search, messages, changes, notify }
@@ -76,9 +75,6 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     exportOf: (userId: string) => ({ tickets: tickets.exportTickets(userId) }),
     forget: endWaiting,
     erase: endWaiting,
-    stop() {
-      stopClosing()
-      merger.stop()
-    },
+    stop: stopClosing,
   } satisfies Module
 }

@@ -44,13 +44,7 @@ export type Attach = (
   fileUrls: readonly string[],
 ) => NonNullable<TicketMessageRow['attachments']>
 
-type Parts = {
-  store: TicketStore
-  desk: DeskStore
-  attach: Attach
-  /** Called after each commit that changed the full-text index. */
-  onIndexed: () => void
-}
+type Parts = { store: TicketStore; desk: DeskStore; attach: Attach }
 
 export type TicketChangesMaker = ReturnType<typeof createTicketChanges>
 
@@ -60,9 +54,9 @@ const maxOwnerCharacters = 200_000
 const inboxDelayMilliseconds = 10 * 60_000
 
 /** The rules of tickets for owners and desk alike, and the frames about changes. For inside a `write`. A change
- *  updates the ticket only once, because each update rewrites its row of the full-text index. */
+ *  updates the ticket once. */
 export function createTicketChanges(core: TicketCore, parts: Parts) {
-  const { store, desk, attach, onIndexed } = parts
+  const { store, desk, attach } = parts
   const { newId, clock, hub, afterCommit, outbox, events } = core
   const hasInbox = core.config.support.inbox !== undefined
 
@@ -92,7 +86,6 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     if (differences.length > 0) {
       events.publish({ type: 'ticket.updated', ids: { ticket_id: ticket.id } })
     }
-    afterCommit(onIndexed)
     // An answered or settled ticket needs no mail to the desk.
     const inboxDueAt = times.waitingSince === null ? null : tellDesk(ticket, assigneeId, message)
     const changes = { status, priority, assigneeId, inboxDueAt, ...sizes, ...times }

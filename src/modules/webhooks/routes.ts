@@ -27,7 +27,10 @@ export function webhookRoutes(webhooks: WebhookService) {
     .use(routeBase)
     .get(
       '/v1/admin/webhooks',
-      ({ query }) => listAnswer(listRange(query, pageSize), webhooks.list, webhookView),
+      ({ query }) => {
+        const range = listRange(query, pageSize)
+        return listAnswer(range, webhooks.list(range), webhookView)
+      },
       admin(
         'adminListWebhooks',
         'Lists webhooks, newest first.',
@@ -94,12 +97,10 @@ export function webhookRoutes(webhooks: WebhookService) {
     )
     .get(
       '/v1/admin/webhooks/:id/deliveries',
-      ({ params, query }) =>
-        listAnswer(
-          listRange(query, deliveryPageSize),
-          (range) => webhooks.listDeliveries(params.id, range),
-          deliveryView,
-        ),
+      ({ params, query }) => {
+        const range = listRange(query, deliveryPageSize)
+        return listAnswer(range, webhooks.listDeliveries(params.id, range), deliveryView)
+      },
       admin(
         'adminListWebhookDeliveries',
         'Lists the last deliveries that were tried, newest first. At least 100 are kept.',
