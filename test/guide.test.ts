@@ -37,7 +37,7 @@ test('whoever does what the guide says, sees what it shows', async () => {
 // They need a build, the registry, the generators, a push service of a browser, another browser than ours, a phone.
 test('few blocks of the guide are not run', () => {
   const languages = blocks.filter((block) => !isRun(block)).map(({ language }) => language)
-  expect(languages).toEqual(['sh', 'html', 'sh', 'js', 'kotlin', 'swift', 'tsx', 'sh'])
+  expect(languages).toEqual(['sh', 'html', 'sh', 'js', 'tsx', 'sh'])
 })
 
 /** Somebody who has a checkout in the folder `hostline`, and packages of the registry where Node finds them. */
