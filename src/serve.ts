@@ -424,10 +424,10 @@ function joinAsNode(
   })
 }
 
-/** On a full disk the service starts without a link. */
+/** A service that cannot write yet starts without a link. */
 async function offerSetUp({ accounts }: Service, log: Log): Promise<string | undefined> {
   return accounts.offerSetUp().catch((error: unknown) => {
-    log.error('the disk accepts no writes: reads go on, writes get 503', { error })
+    log.error('there is no link for the first admin: writes fail', { error })
     return undefined
   })
 }

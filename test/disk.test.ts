@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gatherCrowd } from './support/crowd.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { shim, size, testAtLength } from './support/faults.ts'
+import { shim, size } from './support/faults.ts'
 import { call, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor } from './support/wait.ts'
@@ -27,8 +27,8 @@ async function startOnDisk(environment: Record<string, string> = {}) {
     refuse: (why: keyof typeof errors) => writeFileSync(refusal, errors[why]),
     relent: () => rmSync(refusal),
     complaints: () => crowd.complaints(server.base, dataDir),
-    async restart() {
-      await server.kill('SIGKILL')
+    stop: (signal: 'SIGKILL' | 'SIGTERM') => server.kill(signal),
+    async start() {
       server = await start()
     },
     async [Symbol.asyncDispose]() {
@@ -60,22 +60,23 @@ describe.skipIf(!tools.gcc)('a disk', () => {
         await load.end()
         expect(await disk.complaints()).toEqual([])
       }
-      await disk.restart()
+      await disk.stop('SIGKILL')
+      await disk.start()
       expect(await disk.complaints()).toEqual([])
     },
   )
 
-  testAtLength(
-    'that is full when the server starts: it starts and reads, and writes as soon as there is room',
-    async () => {
+  test.each(['SIGKILL', 'SIGTERM'] as const)(
+    'that is full when the server starts after %s: it ends with one line, and starts once there is room',
+    async (signal) => {
       await using disk = await startOnDisk()
-      const full = { write: 503, retry: '1', read: 200, ready: 503 }
+      await disk.stop(signal)
       disk.refuse('full')
-      await disk.restart()
-      expect(await answersOf(disk)).toEqual(full)
-      await disk.restart()
-      expect(await answersOf(disk)).toEqual(full)
+      const line =
+        /^the server ended with 1: hostline: cannot [^\n]* database [^\n]* is full[^\n]*\n$/
+      await expect(disk.start()).rejects.toThrow(line)
       disk.relent()
+      await disk.start()
       expect(await answersOf(disk)).toEqual({ write: 201, retry: null, read: 200, ready: 200 })
       expect(await disk.complaints()).toEqual([])
     },

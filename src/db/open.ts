@@ -19,11 +19,6 @@ export type Connection = {
   path: string
   sqlite: Database
   orm: Orm
-  /** No other process can open the database: the disk was full at the start and had no room for the wal index. */
-  isExclusive: boolean
-  /** Ends the exclusive mode once there is room. The wal becomes a new file.
-   *  @throws Error when there is not enough room */
-  share(): void
   /** Writes a page without changing anything, to test whether the disk accepts writes. */
   touch(): void
   close(): void
@@ -40,8 +35,7 @@ const busyTimeoutMilliseconds = 2_000
 const lockWaitMilliseconds = 1_000
 const otherOwner = 'this user may not use it: run as its owner, or give it to this user (chown)'
 const advice: Record<string, string> = {
-  SQLITE_BUSY:
-    'another process holds it: try again; a server that started on a full disk holds it until there is room',
+  SQLITE_BUSY: 'another process holds it, try again',
   SQLITE_LOCKED: 'another process holds it, try again',
   SQLITE_CORRUPT: 'it is damaged: hostline restore puts a backup in its place',
   SQLITE_NOTADB:
@@ -82,13 +76,14 @@ export function openForServer(
   { unlock = takeDirectory(directory), prepare = migrate }: OpenOptions = {},
 ): Connection {
   try {
-    const connection = openWithOrWithoutRoom(directory)
+    const connection = open(directory, 'NORMAL')
     // A long reader, such as a backup, lets the wal grow. SQLite truncates it to this size at the next reset.
     connection.sqlite.run(`PRAGMA journal_size_limit = ${maxWalBytes}`)
     // Keep statement journals in memory; otherwise SQLite opens a temporary file for each.
     connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
     prepare(connection.sqlite, connection.path)
+    mustAcceptWrites(connection)
     // Waiting for a lock would block the event loop.
     connection.sqlite.run('PRAGMA busy_timeout = 0')
     return {
@@ -143,27 +138,23 @@ export function prepareDirectory(directory: string) {
   }
 }
 
-function openWithOrWithoutRoom(directory: string): Connection {
+function mustAcceptWrites({ path, touch }: Connection) {
   try {
-    return open(directory, 'NORMAL')
-  } catch (error) {
-    const { code = '' } = (error as Error).cause as { code?: string }
-    if (!/^SQLITE_(FULL|IOERR)/.test(code)) throw error
-    return open(directory, 'NORMAL', { isExclusive: true })
+    touch()
+  } catch (cause) {
+    throw new StartError(`cannot write to the database ${path}: ${explainFailure(cause)}`, {
+      cause,
+    })
   }
 }
 
-function open(
-  directory: string,
-  synchronous: 'NORMAL' | 'FULL',
-  { isExclusive = false } = {},
-): Connection {
+function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
   const path = join(directory, databaseFile)
   let sqlite: Database | undefined
   try {
     makeOwn(path)
     sqlite = new Database(path)
-    return configure(sqlite, { path, synchronous, isExclusive })
+    return configure(sqlite, path, synchronous)
   } catch (cause) {
     sqlite?.close()
     throw new StartError(`cannot use the database ${path}: ${explainFailure(cause)}`, { cause })
@@ -182,11 +173,8 @@ function makeOwn(path: string): void {
   }
 }
 
-type Mode = { path: string; synchronous: 'NORMAL' | 'FULL'; isExclusive: boolean }
-
-function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): Connection {
+function configure(sqlite: Database, path: string, synchronous: 'NORMAL' | 'FULL'): Connection {
   sqlite.run(`PRAGMA busy_timeout = ${busyTimeoutMilliseconds}`)
-  if (isExclusive) sqlite.run('PRAGMA locking_mode = EXCLUSIVE')
   sqlite.run('PRAGMA journal_mode = WAL')
   sqlite.run(`PRAGMA synchronous = ${synchronous}`)
   // The server has its own checkpointer. A checkpoint by a command would let the wal be reset before the server has shipped
@@ -199,14 +187,6 @@ function configure(sqlite: Database, { path, synchronous, isExclusive }: Mode): 
     path,
     sqlite,
     orm: drizzle(sqlite),
-    isExclusive,
-    share() {
-      // SQLite changes the locking mode of a database only outside of wal mode.
-      sqlite.run('PRAGMA journal_mode = DELETE')
-      sqlite.run('PRAGMA locking_mode = NORMAL')
-      sqlite.run('PRAGMA journal_mode = WAL')
-      sqlite.query('SELECT 1 FROM sqlite_schema').get()
-    },
     touch: () => sqlite.run(`PRAGMA user_version = ${migrations.length}`),
     close: () => sqlite.close(),
   }

@@ -27,9 +27,7 @@ export type Storage = ReturnType<typeof openStorage>
 export function openStorage(connection: Connection, options: StorageOptions) {
   const { log, worker, counts, onFatal, sync, maxPending } = options
   const { sqlite, path } = connection
-  let wal = openWal(path)
-  let isExclusive = connection.isExclusive
-  const syncWal = () => wal.sync()
+  const wal = openWal(path)
   const checkpointer = createCheckpointer({
     sqlite,
     path,
@@ -41,9 +39,8 @@ export function openStorage(connection: Connection, options: StorageOptions) {
   })
   const writer = createWriter({
     sqlite,
-    sync: sync ? () => sync(syncWal) : syncWal,
+    sync: sync ? () => sync(wal.sync) : wal.sync,
     onCommit(size, milliseconds) {
-      if (isExclusive && writer.isHealthy()) share()
       checkpointer.committed()
       counts.committed(size, milliseconds)
     },
@@ -51,21 +48,8 @@ export function openStorage(connection: Connection, options: StorageOptions) {
     onSync: counts.synced,
     onFatal,
     log,
-    isHealthy: !isExclusive,
     ...(maxPending !== undefined && { maxPending }),
   })
-
-  // A commit has worked, so there is room again. A sync of the old wal may still be running.
-  function share() {
-    try {
-      connection.share()
-      wal = openWal(path)
-      isExclusive = false
-      log.info('other processes can open the database again')
-    } catch (error) {
-      log.warn('there is not enough room yet for other processes to open the database', { error })
-    }
-  }
 
   return {
     write: writer.write,

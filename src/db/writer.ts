@@ -39,8 +39,6 @@ export type WriterOptions = {
   log: Log
   maxPending?: number
   maxBatchMilliseconds?: number
-  /** The last known state of the disk: whether it accepts writes. */
-  isHealthy?: boolean
 }
 
 type Task = {
@@ -73,7 +71,7 @@ export function createWriter(options: WriterOptions): Writer {
   let queued: Task[] = []
   let unsynced: Task[] = []
   let pending = 0
-  let healthy = options.isHealthy ?? true
+  let healthy = true
   let flushScheduled = false
   let isClosed = false
   let syncing = false
