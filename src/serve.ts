@@ -21,7 +21,7 @@ import { type Clock, systemClock } from './lib/clock.ts'
 import { createDeliveryState, type DeliveryState } from './lib/delivery-state.ts'
 import { createEvents } from './lib/events.ts'
 import { createDiskWatch, freeBytesAt } from './lib/free-space.ts'
-import { createIds, timeOfId } from './lib/ids.ts'
+import { createIds } from './lib/ids.ts'
 import type { Log } from './lib/log.ts'
 import { createRequestHistory } from './lib/request-history.ts'
 import { listen } from './listen.ts'
@@ -95,8 +95,7 @@ export async function openService(
     prepare: isForCommand ? mustBeCurrent : migrate,
   })
   const { orm } = connection
-  const newestId = findNewestId(orm)
-  const newId = createIds(clock, newestId)
+  const newId = createIds(clock, findNewestId(orm))
   const metrics = createMetrics(version, clock, substitutes.metricsSharedMilliseconds)
   const storage = openStorage(connection, {
     worker: checkpointWorker,
@@ -170,7 +169,6 @@ export async function openService(
       // Each kind has its handler in one module; a test checks that none is missing.
       handlers: Object.assign({}, ...modules.map(({ jobs }) => jobs)) as JobHandlers,
       random: Math.random,
-      lastSeenAt: newestId === undefined ? undefined : timeOfId(newestId),
       onOutcome: metrics.jobs,
     })
     const stopRetention = startRetention(core)

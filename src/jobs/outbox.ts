@@ -217,14 +217,6 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     /** Gives a job up; its row stays for the operator. */
     markDead: (id: string, attempts: number, reason: string): void =>
       update(id, { attempts, deadAt: clock.now(), lastError: reason }),
-    /** Moves waiting jobs to an earlier time, after the clock was set back. */
-    moveBack(milliseconds: number): void {
-      orm
-        .update(outbox)
-        .set({ runAt: sql`${outbox.runAt} - ${milliseconds}` })
-        .where(isNull(outbox.deadAt))
-        .run()
-    },
     /** Removes the jobs of a deleted user among the next `limit` jobs.
      *  @returns the last of these; undefined when there are none */
     erase(userId: string, limit: number, after = ''): string | undefined {

@@ -24,9 +24,6 @@ export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
 
 type RunnerOptions = {
-  /** When the previous process was last seen running, by its clock. If that lies in the future, the clock was set back
-   *  since. */
-  lastSeenAt?: number | undefined
   handlers: JobHandlers
   /** 0 ≤ n < 1 */
   random: () => number
@@ -54,8 +51,6 @@ const maxAttempts = 12
 const firstDelayMilliseconds = 5_000
 const longestDelayMilliseconds = 3_600_000
 const stopMilliseconds = 4_000
-/** Normal clock corrections are smaller. */
-const setBackMilliseconds = 1_000
 
 /** Jobs of one kind for one receiver. `held` are in memory until their outcome is stored; of these, `ready` wait for a
  *  slot. */
@@ -76,7 +71,6 @@ export function startRunner(core: Core, options: RunnerOptions) {
   const works = new Set<Promise<void>>()
   const stopSignal = new AbortController()
   let nextRunAt = 0
-  let lastSeenAt = options.lastSeenAt ?? 0
   let isStopped = false
   let soon: Timer | undefined
   let pause = gatherMilliseconds
@@ -88,19 +82,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   })
 
   function poll() {
-    watchClock()
     if (!isStopped && nextRunAt <= clock.now()) readDue()
-  }
-
-  // If the clock is set back an hour, waiting jobs would run an hour late.
-  function watchClock() {
-    const setBackBy = lastSeenAt - clock.now()
-    lastSeenAt = clock.now()
-    if (setBackBy <= setBackMilliseconds) return
-    write(() => outbox.moveBack(setBackBy)).then(pollNow, (error: unknown) => {
-      log.warn('the clock was set back, and waiting jobs could not be moved with it', { error })
-      lastSeenAt += setBackBy
-    })
   }
 
   function readDue() {

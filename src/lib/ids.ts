@@ -3,9 +3,6 @@ import type { Clock } from './clock.ts'
 import { AppError } from './errors.ts'
 import { textProblem } from './text.ts'
 
-/** When an id was made, in ms since the epoch. */
-export const timeOfId = decodeTime
-
 /** Makes the next id: a ULID in upper case, greater than every earlier one. */
 export type NewId = () => string
 

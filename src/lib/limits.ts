@@ -14,7 +14,6 @@ export class SlidingWindow {
   }
 
   isFull(limit: Limit, now: number): boolean {
-    this.#stayBehind(now)
     this.#forget(now - limit.windowMilliseconds)
     return this.size >= limit.count
   }
@@ -27,13 +26,6 @@ export class SlidingWindow {
   freeAt(limit: Limit, now: number): number {
     const oldest = this.#times[this.#first]
     return oldest === undefined ? now : oldest + limit.windowMilliseconds
-  }
-
-  // After the clock was set back, times in the future would block the window for that long.
-  #stayBehind(now: number) {
-    const newest = this.#times.at(-1)
-    if (newest === undefined || newest <= now) return
-    this.#times = this.#times.map((time) => Math.min(time, now))
   }
 
   #forget(until: number) {
