@@ -1,27 +1,5 @@
 // Made by scripts/client-types.ts from the descriptions of the service.
 
-export type Notification =
-  | CallIncomingNotification
-  | CallMissedNotification
-  | PaymentCapturedNotification
-  | PayoutCompletedNotification
-  | PayoutFailedNotification
-  | FollowNewNotification
-  | SupportReplyNotification
-  | BroadcastNotification
-export type OwnerProof = OwnerProofByPassword | OwnerProofByCode
-export type NewReport = NewReportOfPerson | NewReportOfMessage
-export type NotificationRecipients = OneRecipient | ManyRecipients
-export type NotificationContent =
-  | NewCallIncomingNotification
-  | NewCallMissedNotification
-  | NewPaymentCapturedNotification
-  | NewPayoutCompletedNotification
-  | NewPayoutFailedNotification
-  | NewFollowNewNotification
-  | NewSupportReplyNotification
-  | NewBroadcastNotification
-export type NewNotification = NotificationRecipients & NotificationContent
 export type ErrorReason =
   | 'blocked'
   | 'confirm_required'
@@ -121,175 +99,71 @@ export interface TicketListItem {
 /**
  * Texts alone. Each key may be absent, and others may be there.
  */
-export interface CallIncomingData {
+export interface NotificationData {
+  /**
+   * Of calls and `payment_captured`.
+   */
   call_session_id?: string
   /**
-   * An id, or `ext:` and an external id.
+   * Of `call_incoming` and `call_missed`.
    */
   host_id?: string
+  /**
+   * Of `call_incoming` and `call_missed`.
+   */
   host_name?: string
   /**
-   * An id, or `ext:` and an external id.
+   * Of `call_incoming` and `call_missed`.
    */
   guest_id?: string
+  /**
+   * Of `call_incoming` and `call_missed`.
+   */
   guest_name?: string
-  [k: string]: string | undefined
-}
-export interface CallIncomingNotification {
-  id: string
-  type: 'call_incoming'
-  title: string
-  body: string
-  data: CallIncomingData
-  read: boolean
-  created_at: string
-}
-/**
- * Texts alone. Each key may be absent, and others may be there.
- */
-export interface CallMissedData {
-  call_session_id?: string
   /**
-   * An id, or `ext:` and an external id.
-   */
-  host_id?: string
-  host_name?: string
-  /**
-   * An id, or `ext:` and an external id.
-   */
-  guest_id?: string
-  guest_name?: string
-  [k: string]: string | undefined
-}
-export interface CallMissedNotification {
-  id: string
-  type: 'call_missed'
-  title: string
-  body: string
-  data: CallMissedData
-  read: boolean
-  created_at: string
-}
-/**
- * Texts alone. Each key may be absent, and others may be there.
- */
-export interface PaymentCapturedData {
-  /**
-   * A decimal number.
+   * Of `payment_captured`, `payout_completed` and `payout_failed`: a decimal number.
    */
   amount?: string
   /**
-   * Three letters (ISO 4217).
+   * Of `payment_captured`, `payout_completed` and `payout_failed`: three letters (ISO 4217).
    */
   currency?: string
-  call_session_id?: string
-  [k: string]: string | undefined
-}
-export interface PaymentCapturedNotification {
-  id: string
-  type: 'payment_captured'
-  title: string
-  body: string
-  data: PaymentCapturedData
-  read: boolean
-  created_at: string
-}
-/**
- * Texts alone. Each key may be absent, and others may be there.
- */
-export interface PayoutCompletedData {
   /**
-   * A decimal number.
-   */
-  amount?: string
-  /**
-   * Three letters (ISO 4217).
-   */
-  currency?: string
-  [k: string]: string | undefined
-}
-export interface PayoutCompletedNotification {
-  id: string
-  type: 'payout_completed'
-  title: string
-  body: string
-  data: PayoutCompletedData
-  read: boolean
-  created_at: string
-}
-/**
- * Texts alone. Each key may be absent, and others may be there.
- */
-export interface PayoutFailedData {
-  /**
-   * A decimal number.
-   */
-  amount?: string
-  /**
-   * Three letters (ISO 4217).
-   */
-  currency?: string
-  [k: string]: string | undefined
-}
-export interface PayoutFailedNotification {
-  id: string
-  type: 'payout_failed'
-  title: string
-  body: string
-  data: PayoutFailedData
-  read: boolean
-  created_at: string
-}
-/**
- * Texts alone. Each key may be absent, and others may be there.
- */
-export interface FollowNewData {
-  /**
-   * An id, or `ext:` and an external id.
+   * Of `follow_new`.
    */
   follower_id?: string
+  /**
+   * Of `follow_new`.
+   */
   follower_name?: string
-  [k: string]: string | undefined
-}
-export interface FollowNewNotification {
-  id: string
-  type: 'follow_new'
-  title: string
-  body: string
-  data: FollowNewData
-  read: boolean
-  created_at: string
-}
-/**
- * Texts alone. Each key may be absent, and others may be there.
- */
-export interface SupportReplyData {
+  /**
+   * Of `support_reply`.
+   */
   ticket_id?: string
+  /**
+   * Of `support_reply`.
+   */
   message_id?: string
-  [k: string]: string | undefined
-}
-export interface SupportReplyNotification {
-  id: string
-  type: 'support_reply'
-  title: string
-  body: string
-  data: SupportReplyData
-  read: boolean
-  created_at: string
-}
-/**
- * Texts alone. Each key may be absent, and others may be there.
- */
-export interface BroadcastData {
+  /**
+   * Of `broadcast`.
+   */
   broadcast_id?: string
   [k: string]: string | undefined
 }
-export interface BroadcastNotification {
+export interface Notification {
   id: string
-  type: 'broadcast'
+  type:
+    | 'call_incoming'
+    | 'call_missed'
+    | 'payment_captured'
+    | 'payout_completed'
+    | 'payout_failed'
+    | 'follow_new'
+    | 'support_reply'
+    | 'broadcast'
   title: string
   body: string
-  data: BroadcastData
+  data: NotificationData
   read: boolean
   created_at: string
 }
@@ -431,14 +305,12 @@ export interface RecoveryCodes {
    */
   recovery_codes: string[]
 }
-export interface OwnerProofByPassword {
-  password: string
-}
-export interface OwnerProofByCode {
-  /**
-   * From the authenticator; no recovery code.
-   */
-  code: string
+/**
+ * The password or a code.
+ */
+export interface OwnerProof {
+  password?: string | null
+  code?: string | null
 }
 export interface Profile {
   id: string
@@ -677,19 +549,12 @@ export interface Block {
   }
   blocked_at: string
 }
-export interface NewReportOfPerson {
-  /**
-   * The person who is reported.
-   */
-  user_id: string
-  reason: 'spam' | 'harassment' | 'fraud' | 'sexual' | 'other'
-  body?: string | null
-}
-export interface NewReportOfMessage {
-  /**
-   * A message of one of your conversations.
-   */
-  message_id: string
+/**
+ * Of a person or of a message.
+ */
+export interface NewReport {
+  user_id?: string | null
+  message_id?: string | null
   reason: 'spam' | 'harassment' | 'fraud' | 'sexual' | 'other'
   body?: string | null
 }
@@ -1175,76 +1040,27 @@ export interface PushToken {
   platform: 'ios' | 'android' | 'web'
   created_at: string
 }
-export interface OneRecipient {
-  /**
-   * An id, or `ext:` and an external id.
-   */
-  user_id: string
-}
-export interface ManyRecipients {
-  /**
-   * @minItems 1
-   * @maxItems 100
-   *
-   * Items: An id, or `ext:` and an external id.
-   */
-  user_ids: [string, ...string[]]
-}
-export interface NewCallIncomingNotification {
+/**
+ * With `user_id` or `user_ids`.
+ */
+export interface NewNotification {
+  user_id?: string | null
+  user_ids?: [string, ...string[]] | null
+  type:
+    | 'call_incoming'
+    | 'call_missed'
+    | 'payment_captured'
+    | 'payout_completed'
+    | 'payout_failed'
+    | 'follow_new'
+    | 'support_reply'
+    | 'broadcast'
   title?: string | null
   body?: string | null
+  data?: {
+    [k: string]: string
+  } | null
   dedupe_key?: string | null
-  data?: CallIncomingData | null
-  type: 'call_incoming'
-}
-export interface NewCallMissedNotification {
-  title?: string | null
-  body?: string | null
-  dedupe_key?: string | null
-  data?: CallMissedData | null
-  type: 'call_missed'
-}
-export interface NewPaymentCapturedNotification {
-  title?: string | null
-  body?: string | null
-  dedupe_key?: string | null
-  data?: PaymentCapturedData | null
-  type: 'payment_captured'
-}
-export interface NewPayoutCompletedNotification {
-  title?: string | null
-  body?: string | null
-  dedupe_key?: string | null
-  data?: PayoutCompletedData | null
-  type: 'payout_completed'
-}
-export interface NewPayoutFailedNotification {
-  title?: string | null
-  body?: string | null
-  dedupe_key?: string | null
-  data?: PayoutFailedData | null
-  type: 'payout_failed'
-}
-export interface NewFollowNewNotification {
-  title?: string | null
-  body?: string | null
-  dedupe_key?: string | null
-  data?: FollowNewData | null
-  type: 'follow_new'
-}
-export interface NewSupportReplyNotification {
-  title?: string | null
-  body?: string | null
-  dedupe_key?: string | null
-  data?: SupportReplyData | null
-  type: 'support_reply'
-}
-export interface NewBroadcastNotification {
-  title?: string | null
-  body?: string | null
-  dedupe_key?: string | null
-  data?: BroadcastData | null
-  type: 'broadcast'
 }
 export interface NotifyResult {
   data: Notification[]

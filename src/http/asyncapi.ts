@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { createExamples } from './openapi-examples.ts'
-import { closed, createSchemas, type Json, withoutKeywords } from './openapi-schemas.ts'
+import { closed, createSchemas, type Json } from './openapi-schemas.ts'
 
 type ChannelDoc = {
   address: string
@@ -11,10 +11,6 @@ type ChannelDoc = {
   received: Record<string, TSchema>
   sent: Record<string, TSchema>
 }
-
-// AsyncAPI discriminators name schemas by the value itself; the constants in the branches are enough.
-const plain = (schema: object) =>
-  withoutKeywords(closed(schema), (keyword) => keyword === 'discriminator')
 
 const schemaFormat = 'application/schema+json;version=draft-07'
 
@@ -28,7 +24,7 @@ export function describeChannel(channel: ChannelDoc, version: string, publicUrl:
     Object.fromEntries(
       Object.entries(frames).map(([type, { title: _title, ...schema }]) => {
         const { description } = schema
-        const lifted = lift(plain(schema)) as Json
+        const lifted = lift(closed(schema)) as Json
         return [
           `${from}_${type}`,
           {

@@ -50,9 +50,8 @@ function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function firstBranch({ anyOf, oneOf }: Json): Json | undefined {
-  const branches = (anyOf ?? oneOf) as Json[] | undefined
-  return branches?.find(({ type }) => type !== 'null')
+function firstBranch({ anyOf }: Json): Json | undefined {
+  return (anyOf as Json[] | undefined)?.find(({ type }) => type !== 'null')
 }
 
 function simpleExample(schema: Json, name: string): unknown {

@@ -1,5 +1,3 @@
-import { shownAsKeyword } from '../lib/shown-as.ts'
-
 export type Json = { [key: string]: unknown }
 
 export function createSchemas() {
@@ -9,8 +7,7 @@ export function createSchemas() {
   function lift(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(lift)
     if (typeof value !== 'object' || value === null) return value
-    const { [shownAsKeyword]: form, ...plain } = value as Json
-    if (form !== undefined) return lift(form)
+    const plain = value as Json
     const rest = literalsOf(plain) ?? mapOf(plain) ?? plain
     const lifted = Object.fromEntries(
       // Examples are data and hold no schemas.
@@ -41,15 +38,9 @@ function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
 
 /** The schema of a body for generated clients, whose compilers then find a misspelt field. The server ignores
  *  unknown fields. */
-export const closed = (schema: object) =>
-  withoutKeywords(schema, (keyword, value) => keyword === 'additionalProperties' && value === true)
-
-/** The JSON form of a schema without some keywords, at any depth. */
-export function withoutKeywords(
-  schema: object,
-  isUnwanted: (keyword: string, value: unknown) => boolean,
-): Json {
-  return JSON.parse(
-    JSON.stringify(schema, (key, value) => (isUnwanted(key, value) ? undefined : value)),
+export const closed = (schema: object): Json =>
+  JSON.parse(
+    JSON.stringify(schema, (keyword, value) =>
+      keyword === 'additionalProperties' && value === true ? undefined : value,
+    ),
   )
-}

@@ -1,7 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { ErrorKind } from '../lib/errors.ts'
-import { pascalCase } from '../lib/shown-as.ts'
 import { createComponents, type JsonContent, type SuccessAnswer } from './openapi-components.ts'
 import { errorKindsOf, policyOf } from './openapi-policy.ts'
 import { closed, type Json } from './openapi-schemas.ts'
@@ -144,3 +143,10 @@ function complete(operation: Operation, route: DescribedRoute, { components, lim
     },
   }
 }
+
+/** For example UserCreated for user.created. */
+const pascalCase = (words: string) =>
+  words
+    .split(/[._]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')

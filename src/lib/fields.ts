@@ -133,6 +133,10 @@ export const Nullable = <T extends TSchema>(schema: T, annotations: Annotations 
   Type.Union([schema, Type.Null()], annotations)
 export const Rarely = <T extends TSchema>(schema: T) => Nullable(schema, { examples: [null] })
 
+/** A reference to a schema that is described elsewhere, by its title. */
+export const named = (title: string) =>
+  Type.Unsafe<object>({ $ref: `#/components/schemas/${title}` })
+
 export const NamedPerson = ({ id, name }: { id: string; name: string }) =>
   Type.Object({ id: Sample(id), display_name: Sample(name) })
 

@@ -2,7 +2,6 @@ import { type Static, Type } from '@sinclair/typebox'
 import { problem } from '../../lib/errors.ts'
 import { Body, Email, Maybe, Refined, Sample } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
-import { exactlyOneOf, shownAs } from '../../lib/shown-as.ts'
 import { OwnPassword, Password } from './model.ts'
 
 export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Sample(samples.oneTimeToken) })
@@ -52,19 +51,22 @@ export const FactorRemoval = Body('FactorRemoval', {
 })
 export type FactorRemoval = Static<typeof FactorRemoval>
 
-const proofs = {
-  password: Sample(samples.password),
-  code: Sample(samples.code, { description: 'From the authenticator; no recovery code.' }),
-}
 const isGiven = (value: unknown) => value !== undefined && value !== null
 
 export const OwnerProof = Refined(
-  shownAs(
-    Body('OwnerProof', { password: Maybe(proofs.password), code: Maybe(proofs.code) }),
-    exactlyOneOf('OwnerProof', {
-      password: { title: 'OwnerProofByPassword', schema: proofs.password },
-      code: { title: 'OwnerProofByCode', schema: proofs.code },
-    }),
+  Type.Object(
+    {
+      password: Maybe(Sample(samples.password)),
+      code: Maybe(
+        Sample(samples.code, { description: 'From the authenticator; no recovery code.' }),
+      ),
+    },
+    {
+      title: 'OwnerProof',
+      description: 'The password or a code.',
+      examples: [{ password: samples.password }],
+      additionalProperties: true,
+    },
   ),
   ({ password, code }) =>
     isGiven(password) === isGiven(code) ? { body: problem('one_proof') } : {},

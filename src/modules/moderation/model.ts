@@ -9,7 +9,9 @@ import {
   Maybe,
   NamedPerson,
   Nullable,
+  named,
   OneOf,
+  open,
   Rarely,
   Refined,
   Sample,
@@ -17,7 +19,6 @@ import {
   Timestamp,
 } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
-import { exactlyOneOf, named, shownAs } from '../../lib/shown-as.ts'
 import { reportReasons, reportStatuses } from '../../lib/vocabulary.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import type { BlockItem } from './block-store.ts'
@@ -41,30 +42,20 @@ export const Block = Type.Object(
   { title: 'Block' },
 )
 
-const target = {
-  user_id: Id({ description: 'The person who is reported.', examples: [samples.guest.id] }),
-  message_id: Id({
-    description: 'A message of one of your conversations.',
-    examples: [samples.messageId],
-  }),
-}
-const complaint = { reason: ReasonField, body: Maybe(reportText(bodyText)) }
-
 export const NewReport = Refined(
-  shownAs(
-    Body('NewReport', {
-      user_id: Maybe(target.user_id),
-      message_id: Maybe(target.message_id),
-      ...complaint,
-    }),
-    exactlyOneOf(
-      'NewReport',
-      {
-        user_id: { title: 'NewReportOfPerson', schema: target.user_id },
-        message_id: { title: 'NewReportOfMessage', schema: target.message_id },
-      },
-      complaint,
-    ),
+  Type.Object(
+    {
+      user_id: Maybe(Id({ description: 'The person who is reported.' })),
+      message_id: Maybe(Id({ description: 'A message of one of your conversations.' })),
+      reason: ReasonField,
+      body: Maybe(reportText(bodyText)),
+    },
+    {
+      title: 'NewReport',
+      description: 'Of a person or of a message.',
+      examples: [{ user_id: samples.guest.id, reason: 'spam', body: bodyText }],
+      ...open,
+    },
   ),
   ({ user_id, message_id }) => {
     const isOne = (user_id ?? null) === null ? (message_id ?? null) !== null : !message_id

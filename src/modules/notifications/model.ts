@@ -18,7 +18,6 @@ import {
 } from '../../lib/fields.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
 import { samples } from '../../lib/samples.ts'
-import { shownAs } from '../../lib/shown-as.ts'
 import { isMalformed } from '../../lib/text.ts'
 import {
   audienceKinds,
@@ -32,15 +31,39 @@ import {
 import type { AnnouncementItem, AnnouncementRow } from './announcement-store.ts'
 import type { Channels, PreferenceChanges } from './preferences.ts'
 import type { PushTokenRow } from './push-token-store.ts'
-import { shownNewNotification, shownNotification } from './shown.ts'
 import type { NotificationRow } from './store.ts'
 
-/** A flat object of texts; what is in it depends on the type. */
+/** A flat object of texts. */
 export type NotificationData = Record<string, string>
 const Data = Type.Record(Type.String(), Type.String(), {
-  description: 'Flat, texts alone, at most 2 KB.',
+  description:
+    'Flat, texts alone, at most 2 KB. Known keys are those of `NotificationData`; others may be there.',
   examples: [{ link: 'https://example.com/hours' }],
 })
+const call = 'In `call_incoming` and `call_missed`.'
+const money = 'In `payment_captured`, `payout_completed` and `payout_failed`'
+const KnownData = Type.Partial(
+  Type.Object({
+    call_session_id: Sample(samples.callId, { description: 'In calls and `payment_captured`.' }),
+    host_id: Sample(samples.host.id, { description: call }),
+    host_name: Sample(samples.host.name, { description: call }),
+    guest_id: Sample(samples.guest.id, { description: call }),
+    guest_name: Sample(samples.guest.name, { description: call }),
+    amount: Sample('49.90', { description: `${money}: a decimal number.` }),
+    currency: Sample('EUR', { description: `${money}: three letters (ISO 4217).` }),
+    follower_id: Sample(samples.guest.id, { description: 'In `follow_new`.' }),
+    follower_name: Sample(samples.guest.name, { description: 'In `follow_new`.' }),
+    ticket_id: Sample(samples.ticketId, { description: 'In `support_reply`.' }),
+    message_id: Sample(samples.ticketMessageId, { description: 'In `support_reply`.' }),
+    broadcast_id: Sample(samples.broadcastId, { description: 'In `broadcast`.' }),
+  }),
+  {
+    title: 'NotificationData',
+    description: 'Texts alone. Each key may be absent, and others may be there.',
+    examples: [{ call_session_id: samples.callId, guest_id: samples.guest.id }],
+    additionalProperties: Type.String(),
+  },
+)
 const texts = {
   title: Text(
     { min: 1, max: 200, trimmed: true, notBlank: true },
@@ -52,49 +75,52 @@ const texts = {
   ),
 }
 
-const notification = {
-  id: Sample(samples.notificationId),
-  type: OneOf(notificationTypes),
-  title: Type.String(),
-  body: Type.String(),
-  data: Type.Record(Type.String(), Type.String()),
-  read: Type.Boolean(),
-  created_at: Timestamp,
-}
-export const Notification = shownAs(
-  Type.Object(notification, { title: 'Notification' }),
-  shownNotification(notification),
+export const Notification = Type.Object(
+  {
+    id: Sample(samples.notificationId),
+    type: OneOf(notificationTypes),
+    title: Sample('Incoming call'),
+    body: Sample('A guest is waiting for you.'),
+    data: KnownData,
+    read: Type.Boolean(),
+    created_at: Timestamp,
+  },
+  { title: 'Notification' },
 )
 export type Notification = Static<typeof Notification>
 
-const recipients = {
-  user_id: PersonId(),
-  user_ids: Type.Array(PersonId(), { minItems: 1, maxItems: 100 }),
-}
-const content = {
-  title: Maybe(texts.title),
-  body: Maybe(texts.body),
-  dedupe_key: Maybe(
-    Text(
-      { min: 1, max: 200 },
-      {
-        description: 'The same key again gives the same notification.',
-        examples: ['call-2048-ringing'],
-      },
-    ),
-  ),
-}
-
 export const NewNotification = Refined(
-  shownAs(
-    Body('NewNotification', {
-      user_id: Maybe(recipients.user_id),
-      user_ids: Maybe(recipients.user_ids),
-      ...content,
+  Type.Object(
+    {
+      user_id: Maybe(PersonId()),
+      user_ids: Maybe(Type.Array(PersonId(), { minItems: 1, maxItems: 100 })),
       type: OneOf(notificationTypes),
+      title: Maybe(texts.title),
+      body: Maybe(texts.body),
       data: Maybe(Data),
-    }),
-    shownNewNotification(recipients, content),
+      dedupe_key: Maybe(
+        Text(
+          { min: 1, max: 200 },
+          {
+            description: 'The same key again gives the same notification.',
+            examples: ['call-2048-ringing'],
+          },
+        ),
+      ),
+    },
+    {
+      title: 'NewNotification',
+      description: 'With `user_id` or `user_ids`.',
+      examples: [
+        {
+          user_id: samples.host.id,
+          type: 'call_incoming',
+          data: { call_session_id: samples.callId, guest_id: samples.guest.id },
+          dedupe_key: 'call-2048-ringing',
+        },
+      ],
+      ...open,
+    },
   ),
   ({ user_id, user_ids, data }) => ({
     ...((user_id ?? user_ids) ? {} : { user_id: problem('required') }),

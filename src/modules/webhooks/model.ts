@@ -6,6 +6,7 @@ import {
   HttpUrl,
   Maybe,
   Nullable,
+  named,
   OneOf,
   Rarely,
   Sample,
@@ -13,13 +14,7 @@ import {
   Timestamp,
 } from '../../lib/fields.ts'
 import { samples } from '../../lib/samples.ts'
-import { named, pascalCase } from '../../lib/shown-as.ts'
-import {
-  type EventType,
-  eventTypes,
-  type NotificationType,
-  notificationTypes,
-} from '../../lib/vocabulary.ts'
+import { type EventType, eventTypes } from '../../lib/vocabulary.ts'
 import { isSuccess, type Outcome } from './deliveries.ts'
 import type { DeliveryRow, WebhookRow } from './store.ts'
 
@@ -137,14 +132,6 @@ export function deliveryView(row: DeliveryRow): Static<typeof WebhookDelivery> {
 
 const gone = (id: string) => Type.Object({ id: Sample(id) })
 
-/** A notification with its recipient's `user_id`. One schema per type: client generators lose the types of a union inside
- *  `allOf`. */
-const addressed = (type: NotificationType) =>
-  Type.Intersect([
-    named(`${pascalCase(type)}Notification`),
-    Type.Object({ user_id: Sample(samples.host.id) }),
-  ])
-
 const eventData: Record<EventType, Record<string, TSchema>> = {
   'user.created': { user: named('ManagedUser') },
   'user.updated': { user: named('ManagedUser') },
@@ -156,7 +143,10 @@ const eventData: Record<EventType, Record<string, TSchema>> = {
   'ticket.updated': { ticket: named('DeskTicketListItem') },
   'report.created': { report: named('Report') },
   'notification.created': {
-    notification: Type.Union(notificationTypes.map(addressed)),
+    notification: Type.Intersect([
+      named('Notification'),
+      Type.Object({ user_id: Sample(samples.host.id) }),
+    ]),
   },
   'broadcast.completed': {
     broadcast: Type.Union([named('Broadcast'), named('AnnouncementProgress')]),

@@ -12,7 +12,6 @@ export type Schema = {
   additionalProperties?: boolean | Schema
   items?: Schema
   anyOf?: Schema[]
-  oneOf?: Schema[]
   allOf?: Schema[]
   enum?: unknown[]
   const?: unknown

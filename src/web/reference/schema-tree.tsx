@@ -2,7 +2,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useState } from 'preact/hooks'
 import type { Schema, Schemas } from './documents.ts'
 import { Markdown } from './markdown.tsx'
-import { boundsOf, branchesOf, formName, insideOf, resolve, typeText, valuesOf } from './schema.ts'
+import { boundsOf, formName, insideOf, resolve, typeText, valuesOf } from './schema.ts'
 
 /** Who writes what the schema is of. One's own has fields that must be there; what the service writes has fields that may
  *  be absent. */
@@ -19,7 +19,7 @@ export function SchemaTree({ schema: given, schemas }: TreeProps) {
       <SchemaTree key={index} schema={part} schemas={schemas} />
     ))
   }
-  const forms = branchesOf(schema)
+  const forms = schema.anyOf
   if (forms) return <Forms forms={forms} schemas={schemas} />
   if (!schema.properties) return <SimpleValue schema={given} schemas={schemas} />
   return (

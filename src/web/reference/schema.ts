@@ -15,9 +15,9 @@ export function resolve(given: Schema, schemas: Schemas): Resolved {
     const { schema, isNullable } = resolve(schemas[name] ?? {}, schemas)
     return { schema, name, isNullable }
   }
-  const branches = given.anyOf ?? given.oneOf
+  const branches = given.anyOf
   if (branches?.every(({ const: constant }) => constant !== undefined)) {
-    const { anyOf: _anyOf, oneOf: _oneOf, ...own } = given
+    const { anyOf: _anyOf, ...own } = given
     const values = branches.map((branch) => branch.const)
     return {
       schema: { type: 'string', ...own, enum: values },
@@ -31,12 +31,10 @@ export function resolve(given: Schema, schemas: Schemas): Resolved {
   const [only] = others
   if (!only || others.length > 1)
     return { schema: { ...given, anyOf: others }, name: given.title, isNullable: true }
-  const { anyOf: _anyOf, oneOf: _oneOf, ...own } = given
+  const { anyOf: _anyOf, ...own } = given
   const inner = resolve(only, schemas)
   return { schema: { ...inner.schema, ...own }, name: inner.name, isNullable: true }
 }
-
-export const branchesOf = ({ anyOf, oneOf }: Schema): Schema[] | undefined => oneOf ?? anyOf
 
 /** The type in words: `array of Message or null`. */
 export function typeText(given: Schema, schemas: Schemas): string {
@@ -52,11 +50,7 @@ function plainType(schema: Schema, name: string | undefined, schemas: Schemas): 
   if (schema.format !== undefined) return `${schema.type}, ${schema.format}`
   if (schema.type !== undefined) return schema.type
   if (schema.allOf) return 'object'
-  return (
-    branchesOf(schema)
-      ?.map((branch) => typeText(branch, schemas))
-      .join(' or ') ?? 'anything'
-  )
+  return schema.anyOf?.map((branch) => typeText(branch, schemas)).join(' or ') ?? 'anything'
 }
 
 /** What a value must keep to, in words. */
@@ -97,7 +91,7 @@ export function insideOf(given: Schema, schemas: Schemas): Schema | undefined {
   if (typeof schema.additionalProperties === 'object') {
     return insideOf(schema.additionalProperties, schemas)
   }
-  const forms = branchesOf(schema)
+  const forms = schema.anyOf
   return forms?.some((form) => insideOf(form, schemas)) ? schema : undefined
 }
 
