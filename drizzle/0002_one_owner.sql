@@ -75,3 +75,8 @@ WHEN old.`message_count` <> new.`message_count` BEGIN
 		'user' || new.`user_id`
 	);
 END;
+--> statement-breakpoint
+DROP INDEX `users_present`;--> statement-breakpoint
+DROP INDEX `users_present_role`;--> statement-breakpoint
+CREATE INDEX `users_present` ON `users` (`id`,`disabled_at`,`email_verified`) WHERE deleted_at IS NULL;--> statement-breakpoint
+CREATE INDEX `users_present_role` ON `users` (`role`,`id`,`disabled_at`,`email_verified`) WHERE deleted_at IS NULL;

@@ -37,6 +37,10 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^LIST SUBQUERY .* IN \(SELECT value FROM json_each/, 'the tickets of one page'],
   [/^(LIST SUBQUERY|USE TEMP B-TREE) .*"push_tokens"\."user_id" = \?/, 'a user has 25 at most'],
   [/^USE TEMP B-TREE .* from "signing_keys" order by/, 'a few keys'],
+  [
+    /^(LIST SUBQUERY|USE TEMP B-TREE) .* FROM user_search .* LIMIT \?\)/,
+    'a thousand people at most',
+  ],
   [/^USE TEMP B-TREE .* INTO `ticket_search`/, 'the messages of one ticket'],
   [/^LIST SUBQUERY .* DELETE FROM .* LIMIT \?\) RETURNING /, 'the rows of one write'],
   [/^SCAN outbox USING INDEX outbox_due: .* limit \?\) "some"$/, 'counts 10,000 at most'],

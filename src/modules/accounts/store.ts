@@ -1,9 +1,8 @@
-import { and, asc, count, eq, gt, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, eq, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { signingKeys, users } from '../../db/schema.ts'
 import { AppError } from '../../lib/errors.ts'
-import type { RowRange } from '../../lib/list-range.ts'
 
 export type UserRow = typeof users.$inferSelect
 export type NewUser = typeof users.$inferInsert
@@ -45,18 +44,6 @@ export function createAccountStore(orm: Orm) {
     findByEmail: (email: string): UserRow | undefined => byEmail.get({ value: email }),
     findByExternalId: (externalId: string): UserRow | undefined =>
       byExternalId.get({ value: externalId }),
-    /** People who are not deleted, oldest first. */
-    listPresent({ limit, offset, before: after }: RowRange): UserRow[] {
-      return orm
-        .select()
-        .from(users)
-        .where(and(present, after === undefined ? undefined : gt(users.id, after)))
-        .orderBy(asc(users.id))
-        .limit(limit)
-        .offset(offset)
-        .all()
-    },
-    countPresent: () => countWhere(present),
     hasAdmin: () => countWhere(enabledAdmin) > 0,
     /** Whether nobody else is an enabled admin. */
     isOnlyAdmin: (id: string) => countWhere(and(enabledAdmin, ne(users.id, id))) === 0,
