@@ -1,5 +1,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+// Its index would load HTTP clients and OpenTelemetry, a fifth of a start.
+import Counter from 'prom-client/lib/counter.js'
+import Gauge from 'prom-client/lib/gauge.js'
+import Histogram from 'prom-client/lib/histogram.js'
+import Registry from 'prom-client/lib/registry.js'
 import type { Answered } from './http/observe-requests.ts'
 import type { OutboxStats } from './jobs/outbox.ts'
 import type { JobOutcome } from './jobs/runner.ts'
@@ -146,11 +150,17 @@ const ownCodes = new Set<number>(Object.values(closeCodes))
 
 function countChannel(registry: Registry) {
   const registers = [registry]
-  const received = new Counter({
+  // The library's own counting costs a message 3 %.
+  const received = new Map<string, number>()
+  new Counter({
     name: 'hostline_frames_received_total',
     help: 'Frames of clients by type; malformed: not understood, refused: over the limit.',
     labelNames: ['type'],
     registers,
+    collect() {
+      this.reset()
+      for (const [type, count] of received) this.inc({ type }, count)
+    },
   })
   let sent = 0
   addTotal(registry, 'hostline_frames_sent_total', 'Frames handed to sockets.', () => sent)
@@ -162,7 +172,7 @@ function countChannel(registry: Registry) {
   })
 
   return {
-    received: (type: string) => received.inc({ type }),
+    received: (type: string) => received.set(type, (received.get(type) ?? 0) + 1),
     sent() {
       sent++
     },

@@ -101,51 +101,51 @@ export interface TicketListItem {
  */
 export interface NotificationData {
   /**
-   * Of calls and `payment_captured`.
+   * In calls and `payment_captured`.
    */
   call_session_id?: string
   /**
-   * Of `call_incoming` and `call_missed`.
+   * In `call_incoming` and `call_missed`.
    */
   host_id?: string
   /**
-   * Of `call_incoming` and `call_missed`.
+   * In `call_incoming` and `call_missed`.
    */
   host_name?: string
   /**
-   * Of `call_incoming` and `call_missed`.
+   * In `call_incoming` and `call_missed`.
    */
   guest_id?: string
   /**
-   * Of `call_incoming` and `call_missed`.
+   * In `call_incoming` and `call_missed`.
    */
   guest_name?: string
   /**
-   * Of `payment_captured`, `payout_completed` and `payout_failed`: a decimal number.
+   * In `payment_captured`, `payout_completed` and `payout_failed`: a decimal number.
    */
   amount?: string
   /**
-   * Of `payment_captured`, `payout_completed` and `payout_failed`: three letters (ISO 4217).
+   * In `payment_captured`, `payout_completed` and `payout_failed`: three letters (ISO 4217).
    */
   currency?: string
   /**
-   * Of `follow_new`.
+   * In `follow_new`.
    */
   follower_id?: string
   /**
-   * Of `follow_new`.
+   * In `follow_new`.
    */
   follower_name?: string
   /**
-   * Of `support_reply`.
+   * In `support_reply`.
    */
   ticket_id?: string
   /**
-   * Of `support_reply`.
+   * In `support_reply`.
    */
   message_id?: string
   /**
-   * Of `broadcast`.
+   * In `broadcast`.
    */
   broadcast_id?: string
   [k: string]: string | undefined

@@ -1,9 +1,17 @@
-import { STATUS_CODES } from 'node:http'
 import type { TSchema } from '@sinclair/typebox'
 import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { Access, RouteLimit } from './request-context.ts'
+
+const statusTexts: Record<number, string> = {
+  101: 'Switching Protocols',
+  200: 'OK',
+  201: 'Created',
+  204: 'No Content',
+  206: 'Partial Content',
+  304: 'Not Modified',
+}
 
 /** The tags of the API description, in their order. */
 export const tags = {
@@ -72,7 +80,7 @@ export const forCommands = (status = 200) => ({
   access: 'operator' as const,
   limit: 'none' as const,
   parse: 'none' as const,
-  detail: { hide: true, responses: { [status]: { description: STATUS_CODES[status] ?? '' } } },
+  detail: { hide: true, responses: { [status]: { description: statusTexts[status] ?? '' } } },
 })
 
 // The form that the swagger plugin passes through; `openapi.ts` completes it.
@@ -85,7 +93,7 @@ function detailOf(
     Object.entries(success).map(([status, schema]) => [
       status,
       {
-        description: STATUS_CODES[status] ?? status,
+        description: statusTexts[Number(status)] ?? status,
         headers: Object.fromEntries(
           Object.entries(successHeaders).map(([name, text]) => [
             name,

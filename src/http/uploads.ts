@@ -1,4 +1,3 @@
-import { Busboy } from '@fastify/busboy'
 import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 import { maxFormBytes } from './body.ts'
 
@@ -48,7 +47,7 @@ function decodeName(text: string): string {
 
 /** The parser yields the file's part of each chunk before it takes the next, so at most one chunk is held. */
 async function receiveForm(request: Request, maxBytes: number, save: Save): Promise<void> {
-  const form = openForm(request.headers.get('content-type') ?? '')
+  const form = await openForm(request.headers.get('content-type') ?? '')
   if (!request.body) throw invalidField('file', 'required')
   const found: Uint8Array[] = []
   let file: Omit<ComingFile, 'bytes'> | undefined
@@ -90,7 +89,9 @@ async function* following(first: Uint8Array, others: AsyncIterable<Uint8Array>) 
   yield* others
 }
 
-function openForm(contentType: string) {
+async function openForm(contentType: string) {
+  // Loaded with the first form: it brings Node's streams along.
+  const { Busboy } = await import('@fastify/busboy')
   try {
     return new Busboy({
       headers: { 'content-type': contentType },

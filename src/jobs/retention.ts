@@ -25,6 +25,9 @@ const day = 24 * hour
 /** Rows per write: a deletion is short. */
 const deletedPerWrite = 500
 
+/** The first requests after a start go before the first run. */
+const firstRunMilliseconds = 1_000
+
 type Rule = {
   key: SQLiteColumn[]
   time: SQLiteColumn
@@ -96,7 +99,7 @@ const rulesOf = ({ config, outbox: jobs }: Core): readonly Rule[] => [
   },
 ]
 
-/** Deletes expired rows in small chunks: at the start, and then hourly or at the rule's interval.
+/** Deletes expired rows in small chunks: soon after the start, and then hourly or at the rule's interval.
  *  @returns the function that stops it */
 export function startRetention(core: Core): () => void {
   const { orm, write, clock, log } = core
@@ -126,10 +129,14 @@ export function startRetention(core: Core): () => void {
       if (!isStopped) log.warn('retention failed and is tried again', { error })
     })
   }
-  const stops = [...byInterval].map(([interval, rules]) => {
-    start(rules)
-    return clock.every(interval, () => start(rules))
+  const stops = [...byInterval].map(([interval, rules]) =>
+    clock.every(interval, () => start(rules)),
+  )
+  const stopFirst = clock.every(firstRunMilliseconds, () => {
+    stopFirst()
+    for (const rules of byInterval.values()) start(rules)
   })
+  stops.push(stopFirst)
   return () => {
     isStopped = true
     for (const stop of stops) stop()
