@@ -81,7 +81,8 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
       return work()
     })
   const userBuckets = createLru<TokenBucket>(rememberedUsers)
-  const running = new Set<Promise<void>>()
+  let running = 0
+  let whenIdle = () => {}
   let draining = false
 
   /** Each new socket gets a new bucket; the user's bucket lasts across sockets. */
@@ -134,10 +135,15 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
   }
 
   function track(work: Promise<void>, connection: Connection, frame: unknown) {
-    const tracked = work
-      .catch((error: unknown) => refuse(connection, frame, error))
-      .finally(() => running.delete(tracked))
-    running.add(tracked)
+    const settled = () => {
+      running--
+      if (running === 0) whenIdle()
+    }
+    running++
+    work.then(settled, (error: unknown) => {
+      refuse(connection, frame, error)
+      settled()
+    })
   }
 
   function refuse(connection: Connection, refused: unknown, error: unknown) {
@@ -224,7 +230,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     async drain() {
       draining = true
       stopSweeping()
-      await Promise.all(running)
+      if (running > 0) await new Promise<void>((resolve) => (whenIdle = resolve))
       hub.closeAll(closeCodes.goingAway)
     },
     isDraining: () => draining,

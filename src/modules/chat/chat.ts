@@ -63,11 +63,11 @@ export function createChat(core: Core, neighbours: Neighbours) {
   return {
     routes: chatRoutes({ chat, readState, catchUp, broadcasts, itemView }),
     frames: {
-      message: clientFrame(MessageFrame, async (frame, connection) => {
-        const { userId } = connection
+      message: clientFrame(MessageFrame, (frame, connection) => {
         const draft = draftOf(frame, frame.message_type)
-        const { message } = await chat.send(userId, frame.conversation_id, draft)
-        if (connection.wants('ack', undefined)) connection.sendFrame(ackFrame(message))
+        return chat.send(connection.userId, frame.conversation_id, draft).then(({ message }) => {
+          if (connection.wants('ack', undefined)) connection.sendFrame(ackFrame(message))
+        })
       }),
       typing: clientFrame(TypingClientFrame, (frame, { userId }) =>
         chat.typing(userId, frame.conversation_id),
