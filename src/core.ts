@@ -5,6 +5,7 @@ import type { AuditTrail } from './db/audit-trail.ts'
 import type { Orm } from './db/open.ts'
 import type { AfterCommit, Write } from './db/writer.ts'
 import type { Outbox } from './jobs/outbox.ts'
+import type { RetentionRule } from './jobs/retention.ts'
 import type { JobHandlers } from './jobs/runner.ts'
 import type { Clock } from './lib/clock.ts'
 import type { DomainEvent, Events } from './lib/events.ts'
@@ -41,6 +42,7 @@ export type Module = {
   /** Frames from the server over the channel, by type. */
   serverFrames?: ServerFrames
   jobs?: Partial<JobHandlers>
+  retention?: readonly RetentionRule[]
   /** Loads the data of an event as REST shows it; undefined when the subject is gone. */
   eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
   /** Schemas of webhook payloads by event, for the API description. */

@@ -171,7 +171,10 @@ export async function openService(
       random: Math.random,
       onOutcome: metrics.jobs,
     })
-    const stopRetention = startRetention(core)
+    const stopRetention = startRetention(
+      core,
+      modules.flatMap(({ retention = [] }) => retention),
+    )
     return () => {
       stopRetention()
       return runner.stop()

@@ -6,41 +6,11 @@ import type { AfterCommit } from '../db/writer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { Listing, ListRange } from '../lib/list-range.ts'
-import type { EventType } from '../lib/vocabulary.ts'
 
-/** A mail to a user, dropped if their address has changed by then. `user_id` is null when no account has the address. */
-export type AccountMail = { user_id: string | null; address_hash: string }
-
-/** Payloads of jobs, by kind. They refer to rows by id and hold no secrets: tokens are made when a job runs. */
-export type OutboxJobs = {
-  verification_mail: AccountMail
-  /** Without `ip` the request did not come from the user. */
-  password_reset_mail: AccountMail & { ip?: string }
-  password_changed_mail: AccountMail
-  totp_enabled_mail: AccountMail
-  totp_disabled_mail: AccountMail
-  /** To the new address: `address_hash` is the hash of that. */
-  email_change_mail: AccountMail
-  /** To the former address. */
-  email_changed_mail: AccountMail
-  erasure: { user_id: string }
-  broadcast: { broadcast_id: string }
-  support_inbox_mail: { ticket_id: string }
-  assignee_mail: { ticket_id: string }
-  announcement: { announcement_id: string }
-  notification_mail: { user_id: string; notification_id: string }
-  /** Urgent pushes have their own queue: they expire within a minute. */
-  urgent_push: { user_id: string; push_token_id: string; notification_id: string }
-  notification_push: { user_id: string; push_token_id: string; notification_id: string }
-  message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
-  /** Deletes the bytes of a file whose row is gone. */
-  file_removal: { key: string }
-  unread_push: { user_id: string; conversation_id: string }
-  /** To one endpoint. `event` holds its type, its time and ids. */
-  webhook_delivery: { webhook_id: string; event: WebhookEvent }
-}
-
-export type WebhookEvent = { type: EventType; at: string } & Record<string, string>
+/** The payloads of jobs, by kind; modules add theirs. They refer to rows by id and hold no secrets: tokens are made when a
+ *  job runs. */
+// biome-ignore lint/suspicious/noEmptyInterface: the modules fill it
+export interface OutboxJobs {}
 
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect

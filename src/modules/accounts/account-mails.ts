@@ -1,12 +1,14 @@
 import type { Core } from '../../core.ts'
 import { onOneself } from '../../db/audit-trail.ts'
-import type { AccountMail } from '../../jobs/outbox.ts'
 import type { JobHandlers } from '../../jobs/runner.ts'
 import type { Locale } from '../../lib/i18n.ts'
 import { type Mailer, RecipientRefused } from '../../mail/mailer.ts'
 import { renderMail } from '../../mail/templates.ts'
 import type { AccountParts } from './account-parts.ts'
 import type { UserRow } from './store.ts'
+
+/** A mail to a user, dropped if their address has changed by then. `user_id` is null when no account has the address. */
+export type AccountMail = { user_id: string | null; address_hash: string }
 
 type Recipient = { email: string; locale: Locale }
 type Job<Payload> = { payload: Payload; id: string }

@@ -4,7 +4,7 @@ import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import { createMailJobs } from './account-mails.ts'
+import { type AccountMail, createMailJobs } from './account-mails.ts'
 import { createAccountParts } from './account-parts.ts'
 import { accountCommandRoutes } from './command-routes.ts'
 import { credentialRoutes } from './credential-routes.ts'
@@ -25,11 +25,64 @@ import { createRecovery } from './recovery.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
 import { createSessions } from './sessions.ts'
+import { accountRetention } from './store.ts'
 import { createAccessTokens } from './tokens.ts'
 import { createTotp } from './totp.ts'
 import { createUserAdmin } from './user-admin.ts'
 import { userAdminRoutes } from './user-admin-routes.ts'
 import { userRoutes } from './user-routes.ts'
+
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    user_registered: 'user'
+    user_created: 'user'
+    user_deleted: 'user'
+    account_adopted: 'user'
+    login_succeeded: 'user'
+    login_failed: 'user'
+    logged_out: 'user'
+    sessions_viewed: 'user'
+    verification_mail_requested: 'user'
+    data_exported: 'user'
+    email_verified: 'user'
+    email_unverified: 'user'
+    email_change_requested: 'user'
+    email_changed: 'user'
+    email_change_undone: 'user'
+    password_reset_requested: 'user'
+    password_refused: 'user'
+    password_reset: 'user'
+    password_changed: 'user'
+    totp_enabled: 'user'
+    totp_disabled: 'user'
+    totp_refused: 'user'
+    role_changed: 'user'
+    user_disabled: 'user'
+    user_enabled: 'user'
+    profile_changed: 'user'
+    refresh_token_reused: 'user'
+    session_opened: 'user'
+    session_ended: 'session'
+    session_moved: 'session'
+    keys_rotated: 'key'
+  }
+}
+
+declare module '../../jobs/outbox.ts' {
+  interface OutboxJobs {
+    verification_mail: AccountMail
+    /** Without `ip` the request did not come from the user. */
+    password_reset_mail: AccountMail & { ip?: string }
+    password_changed_mail: AccountMail
+    totp_enabled_mail: AccountMail
+    totp_disabled_mail: AccountMail
+    /** To the new address: `address_hash` is the hash of that. */
+    email_change_mail: AccountMail
+    /** To the former address. */
+    email_changed_mail: AccountMail
+    erasure: { user_id: string }
+  }
+}
 
 type Neighbours = {
   mailer: Mailer
@@ -83,6 +136,7 @@ export async function createAccounts(core: Core, { mailer, others, passwordCost 
   const totp = createTotp(core, { ...parts, recovery })
 
   return {
+    retention: accountRetention,
     routes: accountRoutes({ accounts, sessions, keyring })
       .use(credentialRoutes({ recovery, emailChange, totp }))
       .use(userRoutes({ accounts, sessions, profileParts, sendExport }))

@@ -1,7 +1,16 @@
 import { and, asc, count, eq, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
-import { signingKeys, users } from '../../db/schema.ts'
+import {
+  oneTimeTokens,
+  refreshTokens,
+  sentMails,
+  sessions,
+  signingKeys,
+  totpFactors,
+  users,
+} from '../../db/schema.ts'
+import type { RetentionRule } from '../../jobs/retention.ts'
 import { AppError } from '../../lib/errors.ts'
 
 export type UserRow = typeof users.$inferSelect
@@ -95,3 +104,17 @@ export function createKeyStore(orm: Orm) {
     },
   }
 }
+
+export const accountRetention: readonly RetentionRule[] = [
+  { key: [refreshTokens.hash], time: refreshTokens.expiresAt, days: 0 },
+  { key: [oneTimeTokens.hash], time: oneTimeTokens.expiresAt, days: 0 },
+  // Longer than the lifetime of any token of an unused session.
+  { key: [sessions.id], time: sessions.lastUsedAt, days: 31 },
+  { key: [sentMails.addressHash, sentMails.kind, sentMails.at], time: sentMails.at, days: 1 },
+  {
+    key: [totpFactors.userId],
+    time: totpFactors.createdAt,
+    days: 1,
+    which: 'confirmed_at IS NULL',
+  },
+]

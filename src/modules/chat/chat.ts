@@ -17,7 +17,13 @@ import { broadcastView, conversationListItemView, draftOf, messageView } from '.
 import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
 import { createChatService, createParticipate, type MayTalk, type PushMessage } from './service.ts'
-import { createChatStore } from './store.ts'
+import { chatRetention, createChatStore } from './store.ts'
+
+declare module '../../jobs/outbox.ts' {
+  interface OutboxJobs {
+    broadcast: { broadcast_id: string }
+  }
+}
 
 type Neighbours = {
   pushMessage: PushMessage
@@ -61,6 +67,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
   }
 
   return {
+    retention: chatRetention,
     routes: chatRoutes({ chat, readState, catchUp, broadcasts, itemView }),
     frames: {
       message: clientFrame(MessageFrame, (frame, connection) => {

@@ -11,6 +11,7 @@ import {
 } from '../../db/schema.ts'
 import { isApartFrom, shownPerson } from '../../db/shown-person.ts'
 import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
+import type { RetentionRule } from '../../jobs/retention.ts'
 
 export type MessageRow = typeof messages.$inferSelect
 export type ParticipantRow = typeof participants.$inferSelect
@@ -230,3 +231,7 @@ export function createChatStore(orm: Orm) {
     },
   }
 }
+
+export const chatRetention: readonly RetentionRule[] = [
+  { key: [removedMessages.messageId], time: removedMessages.removedAt, days: 30 },
+]

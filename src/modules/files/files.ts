@@ -5,8 +5,21 @@ import { createDeskPass } from './desk-pass.ts'
 import { createFileUrls, exportedFileView } from './model.ts'
 import { fileRoutes } from './routes.ts'
 import { createFileService } from './service.ts'
-import { createFileStore } from './store.ts'
+import { createFileStore, fileRetention } from './store.ts'
 import { createFileUses } from './uses.ts'
+
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    file_removed: 'file'
+  }
+}
+
+declare module '../../jobs/outbox.ts' {
+  interface OutboxJobs {
+    /** Deletes the bytes of a file whose row is gone. */
+    file_removal: { key: string }
+  }
+}
 
 type Neighbours = {
   storage: FileStorage
@@ -26,6 +39,7 @@ export function createFiles(core: Core, neighbours: Neighbours) {
   const pass = createDeskPass(core.clock)
 
   return {
+    retention: fileRetention((key) => core.outbox.add('file_removal', { key })),
     routes: fileRoutes({ files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
     /** The address at which the desk sees a file; a removed one needs a pass. */

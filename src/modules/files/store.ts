@@ -2,6 +2,7 @@ import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, notLike, sql } fr
 import type { Orm } from '../../db/open.ts'
 import { files, fileUses, messages } from '../../db/schema.ts'
 import { eachRow } from '../../db/statements.ts'
+import type { RetentionRule } from '../../jobs/retention.ts'
 
 /** Prefix of `used_by` for reports. */
 export const reportPrefix = 'report:'
@@ -95,3 +96,9 @@ export function createFileStore(orm: Orm) {
         .map(({ usedBy }) => usedBy),
   }
 }
+
+/** Files without a use, and unfinished uploads.
+ *  @param onDelete receives the id */
+export const fileRetention = (onDelete: (id: string) => void): readonly RetentionRule[] => [
+  { key: [files.id], time: files.unusedSince, days: 1, onDelete },
+]

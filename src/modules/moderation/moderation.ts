@@ -3,9 +3,17 @@ import { createAvatarUrls } from '../../lib/avatar.ts'
 import { createBlockStore } from './block-store.ts'
 import { createBlocks } from './blocks.ts'
 import { blockView, exportedReportView, reportView, serverFrames } from './model.ts'
-import { createReportStore } from './report-store.ts'
+import { createReportStore, reportRetention } from './report-store.ts'
 import { createReports, type ReportNeighbours } from './reports.ts'
 import { moderationRoutes } from './routes.ts'
+
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    report_viewed: 'report'
+    report_changed: 'report'
+    message_removed: 'message'
+  }
+}
 
 export function createModeration(
   core: Core,
@@ -22,6 +30,7 @@ export function createModeration(
   const avatarUrl = createAvatarUrls(core.config.publicUrl)
 
   return {
+    retention: reportRetention,
     routes: moderationRoutes({ blocks, reports, avatarUrl, deskUrl }),
     serverFrames,
     eventData: {

@@ -3,6 +3,7 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { reports, users } from '../../db/schema.ts'
 import { eachRow, listById } from '../../db/statements.ts'
+import type { RetentionRule } from '../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 
@@ -94,3 +95,7 @@ export function createReportStore(orm: Orm) {
     },
   }
 }
+
+export const reportRetention: readonly RetentionRule[] = [
+  { key: [reports.id], time: reports.resolvedAt, days: 365 },
+]

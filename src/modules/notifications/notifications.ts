@@ -18,7 +18,27 @@ import { createPushTokenStore } from './push-token-store.ts'
 import { createPushTokens } from './push-tokens.ts'
 import { notificationRoutes } from './routes.ts'
 import { createNotificationService, type MayTalk } from './service.ts'
-import { createNotificationStore } from './store.ts'
+import { createNotificationStore, notificationRetention } from './store.ts'
+
+type NotificationPush = { user_id: string; push_token_id: string; notification_id: string }
+
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    announcement_sent: 'announcement'
+  }
+}
+
+declare module '../../jobs/outbox.ts' {
+  interface OutboxJobs {
+    announcement: { announcement_id: string }
+    notification_mail: { user_id: string; notification_id: string }
+    /** Urgent pushes have their own queue: they expire within a minute. */
+    urgent_push: NotificationPush
+    notification_push: NotificationPush
+    message_push: { user_id: string; push_token_id: string; conversation_id: string; seq: number }
+    unread_push: { user_id: string; conversation_id: string }
+  }
+}
 
 type Neighbours = {
   mailer: Mailer
@@ -48,6 +68,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
   const announcements = createAnnouncements(core, { store: announcementStore, notifier })
 
   return {
+    retention: notificationRetention,
     routes: notificationRoutes({
       notifications: createNotificationService(core, {
         store,

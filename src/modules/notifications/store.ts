@@ -7,6 +7,7 @@ import {
   users,
 } from '../../db/schema.ts'
 import { eachRow, lazy, listById, placeholders } from '../../db/statements.ts'
+import type { RetentionRule } from '../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { NotificationType, PreferenceType } from '../../lib/vocabulary.ts'
 
@@ -162,3 +163,10 @@ export function createNotificationStore(orm: Orm) {
     },
   }
 }
+
+const key = [notifications.userId, notifications.id]
+export const notificationRetention: readonly RetentionRule[] = [
+  { key, time: notifications.createdAt, days: 90, which: 'read_at IS NOT NULL' },
+  { key, time: notifications.createdAt, days: 180 },
+  { key, time: notifications.createdAt, days: 7, which: 'in_app = 0' },
+]

@@ -4,7 +4,14 @@ import { createFollows } from './follows.ts'
 import { callView, followView } from './model.ts'
 import { platformRoutes } from './routes.ts'
 import { createServiceKeys } from './service-keys.ts'
-import { createFeedStore } from './store.ts'
+import { createFeedStore, platformRetention } from './store.ts'
+
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    service_key_created: 'service_key'
+    service_key_revoked: 'service_key'
+  }
+}
 
 type Neighbours = {
   notify: Notify
@@ -28,6 +35,7 @@ export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neig
   const calls = createCalls(core, parts)
 
   return {
+    retention: platformRetention,
     routes: platformRoutes({ serviceKeys, follows, calls }),
     exportOf: (userId: string) => ({
       follows: store.eachFollowed(userId).map(followView),

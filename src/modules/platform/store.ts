@@ -2,6 +2,7 @@ import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { audiences, calls, follows, serviceKeys, type users } from '../../db/schema.ts'
 import { eachRow, listById } from '../../db/statements.ts'
+import type { RetentionRule } from '../../jobs/retention.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 type UserRow = typeof users.$inferSelect
@@ -133,3 +134,8 @@ export function createServiceKeyStore(orm: Orm) {
     },
   }
 }
+
+export const platformRetention: readonly RetentionRule[] = [
+  // Reports about a call may arrive up to this late.
+  { key: [calls.id], time: calls.updatedAt, days: 30 },
+]

@@ -16,6 +16,24 @@ import { createTicketStore } from './store.ts'
 import { type Attach, createTicketChanges } from './ticket-changes.ts'
 import { createTicketMessages } from './ticket-messages.ts'
 
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    ticket_updated: 'ticket'
+    ticket_answered: 'ticket'
+    ticket_note_added: 'ticket'
+    canned_reply_created: 'canned_reply'
+    canned_reply_changed: 'canned_reply'
+    canned_reply_deleted: 'canned_reply'
+  }
+}
+
+declare module '../../jobs/outbox.ts' {
+  interface OutboxJobs {
+    support_inbox_mail: { ticket_id: string }
+    assignee_mail: { ticket_id: string }
+  }
+}
+
 type Neighbours = {
   mailer: Mailer
   notify: Notify

@@ -2,6 +2,8 @@ import { and, asc, count, eq, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { users, webhookDeliveries, webhooks } from '../../db/schema.ts'
 import { lazy, listById } from '../../db/statements.ts'
+import type { RetentionRule } from '../../jobs/retention.ts'
+import { minute } from '../../lib/clock.ts'
 import type { Listing, ListRange } from '../../lib/list-range.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect
@@ -94,3 +96,21 @@ export function createWebhookStore(orm: Orm) {
         .map(({ id }) => id),
   }
 }
+
+const key = [webhookDeliveries.webhookId, webhookDeliveries.id]
+/** All but the newest hundred of each webhook. CROSS JOIN fixes SQLite's join order: few webhooks first, then their
+ *  deliveries. */
+const olderDeliveries = `SELECT webhook_id, delivery.id FROM webhooks
+  CROSS JOIN webhook_deliveries AS delivery ON webhook_id = webhooks.id AND delivery.id <=
+    (SELECT id FROM webhook_deliveries WHERE webhook_id = webhooks.id ORDER BY id DESC LIMIT 1 OFFSET 100)
+  LIMIT 500`
+export const deliveryRetention: readonly RetentionRule[] = [
+  { key, time: webhookDeliveries.attemptedAt, days: 30 },
+  {
+    key,
+    time: webhookDeliveries.attemptedAt,
+    days: 0,
+    which: `(webhook_id, id) IN (${olderDeliveries})`,
+    everyMilliseconds: minute,
+  },
+]

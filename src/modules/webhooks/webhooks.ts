@@ -1,12 +1,31 @@
 import type { Core, Module } from '../../core.ts'
-import { createDeliveries, type Notify } from './deliveries.ts'
+import { createDeliveries, type Notify, type WebhookEvent } from './deliveries.ts'
 import { webhookBodies } from './model.ts'
 import type { ResolveHost } from './post.ts'
 import { webhookRoutes } from './routes.ts'
 import { createSender } from './sender.ts'
 import { createWebhookService } from './service.ts'
-import { createWebhookStore } from './store.ts'
+import { createWebhookStore, deliveryRetention } from './store.ts'
 import { subscribeWebhooks } from './subscriptions.ts'
+
+declare module '../../db/audit-trail.ts' {
+  interface AuditActions {
+    webhook_created: 'webhook'
+    webhook_changed: 'webhook'
+    webhook_deleted: 'webhook'
+    webhook_secret_renewed: 'webhook'
+    webhook_tested: 'webhook'
+    webhook_delivery_retried: 'webhook'
+    webhook_disabled: 'webhook'
+  }
+}
+
+declare module '../../jobs/outbox.ts' {
+  interface OutboxJobs {
+    /** To one endpoint. `event` holds its type, its time and ids. */
+    webhook_delivery: { webhook_id: string; event: WebhookEvent }
+  }
+}
 
 type Neighbours = {
   version: string
@@ -26,6 +45,7 @@ export function createWebhooks(core: Core, neighbours: Neighbours) {
   const deliveries = createDeliveries(core, { store, send, notify, others, onDisabled: reload })
 
   return {
+    retention: deliveryRetention,
     routes: webhookRoutes(service),
     webhooks: webhookBodies,
     jobs: { webhook_delivery: deliveries.job },
