@@ -49,23 +49,23 @@ export function startRetention(core: Core, ofModules: readonly RetentionRule[]):
     return deleted.length === limit || undefined
   }
 
+  // A rule that fails holds up no other.
   async function run(rules: readonly RetentionRule[]) {
     for (const rule of rules) {
-      await inPieces(write, (limit) => deleteSome(rule, limit), options)
+      try {
+        await inPieces(write, (limit) => deleteSome(rule, limit), options)
+      } catch (error) {
+        if (!isStopped) log.warn('retention failed and is tried again', { error })
+      }
     }
   }
 
-  const start = (rules: readonly RetentionRule[]) => {
-    run(rules).catch((error: unknown) => {
-      if (!isStopped) log.warn('retention failed and is tried again', { error })
-    })
-  }
   const stops = [...byInterval].map(([interval, rules]) =>
-    clock.every(interval, () => start(rules)),
+    clock.every(interval, () => void run(rules)),
   )
   const stopFirst = clock.every(firstRunMilliseconds, () => {
     stopFirst()
-    for (const rules of byInterval.values()) start(rules)
+    for (const rules of byInterval.values()) void run(rules)
   })
   stops.push(stopFirst)
   return () => {
