@@ -1,5 +1,6 @@
 import { clientScript, clientTypes } from '../../scripts/build-client.ts' with { type: 'macro' }
 
-/** The client, built when this file is: with the executable, or when the sources are first asked for it. */
+/** Builds the client when this module is loaded: at compile time for the executable, at the first request when run
+ *  from source. */
 export const script = clientScript()
 export const types = clientTypes()

@@ -1,4 +1,5 @@
 import { buildPages } from '../../scripts/build-pages.ts' with { type: 'macro' }
 
-/** The pages, built when this file is: with the executable, or when the sources are first asked for one. */
+/** Builds the pages when this module is loaded: at compile time for the executable, at the first request when run
+ *  from source. */
 export const { html, assets } = buildPages()

@@ -9,13 +9,13 @@ import { locales } from '../lib/i18n.ts'
 import { type AccountPage, accountPage } from './account/account-pages.ts'
 import { startPage } from './start/start-page.ts'
 
-/** Nothing from elsewhere, nothing inline, and no page may show these in a frame. */
+/** No external or inline content, and no embedding in frames. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "font-src 'self'",
-  // Files that people sent come from this service; one that is about to be sent is a blob.
+  // Uploaded files come from this service; previews are blobs.
   "img-src 'self' blob: data:",
   "media-src 'self' blob:",
   "connect-src 'self'",
@@ -27,8 +27,8 @@ const policy = [
 
 type PagesOptions = { version: string; demo: boolean }
 
-/** The console, the demo, the API reference, the start page and the pages behind mailed links. What they are made of is
- *  loaded when a page is first asked for. */
+/** The console, the demo, the API reference, the start page and the pages behind mailed links. Their files are
+ *  loaded at the first request. */
 export function pageRoutes({ version, demo }: PagesOptions) {
   const routes = new Elysia({ name: 'pages' })
     .use(routeBase)
@@ -53,14 +53,14 @@ const accountPageNames = [
   'set-up',
 ] as const satisfies AccountPage[]
 
-/** A page that shows by itself what the rest of its address says. */
+/** A single-page app: every path below the prefix gets the same HTML. */
 function appRoutes(path: string, name: PageName) {
   const show = ({ set, request }: { set: ResponseSet; request: Request }) =>
     page(set, request, name)
   return new Elysia().use(routeBase).get(path, show, hidden).get(`${path}/*`, show, hidden)
 }
 
-/** The page behind a mailed or printed link, in the language of the link, else of the browser. */
+/** The page behind a mailed or printed link. The language is that of the link, or else of the browser. */
 function accountPageRoute(name: AccountPage) {
   return new Elysia().use(routeBase).get(
     `/${name}`,
@@ -75,7 +75,7 @@ function accountPageRoute(name: AccountPage) {
 
 type ResponseSet = { headers: Record<string, string | number>; status?: number | string }
 
-/** Browsers ask each time whether a page has changed; what it loads has a new name when it has. */
+/** HTML is revalidated on each request; assets have a hash in their name and never change. */
 async function page(
   set: ResponseSet,
   request: Request,
@@ -113,7 +113,7 @@ async function asset({ headers }: ResponseSet, request: Request, name: string) {
   decoded.set(name, bytes)
   if (encoding === undefined) return bytes
   headers['vary'] = 'Accept-Encoding'
-  // Every browser takes it.
+  // gzip is accepted by every browser.
   if (!request.headers.get('accept-encoding')?.includes(encoding)) {
     const plain = unzipped.get(name) ?? gunzipSync(bytes)
     unzipped.set(name, plain)

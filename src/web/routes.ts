@@ -18,15 +18,14 @@ const Readiness = Type.Object({ status: Sample('ready') }, { title: 'Readiness' 
 
 type WebRoutesOptions = {
   version: string
-  /** Whether the demo is served. */
   demo: boolean
-  /** Whether requests are welcome: the database can be written and nobody is shutting down. */
+  /** False while the database cannot be written or the service shuts down. */
   isReady: () => Promise<boolean>
   metrics: Metrics
   metricsToken: string | undefined
 }
 
-/** The pages, what browsers and programs load of the client, health, readiness and metrics. */
+/** The pages, the client's files, health, readiness and metrics. */
 export function webRoutes({ version, demo, isReady, metrics, metricsToken }: WebRoutesOptions) {
   return new Elysia({ name: 'web' })
     .use(routeBase)
@@ -86,7 +85,7 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
   return text
 }
 
-/** What pages of other origins may load, too. */
+/** Allows pages of other origins to load it. */
 function shared(set: ResponseSet, type: string, text: string) {
   set.headers['access-control-allow-origin'] = '*'
   return asset(set, type, text)
@@ -96,11 +95,11 @@ type DescriptionOf = {
   path: `/v1/${string}`
   id: string
   text: string
-  /** What the description begins with. */
+  /** Example in the description. */
   example: object
 }
 
-/** A description of the interface, made at the first call: it describes itself, too. */
+/** Serves an API description. It is built at the first request, because it describes its own route, too. */
 export function descriptionRoute(
   { path, id, text, example }: DescriptionOf,
   describe: () => Promise<object> | object,

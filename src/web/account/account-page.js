@@ -1,11 +1,11 @@
-// Runs in the browser on the account pages: takes the token out of the address, sends the form as JSON and shows the
-// result. Only the button sends it: mail scanners open links.
+// Runs in the browser on the account pages: reads the token from the URL, posts the form as JSON and shows the result.
+// Nothing is sent before the button is pressed, because mail scanners open links.
 const deadlineMilliseconds = 30_000
 const form = document.querySelector('form')
 const result = document.querySelector('[role=status]')
 const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
 history.replaceState(null, '', location.pathname + location.search)
-// Another link to the same page, in the same tab.
+// Another link to the same page may be opened in the same tab.
 addEventListener('hashchange', () => location.reload())
 
 form.addEventListener('submit', async (event) => {
@@ -20,9 +20,8 @@ form.addEventListener('submit', async (event) => {
   if (problem === undefined) document.querySelector('.next')?.removeAttribute('hidden')
 })
 
-/** Sends the form.
- *  @returns what is wrong, in words; undefined when it worked
- *  @throws whatever fetch throws for a server that cannot be reached */
+/** @returns the error message, or undefined on success
+ *  @throws the error of fetch when the server cannot be reached */
 async function send() {
   const answer = await fetch(form.dataset.endpoint, {
     method: 'POST',
@@ -34,7 +33,7 @@ async function send() {
     body: JSON.stringify({ ...Object.fromEntries(new FormData(form)), token }),
   })
   if (answer.ok) return undefined
-  // A proxy in front of the service may have answered, in HTML.
+  // A reverse proxy may have answered with HTML.
   const { error } = await answer.json().catch(() => ({}))
   return error === undefined ? `HTTP ${answer.status}` : explain(error)
 }

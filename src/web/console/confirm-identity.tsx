@@ -7,9 +7,9 @@ type Prove = (proof: { password: string } | { code: string }) => Promise<unknown
 
 let asking: Promise<boolean> | undefined
 
-/** Asks for the password or a code, once for all requests that wait for it.
- *  @param prove shows it to the service
- *  @returns false when the question was left */
+/** Asks for the password or a code, once for all requests that need it at the same time.
+ *  @param prove sends the proof to the service
+ *  @returns false when the dialog was cancelled */
 export function confirmIdentity(prove: Prove): Promise<boolean> {
   asking ??= openDialog<true>((close) => <Question prove={prove} close={close} />).then(
     (answer) => {
@@ -29,7 +29,7 @@ function Question({ prove, close }: QuestionProps) {
   async function submit(event: SubmitEvent) {
     event.preventDefault()
     const secret = String(new FormData(event.currentTarget as HTMLFormElement).get('secret'))
-    // No password is as short as a code.
+    // A password is always longer than a code.
     const proof = /^\d{6}$/.test(secret) ? { code: secret } : { password: secret }
     setBusy(true)
     try {

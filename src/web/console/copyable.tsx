@@ -6,13 +6,12 @@ const shownMilliseconds = 2_000
 
 type CopyableProps = {
   text: string
-  /** What it is: `the key`. */
+  /** Noun for the button's label, such as `the key`. */
   name: string
-  /** How it is shown, where that differs from what is copied. */
+  /** Text to display when it differs from the text to copy. */
   shown?: string
 }
 
-/** Text for machines, with a button that copies it. */
 export function Copyable({ text, name, shown = text }: CopyableProps) {
   const code = useRef<HTMLElement>(null)
   const [isCopied, setCopied] = useState(false)
@@ -23,7 +22,7 @@ export function Copyable({ text, name, shown = text }: CopyableProps) {
       setCopied(true)
       setTimeout(() => setCopied(false), shownMilliseconds)
     } catch {
-      // Without https there is no clipboard for pages.
+      // Pages without HTTPS have no clipboard.
       if (code.current) getSelection()?.selectAllChildren(code.current)
       toast('Selected. Press Ctrl+C or ⌘C.')
     }

@@ -5,7 +5,7 @@ import { client, request, user } from './session.ts'
 
 const pauseMilliseconds = 3_000
 
-/** Tickets by view, and open reports; undefined until the service has said. */
+/** Tickets by view, and open reports; undefined until they are loaded. */
 export const deskCounts = signal<Answer<'GET /v1/admin/support/counts'> | undefined>(undefined)
 export const openReports = signal<number | undefined>(undefined)
 
@@ -13,7 +13,7 @@ const tickets = paced(async () => {
   try {
     deskCounts.value = await request('GET /v1/admin/support/counts')
   } catch {
-    // Stays as it was: the next frame, or the next connection, counts again.
+    // Keeps the old count: the next frame or reconnect counts again.
   }
 }, pauseMilliseconds)
 
@@ -23,11 +23,11 @@ const reports = paced(async () => {
     const { pagination } = await request('GET /v1/admin/reports', { query })
     if ('total' in pagination) openReports.value = pagination.total
   } catch {
-    // As above.
+    // Keeps the old count.
   }
 }, pauseMilliseconds)
 
-/** Counts the open reports again: none of the frames says that one was resolved. */
+/** No frame announces a resolved report, so the page asks for the count. */
 export const recountReports = reports.ask
 
 effect(() => {

@@ -6,12 +6,12 @@ import { Failure, Loading } from '../ui/states.tsx'
 type EntriesProps<T> = {
   label: string
   list: List<T>
-  /** What is shown when there is nothing. */
+  /** Shown when the list is empty. */
   empty: ComponentChildren
   render: (item: T) => ComponentChildren
 }
 
-/** A list whose rows are as high as what they say, and grow in number on request. */
+/** A list with rows of any height and a button that loads more. */
 export function Entries<T extends { id: string }>({ label, list, empty, render }: EntriesProps<T>) {
   const { items, error, isLoading, hasMore, loadMore, retry } = list
   const { frame, onFocusIn } = useFocusAfterRemoval(items)
@@ -38,7 +38,7 @@ export function Entries<T extends { id: string }>({ label, list, empty, render }
   )
 }
 
-/** When the row that has the focus goes away, the one in its place gets it. */
+/** When the focused row is removed, the row in its place gets the focus. */
 function useFocusAfterRemoval(items: { id: string }[]) {
   const frame = useRef<HTMLDivElement>(null)
   const focused = useRef<{ id: string; index: number }>(undefined)

@@ -7,11 +7,11 @@ type FormDialogProps = {
   action: string
   submit: (given: FormData) => Promise<unknown>
   close: () => void
-  /** @param problems what is wrong with single fields, by their names */
+  /** @param problems error messages by field name */
   children: (problems: Record<string, string>) => ComponentChildren
 }
 
-/** A form over the page. It stays, with what was typed, until the service has taken it. */
+/** A form in a dialog. It stays open, with its input, until the service has accepted it. */
 export function FormDialog({ title, action, submit, close, children }: FormDialogProps) {
   const { onSubmit, isBusy, problems, problem } = useForm(submit)
   const form = useRef<HTMLFormElement>(null)
@@ -37,18 +37,18 @@ export function FormDialog({ title, action, submit, close, children }: FormDialo
   )
 }
 
-/** Keeps the dialog open while the answer is on its way: it may hold a secret that is told this once. */
+/** Keeps the dialog open while the request runs: the response may hold a secret that is shown only once. */
 function useStayOpen(form: { current: HTMLFormElement | null }, isBusy: boolean) {
   useLayoutEffect(() => {
     const dialog = form.current?.closest('dialog')
     if (!isBusy || !dialog) return
     const refuseEscape = (event: KeyboardEvent) => {
-      // The service may ask above it who is there.
+      // The identity dialog may open above this one.
       const used = document.activeElement?.closest('dialog') ?? dialog
       if (event.key === 'Escape' && used === dialog) refuse(event)
     }
     dialog.addEventListener('cancel', refuse, true)
-    // The second Escape in a row closes a dialog whatever `cancel` says.
+    // Browsers close a dialog on the second Escape in a row, whatever `cancel` says.
     addEventListener('keydown', refuseEscape, true)
     return () => {
       dialog.removeEventListener('cancel', refuse, true)

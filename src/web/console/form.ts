@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { errorText, fieldProblems } from '../ui/errors.ts'
 
-/** A form that sends what was typed once, empties itself when that worked, and else keeps it and says what is wrong. */
+/** Submits a form once: clears it on success; keeps the input and shows the errors on failure. */
 export function useForm(work: (given: FormData) => Promise<unknown>) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()

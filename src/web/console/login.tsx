@@ -4,7 +4,6 @@ import { errorText } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
 import { ending, login } from './session.ts'
 
-/** Asks for address and password, and for a code when the account has a second factor. */
 export function LoginPage() {
   const [needsCode, setNeedsCode] = useState(false)
   const [problem, setProblem] = useState<string>()

@@ -1,6 +1,6 @@
 const soonMilliseconds = 100
 
-/** Runs something shortly after it is asked for: however often that is, once in so many milliseconds. */
+/** Throttles `work`: it runs shortly after the first call, at most once per interval. */
 export function paced(work: () => void, milliseconds: number) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let last = Number.NEGATIVE_INFINITY

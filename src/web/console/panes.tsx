@@ -6,19 +6,18 @@ import { useShortcut } from '../ui/shortcuts.tsx'
 import './panes.css'
 
 type PanesProps = {
-  /** The first part of the address: `people`. */
+  /** First path segment, such as `people`. */
   area: string
   title: string
   list: ComponentChildren
   detail: ComponentChildren
 }
 
-/** What the address names after the area. */
+/** The id in the URL. */
 export function selectedId(): string | undefined {
   return path.value.split('/')[3] || undefined
 }
 
-/** A list and what was chosen from it, side by side or, on a phone, one at a time. */
 export function Panes({ area, title, list, detail }: PanesProps) {
   const frame = useRef<HTMLDivElement>(null)
   const selected = selectedId()
@@ -37,7 +36,6 @@ export function Panes({ area, title, list, detail }: PanesProps) {
   )
 }
 
-/** The way back to the list, on a phone. */
 export function BackLink({ area, title }: { area: string; title: string }) {
   return (
     <a class="button ghost back" href={withQuery({}, `/console/${area}`)}>
@@ -47,7 +45,7 @@ export function BackLink({ area, title }: { area: string; title: string }) {
   )
 }
 
-// On a phone the pane that had the focus has gone out of sight.
+// On a phone the focused pane may have been hidden.
 function useFocusOnChange(frame: { current: HTMLElement | null }, selected: string | undefined) {
   const before = useRef(selected)
   useEffect(() => {

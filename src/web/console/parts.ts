@@ -1,4 +1,4 @@
-/** What a list asks for, part by part. */
+/** Page size of all lists. */
 export const partSize = 50
 
 export const partQuery = (cursor: string | undefined) => ({

@@ -2,14 +2,14 @@ import { useEffect, useRef } from 'preact/hooks'
 import { client } from './session.ts'
 
 type Refresh = {
-  /** How often, while the page is shown; only after a reconnect when it is left out. */
+  /** Polling interval while the page is visible. Without it, reloads only after a reconnect. */
   seconds?: number
-  /** Whether what is shown must stay for now. */
+  /** True while the shown rows must stay. */
   isHeld?: () => boolean
 }
 
-/** Loads quietly again what no frame tells about: every so often, and after the connection was lost. What is due while the
- *  page is hidden happens when it is shown. */
+/** Reloads data that no frame announces: at an interval, and after a reconnect. A reload due while the page is
+ *  hidden runs once it is visible. */
 export function useRefresh(reload: () => void, { seconds, isHeld }: Refresh = {}): void {
   const work = useRef(() => {})
   const isOwed = useRef(false)

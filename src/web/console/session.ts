@@ -12,15 +12,15 @@ import { closeDialogs } from '../ui/dialog.tsx'
 import { toast } from '../ui/toast.tsx'
 import { confirmIdentity } from './confirm-identity.tsx'
 
-/** The console's one client: its tabs share the session and who renews it. */
+/** One client for the console: all tabs share the session and its renewal. */
 export const client = createClient({
   baseUrl: location.origin,
   storage: webStorage(localStorage),
   language: 'en',
 })
-/** The service wants a second factor of this admin before anything else. */
+/** The service requires a second factor before any other request of this admin. */
 export const needsFactor = signal(false)
-/** Sends a request. Where the service asks again who is there, the person is asked, and it is sent once more. */
+/** Sends a request. When the service asks for a recent proof of identity, asks the user and sends it once more. */
 export const request: Request = (route, ...options) => {
   const send = () => client.request(route, ...options)
   return send()
@@ -32,11 +32,10 @@ export const request: Request = (route, ...options) => {
 }
 const prove = (body: Body<'POST /v1/auth/confirm'>) =>
   client.request('POST /v1/auth/confirm', { body })
-/** Who is logged in; undefined for nobody. */
+/** The signed-in user. */
 export const user = signal<User | undefined>(client.restore())
-/** Why somebody who was here must log in again. */
+/** Why the session has ended. */
 export const ending = signal<string | undefined>(undefined)
-/** The live channel. */
 export const status = watchStatus(client)
 
 if (user.value) goLive()
@@ -44,7 +43,7 @@ client.on('session_ended', () => {
   leave('Your session has ended. Log in again.')
 })
 
-/** @throws ApiError · `not_admin` when somebody else's password was right */
+/** @throws ApiError · `not_admin` when the credentials belong to a user who is no admin */
 export async function login(credentials: { email: string; password: string; code?: string }) {
   const loggedIn = await client.login(credentials)
   if (loggedIn.role !== 'admin') {
@@ -79,14 +78,14 @@ function leave(reason: string | undefined) {
   closeDialogs()
 }
 
-// What was begun here is not for whoever uses this browser next.
+// Drafts must not be left to the next user of this browser.
 function forgetDrafts() {
   for (const key of Object.keys(localStorage)) {
     if (key.startsWith('hostline draft ')) localStorage.removeItem(key)
   }
 }
 
-/** Opens the channel, again when the service closed it for good. It ends with the session. */
+/** Opens the channel, also after the service has closed it for good. It closes with the session. */
 export function goLive() {
   client.connect().catch(() => {})
 }

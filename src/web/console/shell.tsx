@@ -67,7 +67,6 @@ const areas: Area[] = [
 
 const areaNamed = (address: string) => areas.find(({ name }) => name === address.split('/')[2])
 
-/** Navigation at the side, below on a phone, and the area that the address names. */
 export function Shell() {
   const area = areaNamed(path.value)
   useEffect(() => {
@@ -125,7 +124,7 @@ function AreaLink({ area, isCurrent }: { area: Area; isCurrent: boolean }) {
 
 const isOffline = (state: ChannelStatus) => state === 'waiting' || state === 'closed'
 
-/** Whether the screen is live. Tabs beyond the fiftieth lose their connection until somebody wants it back. */
+/** The service closes the oldest sockets of a user beyond fifty; such a tab reconnects on request. */
 function Connection() {
   return (
     <span class="row">
@@ -170,7 +169,7 @@ function SideFooter() {
   )
 }
 
-/** Mails to the desk link `/console#ticket=ID`. */
+/** Links in mails to the desk have the form `/console#ticket=ID`. */
 function addressOfLink(): string | undefined {
   const id = new URLSearchParams(location.hash.slice(1)).get('ticket')
   return id ? `/console/desk/${encodeURIComponent(id)}` : undefined

@@ -3,7 +3,7 @@ import { Copyable } from './copyable.tsx'
 
 type Secret = { title: string; text: string; secret: string; name: string }
 
-/** Shows a secret that the service does not tell again. */
+/** Shows a secret that the service will not show again. */
 export function showOnce({ title, text, secret, name }: Secret): Promise<unknown> {
   return openDialog((close) => (
     <div class="body">

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 
-/** What is open in the area, for the title of the window. */
+/** Part of the document title: the open item of the area. */
 export const openTitle = signal<string | undefined>(undefined)
 
-/** Names the window after what is open, as long as it is. */
+/** Sets the document title while the component is mounted. */
 export function useTitle(title: string | undefined): void {
   useEffect(() => {
     openTitle.value = title

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { client } from './session.ts'
 
-/** Calls `work` when frames may have been missed: after the channel was away, and when the service says so. */
+/** Calls `work` when frames may have been missed: after a reconnect, and on `resync`. */
 export function useReconnect(work: () => void): void {
   const latest = useRef(work)
   latest.current = work

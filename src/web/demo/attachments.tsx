@@ -13,16 +13,16 @@ type Upload = {
   name: string
   /** From 0 to 1. */
   progress: number
-  /** The answer of the service, once it has the whole file. */
+  /** Set when the upload is complete. */
   stored?: StoredFile
   controller: AbortController
 }
 
-/** A ticket or a reply takes five. */
+/** The limit for a ticket or a reply. */
 export const mostAttachments = 5
 let lastKey = 0
 
-/** Files go to the service as soon as they are chosen; a message then only names them.
+/** Uploads files as soon as they are chosen; the message only refers to them.
  *  @param most how many there may be */
 export function useUploads(most: number) {
   const { client } = useMe()
@@ -30,7 +30,7 @@ export function useUploads(most: number) {
   const latest = useRef(uploads)
   latest.current = uploads
 
-  // Whoever leaves does not wait for them.
+  // Leaving the view aborts uploads.
   useEffect(() => () => abortAll(latest.current), [])
 
   function change(key: number, part: Partial<Upload>) {
@@ -61,7 +61,7 @@ export function useUploads(most: number) {
     uploads,
     isUploading: uploads.some(({ stored }) => !stored),
     isFull: uploads.length >= most,
-    /** Answers of the service: what a message, a ticket or a reply names. */
+    /** The stored files, in the form that a message, ticket or reply takes. */
     files: uploads.flatMap(({ stored }) => stored ?? []) as StoredFile[] & Attachments, // five at most
     add(files: Iterable<File>) {
       for (const file of [...files].slice(0, most - uploads.length)) void upload(file)
@@ -93,7 +93,7 @@ export function AttachButton({ uploads, isBusy = false }: AttachButtonProps) {
         class="button ghost icon"
         aria-label={label}
         title={label}
-        // A message waits for the network; the bytes of a file do not.
+        // Messages are queued without a connection; uploads are not.
         disabled={isBusy || uploads.isFull || session.isCut.value}
         onClick={() => input.current?.click()}
       >
@@ -112,7 +112,7 @@ export function AttachButton({ uploads, isBusy = false }: AttachButtonProps) {
   )
 }
 
-/** What is attached, and how far it is. */
+/** Attached files with their progress. */
 export function UploadList({ uploads }: { uploads: Uploads }) {
   const text = say.value.attachments
   if (uploads.uploads.length === 0) return null

@@ -3,7 +3,7 @@ import type { Client } from '../../../client/src/client.ts'
 
 export type Blocks = ReturnType<typeof openBlocks>
 
-/** Whom this person has blocked. Who has blocked this person, the service tells only by refusing messages. */
+/** People blocked by this person. The service does not reveal who has blocked them; it only refuses messages. */
 export function openBlocks(client: Client) {
   const ids = signal<ReadonlySet<string>>(new Set())
 
@@ -12,7 +12,7 @@ export function openBlocks(client: Client) {
     for await (const { user } of client.blocks.each()) found.add(user.id)
     ids.value = found
   }
-  // Without the list, blocking still works.
+  // Blocking works without the list.
   load().catch(() => {})
 
   return {

@@ -19,7 +19,7 @@ export function Composer({ conversationId, send }: ComposerProps) {
   function submit(event: Event) {
     event.preventDefault()
     if (!isReady) return
-    // The answer to an upload has the fields that a file message takes. With a file, the text may be empty.
+    // The response to an upload has the fields of a file message. With a file the text may be empty.
     send(file ? { type: 'file', body, ...file } : { body })
     draft.value = {}
     uploads.clear()
@@ -40,11 +40,11 @@ export function Composer({ conversationId, send }: ComposerProps) {
           value={body}
           onInput={({ currentTarget }) => {
             draft.value = { body: currentTarget.value }
-            // As often as keys are pressed: the service passes on as many as the other one needs.
+            // Called on every key: the client throttles it.
             client.typing(conversationId)
           }}
           onKeyDown={(event) => {
-            // Enter that ends the choice of a character is not meant to send.
+            // While an input method is composing, Enter accepts a character.
             if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event)
           }}
           onPaste={({ clipboardData }) => uploads.add(clipboardData?.files ?? [])}

@@ -10,7 +10,6 @@ const tones = {
   cut: 'danger',
 } as const
 
-/** Whether the channel is open, in a sentence, and a switch that cuts it. */
 export function ConnectionSwitch({ session }: { session: Session }) {
   const { label, states } = say.value.connection
   const id = useId()

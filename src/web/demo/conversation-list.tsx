@@ -12,7 +12,6 @@ import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
 import { otherSide, sessions } from './session.ts'
 
-/** With whom one talks, and a way to begin. */
 export function ConversationList() {
   const { inbox } = useMe()
   const text = say.value.chat
@@ -71,7 +70,7 @@ function previewOf(last: ConversationListItem['last_message']): string {
   return last.type === 'file' ? chat.file : chat.removed
 }
 
-/** The person of the other panel is one click away; everybody else can be found by their id. */
+/** Offers the person of the other panel; other people are found by their id. */
 function NewConversation() {
   const { side, inbox, user } = useMe()
   const text = say.value.chat

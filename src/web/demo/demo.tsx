@@ -9,7 +9,6 @@ import { Panel } from './panel.tsx'
 import { linkToSide, shownSide } from './place.ts'
 import { type Side, sessions, sides } from './session.ts'
 
-/** Two people who talk to each other, in one page. */
 export function Demo() {
   const { keys } = say.value
   useShortcut('1', keys.left, () => focusSide('left'))
@@ -51,7 +50,7 @@ function Head() {
   )
 }
 
-/** On a phone one person is shown at a time. */
+/** On a phone only one person is visible. */
 function SideSwitch() {
   const text = say.value
   return (
@@ -83,6 +82,6 @@ function SideLink({ side }: { side: Side }) {
 
 function focusSide(side: Side) {
   navigate(linkToSide(side), 'replace')
-  // On a phone it is shown first.
+  // On a phone the panel has to become visible first.
   requestAnimationFrame(() => document.querySelector<HTMLElement>(`.panel.${side}`)?.focus())
 }

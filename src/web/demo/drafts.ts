@@ -2,13 +2,13 @@ import { type Signal, signal } from '@preact/signals'
 import { uniqueId } from '../../../client/src/platform.ts'
 import { useMe } from './me.ts'
 
-/** What is typed into a form, by the names of its fields. */
+/** Form values by field name. */
 type Draft = Signal<Readonly<Record<string, string>>>
 
 const drafts = new Map<string, Draft>()
 const attempts = new WeakMap<Draft, { content: string; client_id: string }>()
 
-/** What is not sent yet stays while somebody looks at something else, and when the language changes. */
+/** Unsent input, kept while the user looks elsewhere or changes the language. */
 export function useDraft(place: string): Draft {
   const { side, user } = useMe()
   const key = `${side} ${user.id} ${place}`
@@ -17,7 +17,7 @@ export function useDraft(place: string): Draft {
   return draft
 }
 
-/** Sends a draft and empties it. An answer may get lost: the same content again has the same `client_id`, so that the
+/** Sends a draft and clears it. The response may be lost: unchanged content keeps its `client_id`, so that the
  *  service stores it once. */
 export async function sendDraft<Content extends object, Answer>(
   draft: Draft,

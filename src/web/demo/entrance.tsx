@@ -10,7 +10,7 @@ import type { Session } from './session.ts'
 
 type Mode = 'register' | 'login'
 
-/** Asks who somebody is: a new person, or one whom the service knows. */
+/** Registration or login. */
 export function Entrance({ session }: { session: Session }) {
   const text = say.value.entrance
   const [mode, setMode] = useState<Mode>('register')
@@ -123,7 +123,7 @@ function Fields({ mode, error, shownPassword }: FieldsProps) {
   )
 }
 
-/** What the service refuses, in its own words, but where the page knows more. */
+/** The service's message, except where the page can say more. */
 function problemText(error: unknown, mode: Mode): string | undefined {
   if (error === undefined) return undefined
   const text = say.value.entrance

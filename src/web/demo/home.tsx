@@ -19,7 +19,6 @@ import { useStore } from './store.ts'
 import { ThreadView } from './thread-view.tsx'
 import { Tickets } from './tickets.tsx'
 
-/** What somebody who is logged in sees. */
 export function Home({ session, user }: { session: Session; user: User }) {
   const { client, side } = session
   const inbox = useStore(() => openInbox(client, user.id))
@@ -109,7 +108,7 @@ function Body() {
   )
 }
 
-/** What had the focus may be gone when the place changes: then the focus goes to where people write, else to the place. */
+/** The focused element may be gone after navigation: the focus then moves to the composer, or else to the view. */
 function useFocusWhenLost(place: string) {
   const element = useRef<HTMLDivElement>(null)
   const before = useRef(place)

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Tells when an element comes into sight and when it leaves it; what is in another tab of the page is not in sight. */
+/** Calls `onChange` when an element enters or leaves the viewport. In a hidden browser tab nothing is visible. */
 export function useInSight<E extends Element>(tell: (isInSight: boolean) => void) {
   const element = useRef<E>(null)
   const latest = useRef(tell)

@@ -29,9 +29,8 @@ const words = [
 
 let dealt = Math.floor(Math.random() * names.length)
 
-/** Somebody who does not exist, with an address that nobody has yet. */
+/** A random person with an unused address. */
 export function inventPerson() {
-  // Two in a row have different names.
   const display_name = names[dealt++ % names.length] ?? ''
   const address = display_name
     .normalize('NFD')

@@ -7,7 +7,7 @@ import fr from './texts/fr.json'
 import pt from './texts/pt.json'
 
 export type Texts = typeof en
-// A text that one language lacks does not pass the type checker.
+// The type checker fails when a language lacks a text.
 const texts = { en, de, es, fr, pt } satisfies Record<string, Texts>
 export type Language = keyof typeof texts
 
@@ -24,9 +24,8 @@ const key = 'hostline demo language'
 const asked = [localStorage.getItem(key), ...navigator.languages]
 const known = asked.map((tag) => languages.find((name) => tag?.split('-')[0] === name))
 
-/** The language of the page: what was chosen before, else what the browser prefers. */
+/** The language chosen before, or else the browser's preference. */
 export const language = signal<Language>(known.find((name) => name !== undefined) ?? 'en')
-/** Everything that the page says. */
 export const say = computed<Texts>(() => texts[language.value])
 
 effect(() => {

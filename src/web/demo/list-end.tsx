@@ -2,7 +2,7 @@ import { Failure, Loading } from '../ui/states.tsx'
 import { say } from './language.tsx'
 import type { LiveList } from './lists.ts'
 
-/** Below the rows: that they are loading, what failed, or a way to more of them. */
+/** The end of a list: loading, an error, or a button for more. */
 export function ListEnd({ list }: { list: LiveList }) {
   const { isLoaded, error, hasMore, loadMore, retry } = list
   if (error.value !== undefined) return <Failure error={error.value} retry={retry} />

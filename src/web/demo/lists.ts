@@ -3,12 +3,12 @@ import type { Client, CursorPage, Item, ListRoute } from '../../../client/src/cl
 
 const partSize = 30
 
-/** Reads a list part by part, each after the cursor of the one before. Rows that arrive meanwhile do not disturb that. */
+/** Requests a list page by page with cursors, so that new rows do not shift the pages. */
 export const partsOf =
   <R extends ListRoute>(client: Client, route: R, params: Record<string, string> = {}) =>
   (cursor?: string, signal?: AbortSignal): Promise<CursorPage<Item<R>>> => {
     const options = { params, query: { limit: partSize, cursor }, signal }
-    // `limit` asks for this form.
+    // With `limit` the response has a cursor.
     return client.request(route, options as never) as Promise<unknown> as Promise<
       CursorPage<Item<R>>
     >
@@ -16,9 +16,8 @@ export const partsOf =
 
 type Row = { id: string }
 type Rules<T> = {
-  /** Whether `a` stands before `b`. */
   isBefore: (a: T, b: T) => boolean
-  /** Whether what is known of a row is newer than what has just come: answers and frames overtake each other. */
+  /** Whether the known row is newer than the received one: responses and frames can arrive out of order. */
   isNewer: (known: T, item: T) => boolean
 }
 
@@ -27,7 +26,7 @@ export type LiveList = Pick<
   'isLoaded' | 'error' | 'hasMore' | 'loadMore' | 'retry'
 >
 
-/** A list that grows by parts, and by what frames tell. By their id, no row stands here twice. */
+/** A paginated list that frames update. Each id appears once. */
 export function openList<T extends Row>(
   loadPart: (cursor?: string) => Promise<CursorPage<T>>,
   { isBefore, isNewer }: Rules<T>,
@@ -47,7 +46,7 @@ export function openList<T extends Row>(
     items.value = [...byId.values()].sort((a, b) => (isBefore(a, b) ? -1 : 1))
   }
 
-  // The newest part again says nothing about how far the list was read, unless rows between it and the known ones are missing.
+  // A reload of the first page does not move the cursor, unless there is a gap between that page and the known rows.
   function putNewest({ data, pagination }: CursorPage<T>) {
     const last = data.at(-1)
     const adjoins = data.some(({ id }) => items.value.some((known) => known.id === id))
@@ -79,13 +78,12 @@ export function openList<T extends Row>(
     error,
     hasMore: computed(() => cursor.value !== null),
     put,
-    /** Changes rows in place, whatever came before. */
+    /** Changes rows in place. */
     change(changeOf: (item: T) => T) {
       items.value = items.value.map(changeOf)
     },
     load: () => load(),
     loadMore: () => load(cursor.value ?? undefined),
-    /** Tries again what has failed. */
     retry: () => load(failedAfter),
   }
 }

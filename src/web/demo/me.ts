@@ -6,7 +6,7 @@ import type { Inbox } from './inbox.ts'
 import type { Outbox } from './outbox.ts'
 import type { Session, Side } from './session.ts'
 
-/** One of the two people, logged in, and what is kept live for them whatever they look at. */
+/** A signed-in person with the stores that stay open in every view. */
 export type Me = {
   side: Side
   session: Session

@@ -13,12 +13,12 @@ import type { Thread } from './thread.ts'
 type MessageListProps = {
   thread: Thread
   conversationId: string
-  /** The id of the newest message that the other person has read. */
+  /** The newest message that the other person has read. */
   readUpTo: string | undefined
   loadEarlier: () => void
 }
 
-/** What was said, by day; below it what is on its way. */
+/** Messages by day, then queued messages. */
 export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: MessageListProps) {
   const { user, outbox } = useMe()
   const text = say.value.chat
@@ -59,7 +59,7 @@ export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: M
   )
 }
 
-/** Loads earlier messages when it is pressed, and when it comes into sight. */
+/** Loads earlier messages when pressed or scrolled into view. */
 function EarlierButton({ thread, load }: { thread: Thread; load: () => void }) {
   const button = useInSight<HTMLButtonElement>((isInSight) => isInSight && load())
   return (
@@ -90,7 +90,7 @@ const startOfDay = (date: Date) => new Date(date).setHours(0, 0, 0, 0)
 const dayOf = (message: Message | undefined) =>
   message && new Date(message.created_at).toDateString()
 
-/** Marks as read what has been seen: when the end of the messages is on the screen, in a window that is, too. */
+/** Marks messages as read while the bottom of the list is visible. */
 function useMarkRead(thread: Thread, conversationId: string) {
   const { inbox, user } = useMe()
   const newest = thread.messages.value.findLast(({ sender_id }) => sender_id !== user.id)?.id
@@ -104,13 +104,13 @@ function useMarkRead(thread: Thread, conversationId: string) {
     const isSeen = isInSight.current && document.visibilityState === 'visible'
     if (!isSeen || upTo === undefined || upTo === marked.current) return
     marked.current = upTo
-    // The next message, or the next visit, tries again.
+    // The next message or visit tries again.
     inbox.markRead(conversationId, upTo).catch(() => {
       marked.current = undefined
     })
   }
 
-  // Before the page is painted: a message that is seen as it comes never counts as unread.
+  // Runs before paint, so that a message that arrives in view never counts as unread.
   useLayoutEffect(mark, [newest])
   useEffect(() => {
     document.addEventListener('visibilitychange', mark)
@@ -122,8 +122,8 @@ function useMarkRead(thread: Thread, conversationId: string) {
   })
 }
 
-/** The list is scrolled from its end: earlier messages and pictures that load leave in place what is in sight. A new message
- *  moves it only when the end was in sight, or when it is one's own. */
+/** The list is scrolled from the bottom, so earlier messages and loading images do not move it. A new message
+ *  scrolls to the bottom if that was visible, or if the message is one's own. */
 function useKeptPlace(messages: Message[], waitingCount: number) {
   const frame = useRef<HTMLDivElement>(null)
   const before = useRef({ last: '', height: 0, waitingCount: 0 })

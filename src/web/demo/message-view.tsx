@@ -22,7 +22,6 @@ type MessageViewProps = {
   remove: (message: Message) => Promise<void>
 }
 
-/** A message that the service has stored. */
 export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps) {
   const text = say.value.chat
   const { created_at: at, deleted_at } = message
@@ -48,7 +47,7 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
   )
 }
 
-/** A message that the client still has to send, now or when there is a connection again. */
+/** A queued message. */
 export function WaitingMessage({ queued }: { queued: QueuedMessage }) {
   const { session } = useMe()
   const { waiting, sending } = say.value.chat
@@ -63,7 +62,6 @@ export function WaitingMessage({ queued }: { queued: QueuedMessage }) {
   )
 }
 
-/** A message that the service did not take. */
 export function RefusedMessage({ refused }: { refused: Refused }) {
   const { outbox } = useMe()
   const text = say.value.chat
@@ -86,7 +84,7 @@ export function RefusedMessage({ refused }: { refused: Refused }) {
   )
 }
 
-/** Reasons are words of the contract, so a page may say them in its own. New ones may come: then the service's message. */
+/** Translates the reasons of the contract; a new reason is shown with the service's message. */
 function reasonOf(error: unknown): string {
   const reasons: Record<string, string> = say.value.refusals
   const reason = error instanceof ApiError ? error.reason : undefined

@@ -2,8 +2,7 @@ import { signal } from '@preact/signals'
 
 export type Network = ReturnType<typeof createNetwork>
 
-/** The network of one person, which the demo can cut as a tunnel cuts that of a phone. A real client has no such thing: it
- *  leaves `fetch` alone, and the network breaks by itself. */
+/** Simulates a lost connection for one person. A real app has no such thing and leaves `fetch` alone. */
 export function createNetwork() {
   const isCut = signal(false)
   return {

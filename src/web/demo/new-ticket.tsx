@@ -12,7 +12,6 @@ import { go, linkTo, placeOf } from './place.ts'
 const categories = ['billing', 'technical', 'account', 'other'] as const
 const priorities = ['low', 'normal', 'high', 'urgent'] as const
 
-/** Asks the desk something. */
 export function NewTicketForm() {
   const { client, side } = useMe()
   const { back, tickets: text } = say.value

@@ -11,7 +11,7 @@ import { go } from './place.ts'
 import { PushOptIn } from './push-opt-in.tsx'
 import { useStore } from './store.ts'
 
-/** What has happened for this person, and whether this browser should tell it while the page is closed. */
+/** Notifications, and the opt-in for push. */
 export function NotificationList() {
   const { client } = useMe()
   const text = say.value.notifications
@@ -51,7 +51,7 @@ export function NotificationList() {
 
 type RowProps = { item: Notification; notifications: Notifications }
 
-/** A press reads it, and leads to what it is about. */
+/** A click marks the notification as read and opens its subject. */
 function Row({ item, notifications }: RowProps) {
   const { side } = useMe()
   const reading = useAction(notifications.markRead)

@@ -3,7 +3,7 @@ import type { Client, Notification } from '../../../client/src/client.ts'
 import { openList, partsOf } from './lists.ts'
 import { listen } from './session.ts'
 
-/** The number on the badge. The client asks for it when the channel opens, and hears when it changes. */
+/** The unread count. The client loads it when the channel opens, and frames update it. */
 export function openNotificationBadge(client: Client) {
   const count = signal(0)
   const close = client.on('unread_notifications', (event) => {
@@ -18,7 +18,7 @@ export type Notifications = ReturnType<typeof openNotifications>
 export function openNotifications(client: Client) {
   const list = openList<Notification>(partsOf(client, 'GET /v1/notifications'), {
     isBefore: (a, b) => a.id > b.id,
-    // What has been read stays read.
+    // A read notification stays read.
     isNewer: (known, item) => known.read && !item.read,
   })
 
@@ -28,7 +28,7 @@ export function openNotifications(client: Client) {
   const close = listen(client, {
     status: ({ status }) => status === 'open' && void list.load(),
     notification: ({ notification }) => list.put([notification]),
-    // Perhaps on another device: the frame says how many are left, and not which.
+    // Read on another device: the frame has the number left, but no ids.
     notifications_read({ unread_count }) {
       if (unread_count === 0) readAll()
       else if (unread_count !== unreadCount()) void list.load()

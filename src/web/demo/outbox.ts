@@ -4,8 +4,7 @@ import { listen, type Refused, type Session } from './session.ts'
 
 export type Outbox = ReturnType<typeof openOutbox>
 
-/** The messages of all conversations that are on their way, and those that the service refused. The client sends, repeats
- *  and keeps them: here is only what of that is shown. */
+/** The state of queued and refused messages for the page. The client itself stores, sends and retries them. */
 export function openOutbox({ client, refused }: Session) {
   const waiting = signal<QueuedMessage[]>([])
   const arrived = new Set<string>()
@@ -18,7 +17,7 @@ export function openOutbox({ client, refused }: Session) {
   }
 
   const stop = listen(client, {
-    // The message comes back over the channel before the service confirms it: it must not be shown twice in between.
+    // The message arrives over the channel before its response: without this it would appear twice for a moment.
     new_message({ client_id }) {
       if (client_id === undefined) return
       arrived.add(client_id)
@@ -26,7 +25,7 @@ export function openOutbox({ client, refused }: Session) {
     },
   })
 
-  // What an earlier page could not send.
+  // Messages queued before the page was loaded.
   for (const { sent } of client.pending()) sent.catch(() => {}).finally(look)
   look()
 
@@ -34,7 +33,7 @@ export function openOutbox({ client, refused }: Session) {
     refused.value = refused.value.filter(({ queued }) => queued.client_id !== client_id)
   }
 
-  /** @returns the stored message; undefined when it was refused, or when the page goes first */
+  /** @returns the stored message; undefined when it was refused or the page was left */
   function send(conversationId: string, message: NewMessage): Promise<Message | undefined> {
     const sent = client.send(conversationId, message).catch(() => undefined)
     look()
@@ -47,7 +46,7 @@ export function openOutbox({ client, refused }: Session) {
     refused,
     send,
     dismiss,
-    /** Sends a refused message again, as a new one. */
+    /** Sends a refused message again with a new key. */
     retry({ queued }: Refused) {
       dismiss(queued)
       return send(queued.conversation_id, queued.message)

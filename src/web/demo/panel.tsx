@@ -3,7 +3,6 @@ import { Home } from './home.tsx'
 import { say } from './language.tsx'
 import type { Session } from './session.ts'
 
-/** One of the two people: at the door, or at home. */
 export function Panel({ session }: { session: Session }) {
   const { side, language } = session
   const user = session.user.value
@@ -15,7 +14,7 @@ export function Panel({ session }: { session: Session }) {
       aria-label={user ? `${name}: ${user.display_name}` : name}
     >
       {user ? (
-        // Another person, and the next client, start with nothing of what the one before has loaded.
+        // A new person or client must not see data that the previous one has loaded.
         <Home key={`${user.id} ${language}`} session={session} user={user} />
       ) : (
         <Entrance session={session} />

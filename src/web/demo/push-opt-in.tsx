@@ -7,7 +7,7 @@ import { useMe } from './me.ts'
 
 type PushState = 'insecure' | 'unsupported' | 'declined' | 'off' | 'failed' | 'on'
 
-/** Asks before the browser does, and says why when it cannot be. */
+/** Asks before the browser does, and explains why push is not available. */
 export function PushOptIn() {
   const { client } = useMe()
   const text = say.value.push
@@ -16,12 +16,12 @@ export function PushOptIn() {
   const subscribing = useAction(async () => {
     try {
       await navigator.serviceWorker.register('/service-worker.js')
-      // A worker that has just been registered cannot subscribe yet.
+      // A worker must be active before it can subscribe.
       await client.pushTokens.subscribe(await navigator.serviceWorker.ready)
       setState('on')
     } catch (error) {
       if (error instanceof ApiError) throw error
-      // The browser says no more than that it did not work: the person declined, or its push service did.
+      // The browser does not say whether the user declined or the push service failed.
       setState(isDeclined() ? 'declined' : 'failed')
     }
   })
@@ -61,7 +61,7 @@ async function findState(client: Client): Promise<PushState> {
 
 const isDeclined = () => Notification.permission === 'denied'
 
-/** A browser has one subscription, whoever uses it: this person's only if the service says so. */
+/** A browser has a single subscription for all its users: the service knows to whom it belongs. */
 async function findTokenId(client: Client): Promise<string | undefined> {
   const registration = await navigator.serviceWorker.getRegistration()
   const subscription = await registration?.pushManager.getSubscription()

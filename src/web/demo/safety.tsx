@@ -10,7 +10,6 @@ import { type Me, useMe } from './me.ts'
 
 type Person = { id: string; display_name: string }
 
-/** Blocks somebody, or no longer. */
 export function BlockButton({ person }: { person: Person }) {
   const { blocks } = useMe()
   const text = say.value.safety
@@ -39,7 +38,7 @@ export function BlockButton({ person }: { person: Person }) {
   )
 }
 
-/** Stands where one would write. */
+/** Replaces the composer. */
 export function BlockedNotice({ person }: { person: Person }) {
   const { blocks } = useMe()
   const text = say.value.safety
@@ -57,7 +56,6 @@ export function BlockedNotice({ person }: { person: Person }) {
 const reasons = ['spam', 'harassment', 'fraud', 'sexual', 'other'] as const
 type Reason = (typeof reasons)[number]
 
-/** Tells the admins about somebody. */
 export function ReportButton({ person }: { person: Person }) {
   const { client } = useMe()
   const text = say.value.safety

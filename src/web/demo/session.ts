@@ -11,14 +11,13 @@ import { type Language, language } from './language.tsx'
 import { createNetwork, type Network } from './network.ts'
 
 export const sides = ['left', 'right'] as const
-/** The demo is two people in one page. Each has a client of their own, as on two phones. */
+/** The demo shows two people in one page. Each has a client of their own, as if on two phones. */
 export type Side = (typeof sides)[number]
 export type Session = ReturnType<typeof openSession>
-/** A message that the service does not take, and why. */
 export type Refused = ClientEvents['message_refused']
 
 const networks: Record<Side, Network> = { left: createNetwork(), right: createNetwork() }
-// The text of a refused message is here alone: it outlives a client, whose successor may speak another language.
+// Only the page keeps refused messages: they outlive the client, which is replaced when the language changes.
 const refusedMessages = { left: signal<Refused[]>([]), right: signal<Refused[]>([]) }
 export const sessions = {
   left: signal(openSession('left', language.peek())),
@@ -27,8 +26,7 @@ export const sessions = {
 
 export const otherSide = (side: Side): Side => (side === 'left' ? 'right' : 'left')
 
-// A client speaks one language for as long as it lives. The next one finds the session, and what has not been sent yet, in
-// the storage.
+// A client has one language. Its successor takes over the session and the queued messages from the storage.
 effect(() => {
   for (const side of sides) {
     const before = sessions[side].peek()
@@ -47,12 +45,11 @@ function openSession(side: Side, spoken: Language) {
     storage: storageOf(side),
     fetch: network.fetch,
   })
-  /** Who is logged in: after a reload, whoever was before. */
   const user = signal<User | undefined>(client.restore())
   /** The session ended without a logout here. */
   const hasEnded = signal(false)
   const status = watchStatus(client)
-  /** What waits for this person: on a phone, the other one may be shown. */
+  /** Shown for the person who is hidden on a phone. */
   const unreadCount = signal(0)
   const refused = refusedMessages[side]
   client.on('message_refused', (refusal) => {
@@ -68,7 +65,7 @@ function openSession(side: Side, spoken: Language) {
     refused.value = []
   }
 
-  // The client keeps the channel open from now on. What ends it for good is told by `session_ended`.
+  // The client reconnects by itself. `session_ended` reports the end for good.
   function goLive() {
     if (!network.isCut.value) client.connect().catch(() => {})
   }
@@ -80,7 +77,7 @@ function openSession(side: Side, spoken: Language) {
     tellLanguage()
   }
 
-  // Notifications are written in the language of the account, also while nobody is here.
+  // Notifications are written in the language of the account, also for people who are offline.
   function tellLanguage() {
     if (user.value) client.account.update({ locale: spoken }).catch(() => {})
   }
@@ -105,10 +102,9 @@ function openSession(side: Side, spoken: Language) {
       leave()
       unreadCount.value = 0
       network.isCut.value = false
-      // The session is forgotten here even when the service cannot be reached.
+      // The session ends here even when the service cannot be reached.
       await client.logout().catch(() => {})
     },
-    /** Cuts the connection, or makes it whole. */
     setCut(isCut: boolean) {
       network.isCut.value = isCut
       if (isCut) client.disconnect()
@@ -117,7 +113,8 @@ function openSession(side: Side, spoken: Language) {
   }
 }
 
-/** Two people share this browser's storage: each has a prefix. With one person, `webStorage(localStorage)` is enough. */
+/** Two people share this browser's storage, so each has a prefix. An app with one person uses
+ *  `webStorage(localStorage)`. */
 function storageOf(side: Side): Storage {
   const own = (key: string) => `demo ${side} ${key}`
   return {
@@ -129,8 +126,8 @@ function storageOf(side: Side): Storage {
 
 type Handlers = { [Name in keyof ClientEvents]?: (event: ClientEvents[Name]) => void }
 
-/** Adds several handlers at once.
- *  @returns what removes them */
+/** Adds several handlers.
+ *  @returns a function that removes them */
 export function listen(client: Client, handlers: Handlers): () => void {
   const names = Object.keys(handlers) as (keyof ClientEvents)[]
   const removers = names.map((name) => client.on(name, handlers[name] as (event: unknown) => void)) // of the same name

@@ -14,7 +14,6 @@ import { BlockButton, BlockedNotice, ReportButton } from './safety.tsx'
 import { useStore } from './store.ts'
 import { openThread } from './thread.ts'
 
-/** One conversation: who it is with, what was said, and a place to write. */
 export function ThreadView({ conversationId }: { conversationId: string }) {
   const { client, user, outbox, blocks } = useMe()
   const thread = useStore(() => openThread(client, conversationId, user.id))
@@ -54,10 +53,10 @@ export function ThreadView({ conversationId }: { conversationId: string }) {
   )
 }
 
-/** Requests are limited: an address that leads to a conversation further down is looked for among so many. */
+/** Limits the search for a conversation that is not in the loaded pages. */
 const mostSearched = 100
 
-/** The conversation as the inbox has it: an address may lead to one that is further down than has been loaded. */
+/** The conversation of the URL, which may not be in the loaded pages of the inbox. */
 function useConversation(id: string) {
   const { inbox } = useMe()
   const found = inbox.conversations.value.find((item) => item.id === id)

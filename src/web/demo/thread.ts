@@ -3,12 +3,12 @@ import type { Client, Message } from '../../../client/src/client.ts'
 import { partsOf } from './lists.ts'
 import { listen } from './session.ts'
 
-/** How long somebody counts as typing after the last sign of it; signs come every two seconds. */
+/** Signs of typing come every two seconds. */
 const typingMilliseconds = 4_000
 
 export type Thread = ReturnType<typeof openThread>
 
-/** The messages of one conversation, oldest first: the newest part, earlier ones as they are asked for, and what comes. */
+/** The messages of one conversation, oldest first, kept up to date by the channel. */
 export function openThread(client: Client, conversationId: string, myId: string) {
   const messages = signal<Message[]>([])
   const cursor = signal<string | null>(null)
@@ -21,8 +21,8 @@ export function openThread(client: Client, conversationId: string, myId: string)
   })
   let typingTimer: ReturnType<typeof setTimeout> | undefined
 
-  // Messages come from the list, over the channel and as the answer to `send`: by their id, none stands here twice. Ids rise
-  // in the order in which the service stored the messages.
+  // Messages come from the list, the channel and the response of `send`, so they are merged by id. Ids rise in the
+  // order in which the service stored the messages.
   function put(some: Message[]) {
     const byId = new Map(messages.value.map((known) => [known.id, known]))
     for (const message of some) byId.set(message.id, message)
@@ -63,9 +63,9 @@ export function openThread(client: Client, conversationId: string, myId: string)
     conversation_id === conversationId
 
   const stop = listen(client, {
-    // The channel catches up with messages by itself. What was removed meanwhile is seen in the list.
+    // The catch-up delivers missed messages; only the list shows which were removed.
     status: ({ status }) => status === 'open' && void load(),
-    // Too much was missed: what is here may have a gap.
+    // Too many messages were missed, so there may be a gap.
     resync() {
       messages.value = []
       isLoaded.value = false

@@ -10,7 +10,7 @@ import { linkTo } from './place.ts'
 import { listen } from './session.ts'
 import { useStore } from './store.ts'
 
-/** The tickets of this person, newest first, kept up to date by the channel. */
+/** Newest first, kept up to date by the channel. */
 function openTickets(client: Client) {
   const list = openList<TicketListItem>(partsOf(client, 'GET /v1/support/tickets'), {
     isBefore: (a, b) => a.id > b.id,

@@ -17,7 +17,7 @@ import { linkTo } from './place.ts'
 import { listen } from './session.ts'
 import { StatusBadge } from './ticket-list.tsx'
 
-/** A ticket with everything that was said. A frame tells that it has changed; what was said is then asked for. */
+/** A ticket with its messages. Frames only announce a change, so the messages are loaded again. */
 function useTicket(client: Client, id: string) {
   const latest = useRef<Ticket>(undefined)
   const resource = useResource(id, async () =>
@@ -43,14 +43,14 @@ function useTicket(client: Client, id: string) {
   return { ...resource, loadEarlier }
 }
 
-/** Each answer has the newest messages. Those from before stay, unless too much was missed in between. */
+/** A response contains the newest messages only. Known earlier messages stay, unless there is a gap. */
 function withEarlier(answer: Ticket, known: Ticket | undefined): Ticket {
   const answered = new Set(answer.messages.map(({ id }) => id))
   if (!known?.messages.some(({ id }) => answered.has(id))) return answer
   return withPart(answer, known.messages, known.messages_before ?? null)
 }
 
-/** Messages come from the ticket, from the list and as the answer to a reply: by their id, none stands here twice. Ids rise. */
+/** Messages come from the ticket, the list and the response to a reply, so they are merged by id. Ids rise. */
 function withPart(ticket: Ticket, some: TicketMessage[], before: string | null): Ticket {
   const { messages_before: _, ...rest } = ticket
   const byId = new Map([...some, ...ticket.messages].map((message) => [message.id, message]))
@@ -139,7 +139,7 @@ type ReplyFormProps = {
   onClose: (ticket: Ticket) => void
 }
 
-/** What is refused, such as a reply to a ticket that has been closed for long, keeps what was typed. */
+/** A refused reply, such as one to a ticket that was closed long ago, stays in the form. */
 function ReplyForm({ ticket, onReply, onClose }: ReplyFormProps) {
   const { client } = useMe()
   const { tickets: text, chat } = say.value

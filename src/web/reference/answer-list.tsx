@@ -3,7 +3,7 @@ import type { Schemas } from './documents.ts'
 import { Inline } from './markdown.tsx'
 import { Author, SchemaTree, Unfold } from './schema-tree.tsx'
 
-/** What an operation answers: the schema of each success, and every error with its code and reasons. */
+/** The responses of an operation: the schema of each success, and every error with its code and reasons. */
 export function AnswerList({ answers, schemas }: { answers: Answers; schemas: Schemas }) {
   return (
     <>

@@ -10,7 +10,7 @@ export type SuccessAnswer = {
 export type ErrorAnswer = { status: string; code: string; message: string; reasons: string[] }
 export type Answers = { successes: SuccessAnswer[]; errors: ErrorAnswer[]; examples: Example[] }
 
-/** What an operation answers, with everything that the description refers to. */
+/** The responses with their references resolved. */
 export function answersOf({ responses }: Operation, api: ApiDocument): Answers {
   const all = Object.entries(responses).map(([status, given]): [string, Answer] => [
     status,
@@ -44,7 +44,7 @@ function resolved<T extends { $ref?: string }>(given: T, known: Record<string, T
 
 type ErrorBody = { error: { code: string; message: string } }
 
-/** One for each code; the reasons tell its causes apart. */
+/** One entry for each code; the reasons distinguish its causes. */
 function errorsOf(status: string, { content, headers }: Answer): ErrorAnswer[] {
   const examples = Object.values(content?.['application/json']?.examples ?? {})
   const causes = examples.map(({ value }) => (value as ErrorBody).error)

@@ -4,17 +4,15 @@ import { useRef, useState } from 'preact/hooks'
 import { toast } from '../ui/toast.tsx'
 
 type CodeBlockProps = {
-  /** What the text is, for screen readers. */
+  /** Label for screen readers. */
   label: string
   text: string
   isJson?: boolean
-  /** Stands above the text. */
   children?: ComponentChildren
 }
 
 const shownMilliseconds = 2_000
 
-/** Text to read and to copy. */
 export function CodeBlock({ label, text, isJson = false, children }: CodeBlockProps) {
   const code = useRef<HTMLPreElement>(null)
   return (
@@ -36,7 +34,7 @@ function CopyButton({ text, label, source }: CopyButtonProps) {
     try {
       await navigator.clipboard.writeText(text)
     } catch {
-      // Only secure origins have a clipboard.
+      // Pages without HTTPS have no clipboard.
       select(source())
       toast('It is selected: copy it with Ctrl C.')
       return
@@ -63,7 +61,7 @@ function select(element: HTMLElement | null) {
 
 const tokens = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\b\d[\d.eE+-]*/g
 
-/** JSON in which names and values differ. */
+/** JSON with different colours for names and values. */
 function JsonText({ text }: { text: string }) {
   const parts: ComponentChildren[] = []
   let end = 0

@@ -6,7 +6,6 @@ import { FieldRow } from './schema-tree.tsx'
 
 type TextProps = { documents: Documents }
 
-/** How the socket is opened. */
 export function Connecting({ documents: { channel } }: TextProps) {
   const { address, bindings } = channel.channels.chat
   const { host, protocol } = channel.servers.main

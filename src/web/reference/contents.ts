@@ -3,10 +3,10 @@ import type { Documents, Frame, Operation } from './documents.ts'
 import { firstPart } from './reading.ts'
 
 type Common = {
-  /** The end of its address. */
+  /** Last segment of its URL. */
   id: string
   title: string
-  /** What stands beside the title in the navigation: a method, or who sends it. */
+  /** Shown beside the title in the navigation: an HTTP method, or the sender of a frame. */
   mark: string
 }
 export type OperationEntry = Common & {
@@ -23,10 +23,10 @@ export type Entry = OperationEntry | WebhookEntry | FrameEntry | TextEntry
 
 export type Group = { id: string; title: string; description: string; entries: Entry[] }
 
-/** What is written here rather than read from the descriptions. */
+/** The parts that are written by hand; all others are generated from the descriptions. */
 export type Written = { introduction: TextEntry[]; connecting: TextEntry }
 
-/** Everything that can be read, in the order of the page. */
+/** All parts of the page in their order. */
 export function contentsOf({ api, channel }: Documents, written: Written): Group[] {
   const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>
@@ -90,7 +90,7 @@ function frameEntries(frames: Record<string, Frame>): FrameEntry[] {
 
 const titleOf = (summary: string) => summary.replace(/\.$/, '')
 
-/** The groups with the entries in which every word occurs. */
+/** The entries that contain every word, by group. */
 export function search(groups: Group[], text: string): Group[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return groups

@@ -1,6 +1,6 @@
 import { createClient } from '../../../client/src/client.ts'
 
-/** A part of a JSON Schema: what the service's descriptions use of it. */
+/** The subset of JSON Schema that the service's descriptions use. */
 export type Schema = {
   $ref?: string
   title?: string
@@ -98,7 +98,7 @@ export type Documents = { api: ApiDocument; channel: ChannelDocument }
 
 const { request } = createClient({ baseUrl: location.origin, language: 'en' })
 
-/** What this service says about itself. The tests hold it to these shapes. */
+/** Loads the OpenAPI and AsyncAPI documents. Tests compare them with these types. */
 export async function loadDocuments(): Promise<Documents> {
   const [api, channel] = await Promise.all([
     request('GET /v1/openapi.json'),

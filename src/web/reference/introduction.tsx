@@ -7,7 +7,7 @@ import { addressOf } from './reading.ts'
 
 type TextProps = { documents: Documents }
 
-/** What holds for all operations. */
+/** Text that applies to all operations. */
 export const written: Written = {
   introduction: [
     text('basics', 'Basics', Basics, FirstRequest),

@@ -1,4 +1,4 @@
-/** The little Markdown that the descriptions have: paragraphs, and code between backticks. */
+/** The Markdown subset of the descriptions: paragraphs, and code between backticks. */
 export function Markdown({ text }: { text: string }) {
   return text.split(/\n{2,}/).map((paragraph) => (
     <p key={paragraph} class="text">
@@ -7,7 +7,6 @@ export function Markdown({ text }: { text: string }) {
   ))
 }
 
-/** A line with code between backticks. */
 export function Inline({ text }: { text: string }) {
   return text
     .split('`')

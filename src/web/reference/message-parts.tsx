@@ -6,7 +6,7 @@ import { Parameters } from './operation-part.tsx'
 import { Part } from './part.tsx'
 import { Author, SchemaTree } from './schema-tree.tsx'
 
-/** A frame of the socket. */
+/** A WebSocket frame. */
 export function FramePart({ entry, documents }: { entry: FrameEntry; documents: Documents }) {
   const { id, title, from, frame } = entry
   const { schemas } = documents.channel.components
@@ -44,7 +44,7 @@ export function FramePart({ entry, documents }: { entry: FrameEntry; documents: 
   )
 }
 
-/** A request that this service sends to others. */
+/** A webhook request that this service sends. */
 export function WebhookPart({ entry, documents }: { entry: WebhookEntry; documents: Documents }) {
   const { id, title, operation } = entry
   const { schemas } = documents.api.components

@@ -8,7 +8,7 @@ import { addressOf, current, land } from './reading.ts'
 
 type NavigationProps = { groups: Group[]; onChosen: () => void }
 
-/** Everything on the page by its title: the group that is being read, or what the search finds. */
+/** The titles of the current group, or the search results. */
 export function Navigation({ groups, onChosen }: NavigationProps) {
   const [text, setText] = useState('')
   const input = useRef<HTMLInputElement>(null)
@@ -101,7 +101,7 @@ function EntryLink({ entry, onChosen }: { entry: Entry | Group; onChosen: () => 
       aria-current={current.value === id ? 'location' : undefined}
       onClick={() => {
         onChosen()
-        // The address does not change: nothing else would lead there.
+        // The URL is unchanged, so no navigation would scroll there.
         if (path.peek() === addressOf(id)) land(id)
       }}
     >

@@ -13,7 +13,6 @@ import { TryForm } from './try-form.tsx'
 
 type OperationProps = { entry: OperationEntry; api: ApiDocument }
 
-/** One operation: what it does and takes, what it answers, and an example to copy or to send. */
 export function OperationPart({ entry, api }: OperationProps) {
   return (
     <Part
@@ -43,14 +42,14 @@ function Head({ entry: { method, path } }: { entry: OperationEntry }) {
   )
 }
 
-/** A path that breaks where its parts end. */
+/** Allows line breaks between path segments. */
 function PathText({ path }: { path: string }) {
   return path
     .split(/(?<=.)(?=\/)/)
     .flatMap((part, index) => [index > 0 && <wbr key={part} />, part])
 }
 
-/** The description; what it says of who may call and of limits stands below, beside what programs read of it. */
+/** The description without its sentences about roles and limits, which have a place of their own below. */
 function Description({ operation }: Pick<OperationEntry, 'operation'>) {
   const paragraphs = (operation.description ?? '').split(/\n{2,}/).filter(Boolean)
   const access = paragraphs.find((one) => /^Needs (an? |the role )/.test(one)) ?? needed(operation)
@@ -139,7 +138,7 @@ export function Parameters({ title, parameters, schemas }: ParametersProps) {
 function Examples({ entry, api }: OperationProps) {
   const [isTrying, setTrying] = useState(false)
   const base = api.servers[0]?.url ?? location.origin
-  // A socket is more than a request.
+  // A WebSocket upgrade cannot be tried as a request.
   const canTry = !('101' in entry.operation.responses)
   return (
     <>

@@ -6,14 +6,14 @@ import { addressOf, useNear } from './reading.ts'
 type PartProps = {
   id: string
   title: string
-  /** What is always in the page, so that it is found with the browser's own search. */
+  /** Always rendered, so that the browser's own search finds it. */
   head: ComponentChildren
-  /** What is made when the part comes near the screen: the text, and the examples beside it. */
+  /** Rendered when the part comes near the viewport. */
   text: () => ComponentChildren
   examples?: () => ComponentChildren
 }
 
-/** One thing to read, with an address of its own. */
+/** A section with its own URL. */
 export function Part({ id, title, head, text, examples }: PartProps) {
   const element = useRef<HTMLElement>(null)
   const isNear = useNear(element)

@@ -3,14 +3,14 @@ import { useEffect, useState } from 'preact/hooks'
 import { navigate, path } from '../ui/router.ts'
 
 const root = '/docs'
-/** The part at the top; the root is its address. */
+/** The first section; its URL is the root. */
 export const firstPart = 'introduction'
 const settlingMilliseconds = 2_000
 const pauseMilliseconds = 150
 
-/** The part that is being read, by its id. */
+/** Id of the section at the top of the viewport. */
 export const current = signal(firstPart)
-/** Where a link has led: kept in sight while what is above it still grows. */
+/** The target of the last link: kept in place while sections above it are still rendered. */
 let landing: string | undefined
 let settled: ReturnType<typeof setTimeout> | undefined
 let noted: ReturnType<typeof setTimeout> | undefined
@@ -18,10 +18,10 @@ let noted: ReturnType<typeof setTimeout> | undefined
 const idOf = (address: string) => address.slice(root.length + 1) || firstPart
 export const addressOf = (id: string) => (id === firstPart ? root : `${root}/${id}`)
 
-/** Follows links and the back button, and lets the address follow what is read. Called once the page has its parts.
- *  @returns ends it */
+/** Handles links and the back button, and updates the URL on scrolling. Call it once the sections are rendered.
+ *  @returns a function that stops it */
 export function startReading(): () => void {
-  // Links from elsewhere may name a part after a hash.
+  // Older links have the section in the hash.
   const hash = location.hash.slice(1)
   if (hash) navigate(addressOf(hash), 'replace')
   history.scrollRestoration = 'manual'
@@ -44,10 +44,10 @@ export function startReading(): () => void {
   }
 }
 
-/** Whoever scrolls by hand goes where they want. */
+/** Scrolling by hand cancels the landing. */
 const handEvents = ['wheel', 'touchmove', 'pointerdown', 'keydown']
 
-/** Shows a part from its beginning. */
+/** Scrolls to a section. */
 export function land(id: string, focus: 'move' | 'stay' = 'move'): void {
   clearTimeout(noted)
   current.value = id
@@ -74,12 +74,12 @@ function noteRead(entries: IntersectionObserverEntry[]) {
   const part = entries.findLast(({ isIntersecting }) => isIntersecting)?.target
   if (!part || landing !== undefined) return
   current.value = part.id
-  // Browsers refuse too many changes of the address.
+  // Browsers limit how often a page may change its URL.
   clearTimeout(noted)
   noted = setTimeout(() => navigate(addressOf(part.id), 'replace'), pauseMilliseconds)
 }
 
-/** Whether a part has come near the screen; it stays so. */
+/** Whether an element has been near the viewport at least once. */
 export function useNear(element: { current: HTMLElement | null }): boolean {
   const [isNear, setNear] = useState(false)
   useEffect(() => {

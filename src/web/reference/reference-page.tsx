@@ -17,10 +17,10 @@ import { Part } from './part.tsx'
 import { current, startReading } from './reading.ts'
 import './reference.css'
 
-// Its own signal: opening the menu renders nothing else.
+// A signal, so that opening the menu renders nothing else.
 const isMenuOpen = signal(false)
 
-/** The reference of the whole interface, made of what the service says about itself. */
+/** The API reference, generated from the service's OpenAPI and AsyncAPI documents. */
 export function ReferencePage() {
   const { data, error, reload } = useResource('documents', loadDocuments)
   const groups = useMemo(() => data && contentsOf(data, written), [data])
@@ -94,7 +94,7 @@ function Everything({ groups, documents }: EverythingProps) {
   ))
 }
 
-/** Names the window after what is being read. */
+/** Keeps the document title in step with the current section. */
 function nameDocument(groups: Group[]): () => void {
   const parts = groups.flatMap((group) => [group, ...group.entries])
   return effect(() => {

@@ -1,7 +1,7 @@
 import type { OperationEntry } from './contents.ts'
 import type { Parameter } from './documents.ts'
 
-/** The example of a request as a command, and as a call of the client.
+/** The example of a request as a curl command.
  *  @param base scheme and host of the service */
 export function curlOf(entry: OperationEntry, base: string): string {
   const { method, path, operation } = entry
@@ -39,7 +39,7 @@ const isService = ({ operation }: OperationEntry) =>
   operation.security?.some((one) => 'serviceKey' in one) ?? false
 const serviceClient = "const client = createClient({ baseUrl, serviceKey: 'sk_…' })"
 
-/** What the client has a function for, because a request is not all of it. */
+/** Operations for which the client has a function of its own. */
 const specialCalls: Record<string, string> = {
   login: "await client.login({\n  email: 'ada@example.com',\n  password: 'correct horse',\n})",
   register:
@@ -47,13 +47,13 @@ const specialCalls: Record<string, string> = {
   logout: 'await client.logout()',
   openChatSocket:
     "client.on('new_message', ({ message }) => show(message))\nawait client.connect()",
-  // The client reads JSON, and these answer something else.
+  // These responses are not JSON, so the client cannot read them.
   getMetrics: "await fetch('/metrics')",
   downloadFile: 'await fetch(file.file_url)',
   uploadFile: 'const file = await client.files.upload(input.files[0])',
 }
 
-/** JSON between single quotes, below the line that it belongs to. */
+/** JSON in single quotes on lines of its own. */
 function shellText(body: unknown): string {
   return JSON.stringify(body, null, 2).replaceAll("'", "'\\''").replaceAll('\n', '\n  ')
 }
@@ -61,7 +61,7 @@ function shellText(body: unknown): string {
 export const parametersIn = ({ operation }: OperationEntry, where: Parameter['in']) =>
   operation.parameters?.filter((one) => one.in === where) ?? []
 
-/** The JSON body of the example; undefined when there is none. */
+/** The example body; undefined when there is none. */
 export function exampleBody({ operation }: OperationEntry): unknown {
   return operation.requestBody?.content['application/json']?.example
 }
@@ -73,7 +73,7 @@ export function exampleOf({ example, schema }: Parameter): unknown {
 const filled = (path: string) => path.replace(/{(\w+)}/g, (_, name) => placeholder(name))
 const placeholder = (name: string) => name.toUpperCase()
 
-/** What is required; else one of the filters, to show how they are used. */
+/** The required parameters, or else one filter as an example. */
 function exampleQuery(entry: OperationEntry): Parameter[] {
   const query = parametersIn(entry, 'query')
   const required = query.filter((one) => one.required)
@@ -95,7 +95,7 @@ function authorizationOf(entry: OperationEntry): string | false {
   return `-H 'authorization: Bearer ${isService(entry) ? 'sk_…' : 'ACCESS_TOKEN'}'`
 }
 
-/** A value as one writes it in JavaScript. */
+/** A value as a JavaScript literal. */
 function literal(value: unknown, indent = ''): string {
   const deeper = `${indent}  `
   if (typeof value === 'string') return quoted(value)

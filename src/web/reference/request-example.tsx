@@ -5,11 +5,10 @@ import { CodeBlock } from './code-block.tsx'
 import type { OperationEntry } from './contents.ts'
 import { clientCallOf, curlOf } from './request-code.ts'
 
-/** How all examples are written. */
+/** The selected language of all examples. */
 const language = signal<'curl' | 'client'>('curl')
 const languages = { curl: 'curl', client: 'Client' } as const
 
-/** The request, as a command or as a call of the client. */
 export function RequestExample({ entry, base }: { entry: OperationEntry; base: string }) {
   const isCurl = language.value === 'curl'
   return (
@@ -34,7 +33,7 @@ export function RequestExample({ entry, base }: { entry: OperationEntry; base: s
   )
 }
 
-/** An answer: the success at first, and any of the errors. */
+/** An example response: the success first, then the errors. */
 export function AnswerExample({ answers: { examples } }: { answers: Answers }) {
   const [chosen, setChosen] = useState(0)
   const example = examples[chosen]

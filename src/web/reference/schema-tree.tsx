@@ -4,14 +4,12 @@ import type { Schema, Schemas } from './documents.ts'
 import { Markdown } from './markdown.tsx'
 import { boundsOf, formName, insideOf, resolve, typeText, valuesOf } from './schema.ts'
 
-/** Who writes what the schema is of. One's own has fields that must be there; what the service writes has fields that may
- *  be absent. */
+/** The author of the described value. Requests have required fields; responses have fields that may be absent. */
 export const Author = createContext<'reader' | 'service'>('reader')
 
 type TreeProps = { schema: Schema; schemas: Schemas }
 
-/** A schema for reading: its fields, each of which unfolds when there is something inside. What is folded is not in the
- *  page, so a schema may hold itself. */
+/** A schema with fields that unfold. Folded content is not rendered, so a schema may be recursive. */
 export function SchemaTree({ schema: given, schemas }: TreeProps) {
   const { schema } = resolve(given, schemas)
   if (schema.allOf) {
@@ -37,7 +35,6 @@ export function SchemaTree({ schema: given, schemas }: TreeProps) {
   )
 }
 
-/** One of several forms. */
 function Forms({ forms, schemas }: { forms: Schema[]; schemas: Schemas }) {
   return (
     <div class="forms">
@@ -63,7 +60,7 @@ function SimpleValue({ schema, schemas }: TreeProps) {
 
 type RowProps = TreeProps & { name: string; isRequired: boolean; description?: string | undefined }
 
-/** A field or a parameter: name, type, what it must keep to, and what it means. */
+/** A field or parameter: name, type, constraints and description. */
 export function FieldRow({ name, schema: given, schemas, isRequired, description }: RowProps) {
   const { schema } = resolve(given, schemas)
   const inside = insideOf(given, schemas)
@@ -122,7 +119,7 @@ function Rules({ schema, schemas }: TreeProps) {
 
 type UnfoldProps = { label: string; isOpen?: boolean; children: () => ComponentChildren }
 
-/** What is shown when it is asked for. */
+/** Renders its children once it is opened. */
 export function Unfold({ label, isOpen = false, children }: UnfoldProps) {
   const [isShown, setShown] = useState(isOpen)
   return (

@@ -1,6 +1,6 @@
 import type { Schema, Schemas } from './documents.ts'
 
-/** A schema without its reference and without the null that it may be. */
+/** A schema with its reference followed and null removed. */
 export type Resolved = {
   schema: Schema
   /** The name of the shared schema. */
@@ -53,7 +53,7 @@ function plainType(schema: Schema, name: string | undefined, schemas: Schemas): 
   return schema.anyOf?.map((branch) => typeText(branch, schemas)).join(' or ') ?? 'anything'
 }
 
-/** What a value must keep to, in words. */
+/** The constraints in words. */
 export function boundsOf(schema: Schema): string[] {
   return [
     range(schema.minLength, schema.maxLength, 'characters'),
@@ -71,18 +71,18 @@ function range(from: number | undefined, to: number | undefined, unit: string) {
 const number = (value: number) => value.toLocaleString('en')
 
 function rangeText(from: number | undefined, to: number | undefined): string | undefined {
-  // What a number in JavaScript can count to is no bound that anybody meets.
+  // The largest safe integer is a default, not a limit.
   const end = to === Number.MAX_SAFE_INTEGER ? undefined : to
   if (from === undefined) return end === undefined ? undefined : `at most ${number(end)}`
   if (end === undefined) return `at least ${number(from)}`
   return from === end ? number(from) : `${number(from)} to ${number(end)}`
 }
 
-/** The values that are allowed, where they can be listed. */
+/** The allowed values, if they can be listed. */
 export const valuesOf = (schema: Schema): unknown[] =>
   'const' in schema ? [schema.const] : (schema.enum ?? [])
 
-/** What unfolds below a value: the fields of an object, or of the things in an array, or the forms of a union.
+/** The content to unfold: the fields of an object, of an array's items, or the variants of a union.
  *  @returns undefined when there is nothing */
 export function insideOf(given: Schema, schemas: Schemas): Schema | undefined {
   const { schema } = resolve(given, schemas)
@@ -95,7 +95,7 @@ export function insideOf(given: Schema, schemas: Schemas): Schema | undefined {
   return forms?.some((form) => insideOf(form, schemas)) ? schema : undefined
 }
 
-/** What tells a form of a union from the others: its name, its constant, or the shared schema that only it has. */
+/** The name of a variant: its title, its constant, or the shared schema that only it has. */
 export function formName(given: Schema, index: number, schemas: Schemas): string {
   const { schema, name } = resolve(given, schemas)
   if (name !== undefined) return name

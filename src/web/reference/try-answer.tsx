@@ -12,7 +12,7 @@ const shownHeaders = [
   'idempotent-replayed',
 ]
 
-/** The answer as it came: status, time, the headers that matter, and the body. */
+/** The raw response: status, time, selected headers and body. */
 export function AnswerView({ answer }: { answer: TryAnswer }) {
   const { status, statusText, milliseconds, headers } = answer
   const given = shownHeaders.filter((name) => headers.has(name))
@@ -51,7 +51,7 @@ function Body({ answer: { bytes, type } }: { answer: TryAnswer }) {
   return <CodeBlock label="The answer" text={isJson ? indented(text) : text} isJson={isJson} />
 }
 
-// A proxy may call something JSON that is none.
+// A proxy may label other content as JSON.
 function indented(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

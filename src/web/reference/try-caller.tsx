@@ -5,7 +5,6 @@ import { errorText } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
 import { caller, isBusy as isAnyBusy, logIn, logOut, takeToken } from './try-session.ts'
 
-/** In whose name the request is sent, and how to change that. */
 export function CallerLine() {
   const { value } = caller
   return (

@@ -9,7 +9,6 @@ import { AnswerView } from './try-answer.tsx'
 import { CallerLine } from './try-caller.tsx'
 import { isBusy, sendTry, type TryAnswer, type TryRequest } from './try-session.ts'
 
-/** A form that sends the request to this service. */
 export function TryForm({ entry }: { entry: OperationEntry }) {
   const [answer, setAnswer] = useState<TryAnswer>()
   const [problem, setProblem] = useState<string>()

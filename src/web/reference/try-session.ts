@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { type Client, createClient } from '../../../client/src/client.ts'
 
-/** What came back for a request, as it came. */
+/** A raw response. */
 export type TryAnswer = {
   status: number
   statusText: string
@@ -19,11 +19,11 @@ export type TryRequest = {
   file?: { bytes: Blob }
 }
 
-/** Whether something is on its way. One at a time: an answer does not tell whose it is. */
+/** One request at a time: a response cannot be matched to its request. */
 export const isBusy = signal(false)
 let onAnswer: ((answer: TryAnswer) => void) | undefined
 
-/** Sends a request and shows its answer to whoever waits for it, before the client makes something of it. */
+/** Captures the raw response before the client parses it. */
 async function observedFetch(url: string, init: object): Promise<Response> {
   const began = performance.now()
   const answer = await fetch(url, init)
@@ -39,7 +39,7 @@ async function observedFetch(url: string, init: object): Promise<Response> {
 }
 let isRenewalTried = false
 
-// The console keeps its session elsewhere: who tries something here does not change who is logged in there.
+// A prefix of its own: a login here must not change the session of the console.
 const own = (key: string) => `reference ${key}`
 const person = createClient({
   baseUrl: location.origin,
@@ -58,7 +58,7 @@ type Caller =
   | { kind: 'token'; client: Client }
 
 const restored = person.restore()
-/** In whose name requests are sent. */
+/** The identity that requests are sent with. */
 export const caller = signal<Caller>(
   restored ? { kind: 'person', name: restored.display_name } : { kind: 'nobody' },
 )
@@ -70,7 +70,7 @@ export async function logIn(credentials: { email: string; password: string; code
   caller.value = { kind: 'person', name }
 }
 
-/** Uses an access token or a service key, which is kept in memory alone. */
+/** Uses an access token or a service key, which is kept in memory only. */
 export function takeToken(token: string): void {
   const options = { baseUrl: location.origin, language: 'en', fetch: observedFetch }
   caller.value = { kind: 'token', client: createClient({ ...options, serviceKey: token }) }
@@ -86,9 +86,8 @@ function forget() {
   caller.value = { kind: 'nobody' }
 }
 
-/** Sends a request in the name of the caller.
- *  @returns the answer, a refusal too
- *  @throws what the network throws */
+/** @returns the response, also if it is an error
+ *  @throws the error of fetch */
 export async function sendTry({ route, ...options }: TryRequest): Promise<TryAnswer> {
   const { value } = caller
   const client = value.kind === 'token' ? value.client : person
@@ -97,7 +96,7 @@ export async function sendTry({ route, ...options }: TryRequest): Promise<TryAns
   isRenewalTried = route === 'POST /v1/auth/refresh'
   onAnswer = (answer) => {
     last = answer
-    // A token that has just expired is renewed; any other answer is what the person wants to see, at once.
+    // Only a 401 lets the client renew the token and retry; other errors are shown at once, without retries.
     if (answer.status !== 401) stop.abort()
   }
   try {
@@ -120,5 +119,5 @@ async function alone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The routes here are those of the document. */
+/** Routes come from the document, so their types are unknown. */
 type Untyped = (route: string, options: object) => Promise<unknown>

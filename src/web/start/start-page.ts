@@ -1,5 +1,4 @@
-/** What is here, and how to begin.
- *  @param html the page, with an empty `main` */
+/** @param html the page, with an empty `main` */
 export function startPage(html: string, version: string, demo: boolean): string {
   return html
     .replace(emptyScript, '')
@@ -7,7 +6,7 @@ export function startPage(html: string, version: string, demo: boolean): string 
     .replace('<main></main>', `<main>${contents(demo)}</main>`)
 }
 
-// The bundler gives one to a page that has none.
+// The bundler adds one to a page without scripts.
 const emptyScript = /<script[^>]*><\/script>/
 
 const contents = (

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { toastError } from './toast.tsx'
 
-/** Something that a press of a button starts: once at a time, and what fails is said.
+/** Runs an action on click, one at a time, and shows its error.
  *  @returns a promise of whether it worked */
 export function useAction<Arguments extends unknown[]>(
   work: (...given: Arguments) => Promise<unknown>,

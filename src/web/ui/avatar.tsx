@@ -1,4 +1,4 @@
-/** The initials of a name. Pictures are left out: they may lie on another host, which would see who looks. */
+/** Initials only: a picture on another host would reveal to that host who looks. */
 export function Avatar({ name }: { name: string }) {
   return (
     <span class="avatar" aria-hidden="true">

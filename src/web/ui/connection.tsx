@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import type { ChannelStatus, Client } from '../../../client/src/client.ts'
 import { words } from './words.ts'
 
-/** How the channel of a client is, as a signal for the page. */
+/** The state of a client's channel as a signal. */
 export function watchStatus(client: Pick<Client, 'on'>) {
   const status = signal<ChannelStatus>('closed')
   client.on('status', (event) => {
@@ -13,7 +13,6 @@ export function watchStatus(client: Pick<Client, 'on'>) {
 
 const tones = { open: 'good', connecting: 'warning', waiting: 'danger', closed: 'danger' } as const
 
-/** Whether what is on the screen is live. */
 export function ConnectionState({ status }: { status: ChannelStatus }) {
   const say = words.value
   const text =

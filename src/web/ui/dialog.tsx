@@ -8,8 +8,8 @@ type Opened = { id: number; render: () => ComponentChildren; close: () => void }
 const opened = signal<Opened[]>([])
 let lastId = 0
 
-/** Shows a dialog over the page until something in it, or Escape, closes it.
- *  @returns what it was closed with; undefined when it was left */
+/** Opens a modal dialog.
+ *  @returns the value it was closed with; undefined when it was cancelled */
 export function openDialog<T>(
   render: (close: (value?: T) => void) => ComponentChildren,
 ): Promise<T | undefined> {
@@ -23,12 +23,12 @@ export function openDialog<T>(
   })
 }
 
-/** Leaves all dialogs: what they ask or show was for somebody else. */
+/** Closes all dialogs, such as at the end of the session. */
 export function closeDialogs(): void {
   for (const { close } of opened.value) close()
 }
 
-/** The place of dialogs, once in each page. */
+/** The container of dialogs, once in each page. */
 export function Dialogs() {
   return (
     <>
@@ -41,7 +41,7 @@ export function Dialogs() {
   )
 }
 
-// The browser keeps the focus inside and gives it back to what had it.
+// The browser traps the focus in a modal dialog and restores it afterwards.
 function Frame({ close, children }: { close: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -63,8 +63,8 @@ function Frame({ close, children }: { close: () => void; children: ComponentChil
 
 type Question = { title: string; text: ComponentChildren; action: string; isDangerous?: boolean }
 
-/** Asks before something is done.
- *  @returns whether it may be done */
+/** Asks for confirmation.
+ *  @returns whether the user confirmed */
 export async function confirmAction({ title, text, action, isDangerous }: Question) {
   const answer = await openDialog<true>((close) => (
     <form

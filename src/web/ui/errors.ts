@@ -8,10 +8,10 @@ export type ErrorText = {
   requestId?: string | undefined
 }
 
-/** What cannot be reached is tried again this often. */
+/** The interval of retries while the network is down. */
 const offlineSeconds = 5
 
-/** An error in words for the person at the screen. */
+/** The text of an error for the user. */
 export function errorText(error: unknown): ErrorText {
   const say = words.value
   if (error instanceof SessionEndedError) return { title: say.failedTitle, text: say.ended }
@@ -28,7 +28,7 @@ export function errorText(error: unknown): ErrorText {
   return { title: say.failedTitle, text, requestId }
 }
 
-/** What is wrong with single fields of a form; empty when no field is to blame. */
+/** Error messages by field; empty when the error is not about a field. */
 export function fieldProblems(error: unknown): Record<string, string> {
   return (error instanceof ApiError && error.details) || {}
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
-/** What an input takes to be tied to its label, its hint and what is wrong with it. */
+/** Attributes that connect an input with its label, hint and error. */
 type Tied = {
   id: string
   'aria-describedby': string | undefined
@@ -15,7 +15,7 @@ type FieldProps = {
   children: (tied: Tied) => ComponentChildren
 }
 
-/** A labelled input: `<Field label="Name">{(tied) => <input name="name" {...tied} />}</Field>`. */
+/** A labelled input: `<Field label="Name">{(attributes) => <input name="name" {...attributes} />}</Field>`. */
 export function Field({ label, hint, problem, children }: FieldProps) {
   const id = useId()
   const described = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(' ')

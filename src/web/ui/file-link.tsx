@@ -8,7 +8,7 @@ type StoredFile = {
   file_type: string | null
 }
 
-/** A file that somebody sent. Pictures are shown when this service keeps them: another host would see who looks. */
+/** An uploaded file. Images are displayed only from this service: another host would learn who looks. */
 export function FileLink({ file }: { file: StoredFile }) {
   const { file_url: url, file_name, file_size: size, file_type: type } = file
   if (url === null) return null
@@ -30,7 +30,7 @@ export function FileLink({ file }: { file: StoredFile }) {
   )
 }
 
-// The service may be reached by another name than its public one.
+// The service may be reached by a name other than its public one.
 function ownPath(url: string): string | undefined {
   const { pathname, search } = new URL(url)
   return /^\/v1\/files\/[^/]+\/[^/]+$/.test(pathname) ? pathname + search : undefined

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { words } from './words.ts'
 
-/** The time, every half minute anew. */
+/** The current time, updated every half minute. */
 export const now = signal(Date.now())
 setInterval(() => {
   now.value = Date.now()
@@ -16,14 +16,14 @@ const units = [
   ['minute', 60],
 ] as const
 
-/** The language of the page, as people of the reader's region write times and numbers. */
+/** The language of the page with the region of the browser. */
 export const locale = computed(
   () =>
     navigator.languages.find((tag) => tag.split('-')[0] === words.value.locale) ??
     words.value.locale,
 )
 
-// They cost far more to make than to use, and a list has two in each row.
+// Formatters are expensive to create, and a list uses two in each row.
 const relative = computed(
   () => new Intl.RelativeTimeFormat(locale.value, { numeric: 'auto', style: 'short' }),
 )
@@ -31,7 +31,7 @@ const absolute = computed(
   () => new Intl.DateTimeFormat(locale.value, { dateStyle: 'full', timeStyle: 'medium' }),
 )
 
-/** How far a time is from now: `3 min. ago`. */
+/** Relative time: `3 min. ago`. */
 export function relativeTime(at: string): string {
   const seconds = (Date.parse(at) - now.value) / 1_000
   const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
@@ -40,7 +40,6 @@ export function relativeTime(at: string): string {
     : relative.value.format(Math.trunc(seconds / length), unit)
 }
 
-/** Date and time in full. */
 export function absoluteTime(at: string): string {
   return absolute.value.format(new Date(at))
 }

@@ -1,19 +1,19 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export type Resource<T> = {
-  /** Stays while it is loaded again. */
+  /** Stays during a reload. */
   data: T | undefined
   error: unknown
   isLoading: boolean
   reload: () => void
-  /** Changes what is shown before, or instead of, another answer of the service. */
+  /** Changes the data locally; the next response replaces it. */
   update: (change: (data: T) => T) => void
 }
 
 type Loaded<T> = { key: string; data?: T | undefined; error?: unknown; isLoading: boolean }
 
-/** Loads something and loads it again when the key changes, on `reload`, and when the network is back after a failure.
- *  @param key what the thing depends on; undefined loads nothing */
+/** Loads data and reloads it when the key changes, on `reload`, and when the network is back after a failure.
+ *  @param key identifies the data; undefined loads nothing */
 export function useResource<T>(
   key: string | undefined,
   load: (signal: AbortSignal) => Promise<T>,
@@ -42,7 +42,7 @@ export function useResource<T>(
 
   const reload = useCallback(() => setTurn((before) => before + 1), [])
   useWhenOnline(isCurrent && loaded.error !== undefined, reload)
-  // An answer that comes late must not change what is shown by now.
+  // A late response must not overwrite newer data.
   const update = useCallback(
     (change: (data: T) => T) =>
       setLoaded((before) =>
@@ -74,7 +74,7 @@ function useWhenOnline(hasFailed: boolean, work: () => void) {
   }, [hasFailed, work])
 }
 
-/** Rows that have moved down the list meanwhile come a second time. */
+/** Rows that moved down since the last page was loaded come a second time. */
 function joined<T>(items: T[], more: T[], idOf: (item: T) => unknown): T[] {
   const known = new Set(items.map(idOf))
   return [...items, ...more.filter((item) => !known.has(idOf(item)))]
@@ -89,13 +89,12 @@ export type List<T> = {
   hasMore: boolean
   loadMore: () => void
   reload: () => void
-  /** Tries again what has failed. */
   retry: () => void
   update: (change: (items: T[]) => T[]) => void
 }
 
-/** A list that grows as it is scrolled, part by part of the cursor form.
- *  @param key what the list depends on, such as its filters */
+/** A list that loads cursor pages as it is scrolled.
+ *  @param key identifies the list, such as its filters */
 export function useList<T>(
   key: string,
   loadPart: (cursor: string | undefined, signal: AbortSignal) => Promise<Part<T>>,

@@ -2,16 +2,15 @@ import { computed, signal } from '@preact/signals'
 
 const address = signal(new URL(location.href))
 
-/** The path of the page, without the page's own prefix such as `/console`. */
+/** The path without the page's prefix, such as `/console`. */
 export const path = computed(() => address.value.pathname)
-/** What the address asks for: filters and the like. */
 export const query = computed(() => address.value.searchParams)
 
 addEventListener('popstate', () => {
   address.value = new URL(location.href)
 })
 
-/** Shows another address of this page. The back button leads here again, unless it replaces this one. */
+/** Navigates within the page. `replace` leaves no entry for the back button. */
 export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
   const next = new URL(to, location.href)
   if (next.href === address.value.href) return
@@ -20,7 +19,7 @@ export function navigate(to: string, how: 'push' | 'replace' = 'push'): void {
   address.value = next
 }
 
-/** The address with other values in its query; undefined or empty takes one away. */
+/** The URL with a changed query; undefined or empty removes a parameter. */
 export function withQuery(changes: Record<string, string | undefined>, pathname = path.value) {
   const params = new URLSearchParams(query.value)
   for (const [name, value] of Object.entries(changes)) {
@@ -31,7 +30,7 @@ export function withQuery(changes: Record<string, string | undefined>, pathname 
   return pathname + (text && `?${text}`)
 }
 
-/** Lets links to this page's own addresses change what it shows; all others leave it.
+/** Handles clicks on links within the page; other links are left to the browser.
  *  @param prefix such as `/console` */
 export function followLinks(prefix: string): void {
   document.addEventListener('click', (event) => {

@@ -11,8 +11,8 @@ let typed = ''
 let typedAt = 0
 let isHelpOpen = false
 
-/** Binds keys while the component is shown. They do nothing while somebody types, and `?` lists them.
- *  @param keys one key, or two in a row: `g t`; the last one bound wins */
+/** Binds keys while the component is mounted. They are ignored while the user types, and `?` lists them.
+ *  @param keys one key, or two in a row: `g t`; the last binding wins */
 export function useShortcut(keys: string, label: string, work: () => void): void {
   const latest = useRef(work)
   latest.current = work
@@ -55,13 +55,13 @@ function keysByLabel(): Map<string, string[]> {
   return found
 }
 
-/** Lists the shortcuts that work where one is. */
+/** Lists the active shortcuts. */
 export async function showShortcuts(): Promise<void> {
   if (isHelpOpen) return
   isHelpOpen = true
   await openDialog((close) => (
     <div class="body">
-      {/* Takes the focus: a long list is read from its beginning. */}
+      {/* The heading takes the focus, so that a long list is read from its beginning. */}
       <h2 tabIndex={-1}>{words.value.shortcuts}</h2>
       <dl class="shortcuts">
         {[...keysByLabel()].map(([label, all]) => (

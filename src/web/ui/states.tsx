@@ -11,7 +11,7 @@ type EmptyProps = {
   children?: ComponentChildren
 }
 
-/** There is nothing, and that is fine: says what would be here. */
+/** An empty list with a text about what would be in it. */
 export function Empty({ icon: Icon, title, children }: EmptyProps) {
   return (
     <div class="state">
@@ -22,7 +22,7 @@ export function Empty({ icon: Icon, title, children }: EmptyProps) {
   )
 }
 
-/** Rows in the shape of what will come. */
+/** Placeholder rows. */
 export function Loading({ rows = 4 }: { rows?: number }) {
   return (
     <div class="stack" role="status" style={{ padding: 'var(--space-4)' }}>
@@ -34,7 +34,7 @@ export function Loading({ rows = 4 }: { rows?: number }) {
   )
 }
 
-/** What did not work, and a way to try again: by itself when the service has said when. */
+/** An error with a retry button. When the service has named a time, it retries by itself. */
 export function Failure({ error, retry }: { error: unknown; retry: () => void }) {
   const { title, text, requestId, retryAfterSeconds } = errorText(error)
   const left = useCountdown(retryAfterSeconds, retry)
@@ -58,7 +58,7 @@ function iconOf(error: unknown) {
   return error.code === 'rate_limited' ? Hourglass : CircleAlert
 }
 
-/** @returns the seconds that are left; undefined without an end */
+/** @returns the seconds left; undefined when no time was given */
 function useCountdown(seconds: number | undefined, atEnd: () => void): number | undefined {
   const [left, setLeft] = useState(seconds)
   useEffect(() => setLeft(seconds), [seconds])

@@ -13,7 +13,6 @@ effect(() => {
   localStorage.setItem(key, theme.value)
 })
 
-/** Chooses between light, dark and what the system has. */
 export function ThemeSelect() {
   return (
     <select

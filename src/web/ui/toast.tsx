@@ -10,14 +10,14 @@ const shownMilliseconds = 6_000
 const toasts = signal<Toast[]>([])
 let lastId = 0
 
-/** Says something for a few seconds, also to screen readers. */
+/** Shows a message for a few seconds and announces it to screen readers. */
 export function toast(text: string, undo?: Toast['undo']): void {
   const id = ++lastId
   toasts.value = [...toasts.value.slice(-2), { id, text, undo }]
   setTimeout(() => dismiss(id), shownMilliseconds)
 }
 
-/** Says why something that was asked for did not happen. */
+/** Shows an error as a toast. */
 export function toastError(error: unknown): void {
   toast(errorText(error).text)
 }
@@ -26,7 +26,7 @@ function dismiss(id: number) {
   toasts.value = toasts.value.filter((other) => other.id !== id)
 }
 
-/** The place of these messages, once in each page: above everything, dialogs included. */
+/** The container of toasts, once in each page. It lies above everything, dialogs included. */
 export function Toasts() {
   const frame = useRef<HTMLDivElement>(null)
   const shown = toasts.value

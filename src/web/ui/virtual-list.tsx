@@ -5,18 +5,18 @@ type VirtualListProps<T> = {
   label: string
   items: T[]
   keyOf: (item: T) => string
-  /** Every row is as high as this, in pixels. */
+  /** In pixels, the same for every row. */
   rowHeight: number
-  /** A row, with one link or button that takes the focus. */
+  /** Renders a row with one link or button that takes the focus. */
   render: (item: T) => ComponentChildren
-  /** Called when the end comes into sight. */
+  /** Called when the end is scrolled into view. */
   onEnd?: () => void
 }
 
 const spareRows = 8
 
-/** A list of any length: only rows in sight are in the page. The arrow keys, j and k, Home and End move between rows. Rows that
- *  come or go above what is in sight do not move it. */
+/** A virtual list: only the visible rows are rendered. The arrow keys, j and k, Home and End move between rows. Rows
+ *  added or removed above the visible ones do not move them. */
 export function VirtualList<T>(props: VirtualListProps<T>) {
   const { label, items, keyOf, rowHeight, render, onEnd } = props
   const frame = useRef<HTMLDivElement>(null)
@@ -67,7 +67,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   }
 
   const rows = items.slice(first, last).map((item, offset) => ({ item, index: first + offset }))
-  // The row that has the focus keeps it when it is scrolled out of sight.
+  // The focused row stays rendered when it is scrolled out of view.
   const kept = focused === undefined ? -1 : items.findIndex((item) => keyOf(item) === focused)
   const keptItem = items[kept]
   if (keptItem && (kept < first || kept >= last)) rows.push({ item: keptItem, index: kept })
@@ -122,7 +122,7 @@ function scrollTo(element: HTMLElement | null, top: number, height: number) {
     element.scrollTop = top + height - element.clientHeight
 }
 
-/** Keeps the first row in sight where it is when rows come or go above it; at the very top new rows are shown. */
+/** Keeps the first visible row in place when rows above it change. At the very top new rows are shown. */
 function useAnchor<T>(
   frame: { current: HTMLElement | null },
   items: T[],

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** What the shared components say. A page in another language sets its own words before it shows anything. */
+/** Texts of the shared components. A page in another language sets its own before it renders. */
 export const english = {
   retry: 'Try again',
   close: 'Close',

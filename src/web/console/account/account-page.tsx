@@ -8,7 +8,6 @@ import { OwnSessions } from './own-sessions.tsx'
 import { PasswordForm } from './password-form.tsx'
 import { SecondFactor } from './second-factor.tsx'
 
-/** The own account, and how the console looks. */
 export function AccountPage() {
   const profile = useResource('profile', (signal) => request('GET /v1/users/me', { signal }))
   return (

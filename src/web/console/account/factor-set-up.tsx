@@ -11,7 +11,6 @@ import { RecoveryCodes } from './recovery-codes.tsx'
 
 type SetUpProps = { onDone: () => void; onCancel?: () => void }
 
-/** Leads through the set-up of a second factor: scan, confirm, keep the recovery codes. */
 export function FactorSetUp({ onDone, onCancel }: SetUpProps) {
   const [codes, setCodes] = useState<string[]>()
   const secret = useResource('secret', (signal) => request('POST /v1/auth/totp', { signal }))

@@ -11,7 +11,6 @@ import { partQuery } from '../parts.ts'
 import { useRefresh } from '../refresh.ts'
 import { request } from '../session.ts'
 
-/** Where one is logged in. */
 export function OwnSessions() {
   const list = useList(
     'sessions',
@@ -85,7 +84,7 @@ const systems = {
   Linux: /Linux/,
 }
 
-/** `Firefox on Linux`; what does not say so that way is shown as it is. */
+/** `Firefox on Linux`; an unknown user agent is shown unchanged. */
 function deviceOf(agent: string | null): string {
   if (!agent) return 'An unknown device'
   const nameIn = (known: Record<string, RegExp>) =>

@@ -1,6 +1,6 @@
 import { encode } from 'uqr'
 
-/** Text as a picture for a camera: always dark on light, which is what cameras expect. */
+/** A QR code, always dark on light, as cameras expect. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { size, data } = encode(text, { border: 2 })
   const squares = data.flatMap((row, y) =>

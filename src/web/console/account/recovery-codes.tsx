@@ -2,7 +2,7 @@ import { Copy, Download } from 'lucide-preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { toast } from '../../ui/toast.tsx'
 
-/** Codes for a lost authenticator, which the service does not show again. */
+/** Recovery codes. The service does not show them again. */
 export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () => void }) {
   const text = codes.join('\n')
   const heading = useRef<HTMLHeadingElement>(null)
@@ -14,7 +14,7 @@ export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () =
       await navigator.clipboard.writeText(text)
       toast('The recovery codes are copied.')
     } catch {
-      // Without https there is no clipboard for pages.
+      // Pages without HTTPS have no clipboard.
       if (list.current) getSelection()?.selectAllChildren(list.current)
       toast('Selected. Press Ctrl+C or ⌘C.')
     }

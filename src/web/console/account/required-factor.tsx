@@ -2,7 +2,7 @@ import { logout, needsFactor } from '../session.ts'
 import './account.css'
 import { FactorSetUp } from './factor-set-up.tsx'
 
-/** The service wants a second factor of every admin: nothing else works before. */
+/** Shown when the service requires a second factor of every admin: no other request works before it is set up. */
 export function RequiredFactor() {
   return (
     <main class="page account">

@@ -7,7 +7,6 @@ import { FactorSetUp } from './factor-set-up.tsx'
 
 type FactorProps = { isOn: boolean; onChanged: (isOn: boolean) => void }
 
-/** Codes of an authenticator beside the password: set up, or switched off. */
 export function SecondFactor({ isOn, onChanged }: FactorProps) {
   const [isOpen, setOpen] = useState(false)
   const section = useRef<HTMLElement>(null)
@@ -16,7 +15,7 @@ export function SecondFactor({ isOn, onChanged }: FactorProps) {
     onChanged(!isOn)
     close()
   }
-  // What had the focus goes away with what was open.
+  // The focused element disappears with the open form, so the focus has to be placed.
   const wasOpen = useRef(false)
   useEffect(() => {
     if (wasOpen.current && !isOpen) section.current?.querySelector('button')?.focus()

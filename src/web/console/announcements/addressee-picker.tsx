@@ -9,7 +9,6 @@ import { type Addressee, changeDraft, draft } from './draft.ts'
 
 const maxPeople = 1_000
 
-/** Finds people by name or address, and keeps who was picked. */
 export function AddresseePicker({ problem }: { problem: string | undefined }) {
   const [q, setQ] = useState('')
   const { people } = draft.value
@@ -23,13 +22,13 @@ export function AddresseePicker({ problem }: { problem: string | undefined }) {
 
   function change(next: Addressee[]) {
     changeDraft({ people: next })
-    // The button that was pressed goes.
+    // The pressed button disappears with its row.
     frame.current?.querySelector<HTMLElement>('[type=search]')?.focus()
   }
   const add = ({ id, display_name: name }: ManagedUser) =>
     change([...people, { id, name }].slice(0, maxPeople))
 
-  // Enter picks who is found first: it sends nothing from here.
+  // Enter picks the first result; it must not submit the form.
   function pickFirst(event: KeyboardEvent) {
     if (event.key !== 'Enter' || !(event.target as Element).matches('[type=search]')) return
     event.preventDefault()

@@ -14,18 +14,17 @@ import { Preview } from './preview.tsx'
 const pollMilliseconds = 1_500
 const listAddress = '/console/announcements'
 
-/** A broadcast and how far it has come. */
 export function AnnouncementDetails({ id }: { id: string }) {
   const found = useResource(id, (signal) =>
     request('GET /v1/admin/notifications/{id}', { params: { id }, signal }),
   )
   const { data, error, isLoading, reload } = found
   const heading = useRef<HTMLHeadingElement>(null)
-  // The button that led here has gone.
+  // The link that led here is gone, so the heading takes the focus.
   useEffect(() => heading.current?.focus(), [])
   useShortcut('u', 'Back to all broadcasts', () => navigate(listAddress))
   const isRunning = data?.status === 'processing' && !isLoading && error === undefined
-  // No frame tells how far it has come.
+  // No frame reports the progress, so it is polled.
   useEffect(() => {
     if (!isRunning) return
     const timer = setTimeout(reload, pollMilliseconds)

@@ -17,7 +17,7 @@ import { announcementOf, changeDraft, clearDraft, draft } from './draft.ts'
 import { Preview } from './preview.tsx'
 import { countRecipients } from './recipients.ts'
 
-/** Writes a notification for many, shows how it will look and how many get it, and sends it once. */
+/** Writes a broadcast notification with a preview and the number of recipients, and sends it exactly once. */
 export function AnnouncementForm() {
   const { run, isBusy, error } = useAction(send)
   const problems = fieldProblems(error)
@@ -117,7 +117,7 @@ async function send() {
   navigate(`/console/announcements/${sent.broadcast_id}`)
 }
 
-/** @returns undefined when an earlier try of this draft has arrived after all, and the draft was changed since */
+/** @returns undefined when an earlier attempt with this key has succeeded, but the draft was changed since then */
 async function post(body: NewAnnouncement) {
   try {
     return await request('POST /v1/admin/notifications', { body })

@@ -4,7 +4,6 @@ import { AnnouncementForm } from './announcement-form.tsx'
 import { History } from './history.tsx'
 import './announcements.css'
 
-/** News for many: written, sent, and how far it has come. */
 export function AnnouncementsPage() {
   const id = selectedId()
   if (id !== undefined) return <AnnouncementDetails key={id} id={id} />

@@ -9,7 +9,6 @@ const audiences = [
   ['users', 'Chosen people'],
 ] as const
 
-/** Whom a broadcast is for. */
 export function AudienceFields({ problem }: { problem: string | undefined }) {
   const { audience, role } = draft.value
   return (

@@ -3,7 +3,7 @@ import type { Addressee } from './draft.ts'
 
 type Audience = { audience: 'all' | 'role' | 'users'; role: Role | null; people?: Addressee[] }
 
-/** Whom it is for, within a sentence. */
+/** The audience as part of a sentence. */
 export function audienceText({ audience, role, people }: Audience): string {
   if (audience === 'all') return 'everybody'
   if (audience === 'role') return `all with the role ${role === null ? '' : roleTitles[role]}`

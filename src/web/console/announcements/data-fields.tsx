@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-preact'
 import { useRef } from 'preact/hooks'
 import { changeDraft, draft } from './draft.ts'
 
-/** What apps get beside the text, such as a link: pairs of a name and a value. Few need it, so it is folded. */
+/** Key-value pairs for the app, such as a link. Folded, because few broadcasts need them. */
 export function DataFields({ problems }: { problems: Record<string, string> }) {
   const { data } = draft.value
   const addButton = useRef<HTMLButtonElement>(null)

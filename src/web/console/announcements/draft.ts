@@ -12,7 +12,7 @@ export type Draft = {
   title: string
   body: string
   data: { key: string; value: string }[]
-  /** What makes a second sending of this draft the same one. */
+  /** Idempotency key of this draft. */
   clientId: string
 }
 
@@ -28,7 +28,7 @@ const newDraft = (): Draft => ({
 
 const storageKey = () => `hostline broadcast draft ${user.value?.id}`
 
-/** What the admin is writing, here and after a reload. */
+/** The draft is kept over reloads. */
 export const draft = signal<Draft>(newDraft())
 effect(() => {
   draft.value = stored(storageKey())
@@ -47,7 +47,7 @@ export function changeDraft(changes: Partial<Draft>): void {
   try {
     localStorage.setItem(storageKey(), JSON.stringify(draft.value))
   } catch {
-    // The storage is full or switched off: the draft lives as long as the page.
+    // Storage is full or disabled: the draft lives only as long as the page.
   }
 }
 
@@ -55,12 +55,12 @@ export function clearDraft(): void {
   try {
     localStorage.removeItem(storageKey())
   } catch {
-    // Nothing was kept.
+    // Nothing was stored.
   }
   draft.value = newDraft()
 }
 
-/** What is sent of a draft. */
+/** The request body for a draft. */
 export function announcementOf(given: Draft): NewAnnouncement {
   const { audience, role, people, title, body, data, clientId } = given
   const filled = data.filter(({ key }) => key.trim() !== '')

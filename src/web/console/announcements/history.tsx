@@ -8,7 +8,6 @@ import { request } from '../session.ts'
 import { useReconnect } from '../use-reconnect.ts'
 import { audienceText } from './audience.ts'
 
-/** What was sent, newest first. */
 export function History() {
   const list = useList<AnnouncementProgress>(
     'all',

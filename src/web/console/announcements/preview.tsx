@@ -1,6 +1,6 @@
 import { Bell } from 'lucide-preact'
 
-/** How a notification looks about everywhere. */
+/** A preview in the layout that most systems use for notifications. */
 export function Preview({ title, body }: { title: string; body: string }) {
   return (
     <section class="preview" aria-label="How it looks">

@@ -1,7 +1,6 @@
 import { request } from '../session.ts'
 import type { Draft } from './draft.ts'
 
-/** How many people a draft reaches now. */
 export async function countRecipients({ audience, role, people }: Draft, signal?: AbortSignal) {
   if (audience === 'users') return people.length
   const query = { disabled: false, per_page: 1, ...(audience === 'role' && { role }) }

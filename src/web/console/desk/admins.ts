@@ -3,7 +3,7 @@ import { request } from '../session.ts'
 
 type Admin = { id: string; display_name: string }
 
-/** Whom a ticket can be assigned to; empty until the service has said. */
+/** The possible assignees of a ticket; empty until they are loaded. */
 export const admins = signal<Admin[]>([])
 
 export async function loadAdmins(): Promise<void> {
@@ -23,6 +23,6 @@ export async function loadAdmins(): Promise<void> {
     } while (cursor)
     admins.value = found
   } catch {
-    // A ticket still names its assignee; the next time the desk is opened asks again.
+    // Tickets still show their assignee; the next visit of the desk tries again.
   }
 }

@@ -10,13 +10,13 @@ export type Run = { change: Change; done: number; total: number; failed: Failed[
 
 export type Bulk = ReturnType<typeof useBulk>
 
-/** Changes several tickets, one after the other, and keeps what failed.
- *  @param onChanged is told of each ticket as it is then */
+/** Changes several tickets one after the other and collects the failures.
+ *  @param onChanged called with each changed ticket */
 export function useBulk(onChanged: (ticket: DeskTicketListItem) => void) {
   const [run, setRun] = useState<Run>()
   const stopping = useRef<AbortController>(undefined)
 
-  /** @returns what failed, and what was left as it is because somebody stopped */
+  /** @returns the failures and, after a stop, the tickets that were not tried */
   async function start(tickets: DeskTicketListItem[], change: Change): Promise<Outcome> {
     const failed: Failed[] = []
     let done = 0
@@ -55,7 +55,7 @@ type Try = {
   signal: AbortSignal
 }
 
-/** @returns undefined when it worked */
+/** @returns the error, or undefined on success */
 async function tryChange(
   { id }: DeskTicketListItem,
   { change, onChanged, signal }: Try,
@@ -71,7 +71,7 @@ async function tryChange(
   return 'stopped'
 }
 
-/** Waits, but no longer than until somebody stops. */
+/** Waits, or returns early when the signal is aborted. */
 const pause = (seconds: number, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
     setTimeout(resolve, seconds * 1_000)

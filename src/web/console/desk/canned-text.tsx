@@ -15,7 +15,7 @@ type TextProps = {
   leave: () => void
 }
 
-/** A text that grows as it is written. A slash at the beginning of a word offers the canned replies. */
+/** A growing textarea. A slash at the beginning of a word opens the canned replies. */
 export function CannedText(props: TextProps) {
   const { area, label, placeholder, text, edit, isReadOnly, send, leave } = props
   const id = useId()
@@ -114,7 +114,7 @@ function useCanned(
 
   const dismiss = () => setDismissed(slash?.start)
 
-  /** @returns whether the key was for the list */
+  /** @returns whether the list of replies has handled the key */
   function press(event: KeyboardEvent): boolean {
     const isForList = isShown && !(event.ctrlKey || event.metaKey)
     const work = isForList ? workOf(event.key) : undefined
@@ -183,7 +183,7 @@ function CannedList({ id, found, active, emptyText, choose }: ListProps) {
   return (
     <div class="canned" role="listbox" id={id} aria-label="Canned replies" ref={list}>
       {found.map((reply, index) => (
-        // The keys are those of the text, which keeps the focus.
+        // The textarea keeps the focus and handles the keys of the list.
         // biome-ignore lint/a11y/useKeyWithClickEvents: see above
         // biome-ignore lint/a11y/useFocusableInteractive: see above
         <div

@@ -2,7 +2,7 @@ import { useShortcut } from '../../ui/shortcuts.tsx'
 import { user } from '../session.ts'
 import type { Change } from './change.ts'
 
-/** The keys that change a ticket, or those that are selected. */
+/** Shortcuts for the open ticket, or for the selected tickets. */
 export function ChangeShortcuts({ apply }: { apply: (change: Change) => void }) {
   useShortcut('a', 'Assign to me', () => apply({ assignee_id: user.value?.id ?? null }))
   useShortcut('e', 'Resolve', () => apply({ status: 'resolved' }))

@@ -3,6 +3,5 @@ import { request } from '../session.ts'
 
 export type Change = Body<'PATCH /v1/admin/support/tickets/{id}'>
 
-/** @returns the ticket as it is then */
 export const changeTicket = (id: string, change: Change) =>
   request('PATCH /v1/admin/support/tickets/{id}', { params: { id }, body: change })

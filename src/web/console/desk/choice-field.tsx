@@ -7,7 +7,7 @@ type ChoiceFieldProps<T> = {
   choose: (value: T) => void
 }
 
-/** A labelled select that says what was chosen in the words of its options. */
+/** A labelled select that names the chosen option in the words of the list. */
 export function ChoiceField<T extends string>(props: ChoiceFieldProps<T>) {
   const { label, value, options, choose } = props
   return (

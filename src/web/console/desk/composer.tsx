@@ -12,15 +12,15 @@ import type { Status } from './words.ts'
 
 type ComposerProps = {
   ticket: DeskTicket
-  /** The newest message that was in sight. */
+  /** The newest message that has been visible. */
   seenId: string | undefined
-  /** What a key asked for, each time anew. */
+  /** A new object for each press of a shortcut, so that a repeated press has an effect. */
   wanted: { kind: Kind } | undefined
   update: (change: (ticket: DeskTicket) => DeskTicket) => void
   refresh: () => void
 }
 
-/** Writes a reply to the owner, or a note that only admins see. */
+/** Writes a reply to the owner, or a note for admins. */
 export function Composer({ ticket, seenId, wanted, update, refresh }: ComposerProps) {
   const [kind, setKind] = useState<Kind>('reply')
   const [status, setStatus] = useState<Status>()
@@ -33,7 +33,7 @@ export function Composer({ ticket, seenId, wanted, update, refresh }: ComposerPr
   const sender = useSend({ ticket, seenId, update, refresh })
   const isReady = draft.text.trim() !== '' && (kind === 'note' || sending.uploads.length === 0)
 
-  // What came after the first word was written may be seen and yet not be read.
+  // A message that arrived after the first keystroke may be on the screen without having been read.
   const begunAfter = useRef(seenId)
   if (draft.text === '') begunAfter.current = seenId
   begunAfter.current ??= seenId

@@ -9,7 +9,6 @@ import { useSelection } from './selection.ts'
 import { useTicketList } from './ticket-list.ts'
 import { TicketPane } from './ticket-pane.tsx'
 
-/** The support desk: the list of a view, the ticket that is open, and what is known of it. */
 export function DeskPage() {
   const [, , , part = ''] = path.value.split('/')
   const openId = part === '' ? undefined : part

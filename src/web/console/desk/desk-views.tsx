@@ -3,7 +3,7 @@ import { navigate } from '../../ui/router.ts'
 import { deskCounts } from '../counts.ts'
 import { defaultView, filter, views } from './views.ts'
 
-/** The views of the desk with how much each holds: below the area in the navigation. */
+/** The views with their counts, in the sidebar. */
 export function DeskViews() {
   return (
     <ul class="views" aria-label="Views">
@@ -23,7 +23,7 @@ export function DeskViews() {
   )
 }
 
-/** The same where there is no room for them: on a phone. */
+/** The views as a select, on phones. */
 export function ViewSelect() {
   return (
     <select
@@ -41,7 +41,7 @@ export function ViewSelect() {
   )
 }
 
-/** Empty until it is known. */
+/** Empty until it is loaded. */
 export function amountOf(name: (typeof views)[number]['name']): string {
   const amount = deskCounts.value?.[name]
   return amount === undefined ? '' : count(amount)

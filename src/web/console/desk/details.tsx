@@ -14,13 +14,12 @@ import { categoryNames, priorities, priorityNames, statuses, statusNames } from 
 
 type DetailsProps = {
   ticket: DeskTicketListItem
-  /** On a narrow screen they lie over the ticket when they are asked for. */
+  /** On a narrow screen the details are an overlay. */
   isShown: boolean
   hide: () => void
   change: (change: Change) => Promise<boolean>
 }
 
-/** What is known of a ticket, and what can be changed. */
 export function Details({ ticket, isShown, hide, change }: DetailsProps) {
   const hideButton = useRef<HTMLButtonElement>(null)
   useEffect(() => {
@@ -86,7 +85,7 @@ function Choices({ ticket, change }: Pick<DetailsProps, 'ticket' | 'change'>) {
   )
 }
 
-/** Oneself first; whoever has the ticket is there, even if no longer an admin. */
+/** Oneself first. The current assignee is included, even when they are no longer an admin. */
 function assignable(assignee: DeskTicketListItem['assignee']): [string, string][] {
   const me = user.value?.id
   const known = admins.value.some(({ id }) => id === assignee?.id) || !assignee
@@ -132,7 +131,7 @@ const after = (from: string, to: string) =>
 
 const shownTickets = 5
 
-/** The newest tickets of the same person. */
+/** Newest tickets of the owner. */
 function OtherTickets({ ticket: { id, user: owner } }: { ticket: DeskTicketListItem }) {
   const { data } = useResource(owner.id, (signal) =>
     request('GET /v1/admin/support/tickets', {

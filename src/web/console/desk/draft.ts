@@ -7,13 +7,14 @@ export type StoredFile = Answer<'POST /v1/files'>
 export type Draft = {
   text: string
   files: StoredFile[]
-  /** What was last tried and perhaps arrived, with its idempotency key: the same again is the same request. */
+  /** The content of the last attempt, which may have succeeded, with its idempotency key. Unchanged content is sent
+   *  with the same key. */
   tried?: { content: string; clientId: string } | undefined
 }
 
 const empty: Draft = { text: '', files: [] }
 
-/** What somebody has begun to write, kept over reloads by ticket and kind. */
+/** Unsent replies and notes, kept over reloads by ticket and kind. */
 export function useDrafts(ticketId: string) {
   const keyOf = (kind: Kind) => `hostline draft ${user.value?.id} ${ticketId} ${kind}`
   const [drafts, setDrafts] = useState(() => ({
@@ -45,6 +46,6 @@ function store(key: string, draft: Draft) {
     if (draft.text === '' && draft.files.length === 0) localStorage.removeItem(key)
     else localStorage.setItem(key, JSON.stringify(draft))
   } catch {
-    // The storage is full or switched off: the draft lives as long as the page.
+    // Storage is full or disabled: the draft lives only as long as the page.
   }
 }

@@ -2,8 +2,8 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preac
 
 const nearPixels = 48
 
-/** A place that opens at its end and stays there while more comes, until somebody scrolls away. What comes before its
- *  first entry does not move what is in sight. */
+/** Sticks to the bottom of a scrolling element until the user scrolls up. Entries added at the top do not move the
+ *  visible ones. */
 export function useFollowing(firstId: string | undefined, lastId: string | undefined) {
   const frame = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
@@ -36,7 +36,7 @@ export function useFollowing(firstId: string | undefined, lastId: string | undef
       follows.current = scrollHeight - scrollTop - clientHeight < nearPixels
       setAtEnd(follows.current)
     }
-    // Pictures come later than their message, and what is written below takes room.
+    // Images load after their message, and the composer grows.
     const observer = new ResizeObserver(() => {
       before.current.height = element.scrollHeight
       if (follows.current) toEnd()

@@ -12,7 +12,6 @@ const cleared = { q: undefined, priority: undefined, category: undefined, assign
 const change = (values: Record<string, string | undefined>) =>
   navigate(withQuery(values), 'replace')
 
-/** Search and filters of the list, all in the address. */
 export function ListFilters() {
   const { priority, category, assignee } = filter.value
   const chosen = [priority, category, asksForAssignee(filter.value) && assignee].filter(Boolean)
@@ -49,7 +48,7 @@ function SearchField() {
   const input = useRef<HTMLInputElement>(null)
   useShortcut('/', 'Search', () => input.current?.focus())
   const searched = useRef(q)
-  // The address changes by the back button and by the views, too.
+  // The back button and the views change the URL, too.
   useEffect(() => {
     if (q !== searched.current) setText(q)
     searched.current = q

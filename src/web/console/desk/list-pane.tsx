@@ -18,7 +18,6 @@ const rowHeight = rowRems * Number.parseFloat(getComputedStyle(document.document
 
 type ListPaneProps = { list: TicketList; openId: string | undefined; selection: Selection }
 
-/** The tickets of a view, what they are filtered by, and what can be done to several of them. */
 export function ListPane({ list, openId, selection }: ListPaneProps) {
   const pane = useRef<HTMLElement>(null)
   const bulk = useBulk(list.replace)
@@ -40,7 +39,7 @@ export function ListPane({ list, openId, selection }: ListPaneProps) {
   )
 }
 
-/** News takes the place of the count, so that nothing below it moves. */
+/** The notice replaces the count, so that nothing below it moves. */
 function ListHeader({ list }: { list: TicketList }) {
   const { view } = filter.value
   return (
@@ -133,7 +132,6 @@ function useListShortcuts(
   pane: { current: HTMLElement | null },
   { list, openId, selection }: ListPaneProps,
 ) {
-  // Within the list these keys move the focus from row to row.
   function step(by: number) {
     const index = list.items.findIndex(({ id }) => id === openId)
     const next = list.items[index + by]

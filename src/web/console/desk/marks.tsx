@@ -11,7 +11,7 @@ export function StatusMark({ status }: { status: Status }) {
   return <span class={`badge ${statusTones[status]}`}>{statusNames[status]}</span>
 }
 
-/** What is normal needs no mark. */
+/** Normal priority has no mark. */
 export function PriorityMark({ priority }: { priority: Priority }) {
   if (priority === 'normal') return null
   const tone = priority === 'urgent' ? 'danger' : priority === 'high' ? 'warning' : ''

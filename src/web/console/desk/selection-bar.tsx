@@ -12,7 +12,6 @@ import { priorities, priorityNames, type Status, statuses, statusNames } from '.
 
 type BarProps = { selection: Selection; bulk: Bulk }
 
-/** What can be done to several tickets at once. */
 export function SelectionBar({ selection, bulk }: BarProps) {
   const { tickets, keepOnly } = selection
   const { run } = bulk
@@ -145,7 +144,7 @@ function Failed({ run }: { run: Run }) {
 
 const ticketsText = (amount: number) => (amount === 1 ? '1 ticket' : `${count(amount)} tickets`)
 
-/** Owners hear of a resolved ticket by mail: for many at once that is asked. */
+/** Owners get a mail for each resolved ticket, so ask before many are sent. */
 async function mayTell(amount: number, status: Status): Promise<boolean> {
   if (amount < 2 || status !== 'resolved') return true
   return confirmAction({

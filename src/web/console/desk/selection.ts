@@ -4,13 +4,12 @@ import type { DeskTicketListItem } from '../../../../client/src/client.ts'
 export type Selection = {
   tickets: DeskTicketListItem[]
   has: (id: string) => boolean
-  /** Selects a ticket or lets it go.
-   *  @param isRange selects all between the last one and this */
+  /** @param isRange selects all tickets between the last selected one and this */
   toggle: (id: string, isRange?: boolean) => void
   keepOnly: (ids: string[]) => void
 }
 
-/** Which tickets of a list are selected; one that the list no longer shows is not. */
+/** The selected tickets of a list. A ticket that leaves the list is no longer selected. */
 export function useSelection(items: DeskTicketListItem[]): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
   const last = useRef<string>(undefined)

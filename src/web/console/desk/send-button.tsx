@@ -17,7 +17,7 @@ const actions: Record<Status, string> = {
   closed: 'Send and close',
 }
 
-/** Sends, with the status that the part beside it chooses. */
+/** A send button with a menu for the status of the ticket. */
 export function SendButton({ kind, status, choose, isBusy, isReady }: SendButtonProps) {
   const isReply = kind === 'reply'
   const action = status && isReply ? actions[status] : isReply ? 'Send' : 'Add note'

@@ -6,13 +6,13 @@ import type { Status } from './words.ts'
 
 export type Reply = { draft: Draft; status: Status | undefined; lastMessageId: string | undefined }
 
-/** The key of a draft, the same as long as what it says is the same. */
+/** The idempotency key of a draft: the same as long as its content is unchanged. */
 export function triedOf({ text, files, tried }: Draft): { content: string; clientId: string } {
   const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url)])
   return tried?.content === content ? tried : { content, clientId: uniqueId() }
 }
 
-/** @throws ApiError, `stale_ticket` when somebody has written after `lastMessageId` */
+/** @throws ApiError, `stale_ticket` when there is a message newer than `lastMessageId` */
 export function sendReply(
   id: string,
   clientId: string,
@@ -26,14 +26,14 @@ export function sendReply(
       client_id: clientId,
       ...(status && { status }),
       ...(lastMessageId && { last_message_id: lastMessageId }),
-      // As a list of up to five, which the composer sees to.
+      // The contract's type is a tuple of up to five; the composer enforces the limit.
       ...(attachments.length > 0 && { attachments: attachments as never }),
     },
   })
 }
 
-/** Notes have no key of their own: one whose answer was lost is looked for before it is sent again.
- *  @param known notes that were there before the first try; undefined when this is it */
+/** Notes have no idempotency key: after a lost response the note is searched for before it is sent again.
+ *  @param known the notes before the first attempt; undefined on the first attempt */
 export async function sendNote(id: string, text: string, known?: Set<string>): Promise<Note> {
   const body = text.trim()
   const params = { id }

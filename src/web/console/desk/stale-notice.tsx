@@ -2,13 +2,13 @@ import type { DeskTicket } from '../../../../client/src/client.ts'
 
 type StaleProps = {
   ticket: DeskTicket
-  /** The newest message that the writer had seen. */
+  /** The newest message that the author has seen. */
   since: string
   isBusy: boolean
   sendAnyway: () => void
 }
 
-/** Says who has written meanwhile: the draft waits for a look at that. */
+/** Names the authors of newer messages; nothing is sent before the admin has decided. */
 export function StaleNotice({ ticket, since, isBusy, sendAnyway }: StaleProps) {
   const newer = ticket.messages.filter(({ id }) => id > since)
   const names = new Set(newer.map(({ author }) => author.display_name))

@@ -7,7 +7,7 @@ import { user } from '../session.ts'
 import { admins } from './admins.ts'
 import { type Change, changeText, type Entry, type Message, type Note } from './timeline.ts'
 
-/** The entries of a ticket with a line where another day begins. */
+/** Timeline entries with a separator for each day. */
 export function Days({ entries }: { entries: Entry[] }) {
   const days = new Map<string, Entry[]>()
   for (const entry of entries) {

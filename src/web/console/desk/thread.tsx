@@ -10,11 +10,10 @@ import { timelineOf } from './timeline.ts'
 type ThreadProps = {
   ticket: DeskTicket
   loadOlder: () => Promise<void>
-  /** Told of the newest message whenever the end is in sight. */
+  /** Called with the newest message while the bottom is visible. */
   onSeen: (messageId: string) => void
 }
 
-/** Everything that happened in a ticket, from the first to the newest. */
 export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   const entries = timelineOf(ticket)
   const newest = ticket.messages.at(-1)
@@ -29,7 +28,7 @@ export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
     document.addEventListener('visibilitychange', tell)
     return () => document.removeEventListener('visibilitychange', tell)
   }, [isAtEnd, newest?.id])
-  // Who has just written wants to see it.
+  // After sending, scrolls to the new message.
   useLayoutEffect(() => {
     if (newest?.author.id === user.value?.id) toEnd()
   }, [newest?.id])

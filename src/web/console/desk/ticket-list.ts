@@ -9,15 +9,15 @@ import { filter, isListed, ticketQuery } from './views.ts'
 const partSize = 100
 
 export type TicketList = List<DeskTicketListItem> & {
-  /** How the list differs from what it would show by now, in words. */
+  /** Describes tickets that came or went since the list was loaded. */
   news: string | undefined
-  /** The service has answered, at least once. */
+  /** True after the first response. */
   isLoaded: boolean
-  /** Shows a ticket in its row as it is now. */
+  /** Updates the ticket in its row. */
   replace: (ticket: DeskTicketListItem) => void
 }
 
-/** The tickets that the address asks for. Rows change in place; what comes or goes waits for `reload`, so that nothing
+/** The tickets that match the URL. Rows change in place; additions and removals wait for `reload`, so that nothing
  *  moves under the pointer. */
 export function useTicketList(): TicketList {
   const wanted = ticketQuery(filter.value)
@@ -53,7 +53,7 @@ export function useTicketList(): TicketList {
     setChanges(fresh)
     list.reload()
   }
-  // Loading anew shows the first part alone, which would move what somebody has scrolled to.
+  // A reload shows only the first page, which would move a list that was scrolled.
   useReconnect(() => {
     if (list.items.length > partSize) setChanges({ ...current, isStale: true })
     else reload()

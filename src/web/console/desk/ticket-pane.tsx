@@ -19,12 +19,11 @@ import { type Status, statusNames } from './words.ts'
 type TicketPaneProps = {
   id: string
   row: DeskTicketListItem | undefined
-  /** The keys that change tickets are for those that are selected. */
+  /** While tickets are selected, the shortcuts change those. */
   hasSelection: boolean
   onChanged: (ticket: DeskTicketListItem) => void
 }
 
-/** One ticket: what was said in it, what to say next, and what is known of it. */
 export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps) {
   const ticket = useTicket(id, row, onChanged)
   const [showsDetails, setShowsDetails] = useState(false)
@@ -40,7 +39,7 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
     else backToList(id)
   })
   useShortcut('u', 'Back to the list', () => backToList(id))
-  // Also before the ticket is there: what is typed next must not run as other keys.
+  // Set before the ticket has loaded, too: the next keys are text and must not run other shortcuts.
   const [wanted, setWanted] = useState<{ kind: Kind }>()
   useShortcut('r', 'Reply', () => setWanted({ kind: 'reply' }))
   useShortcut('n', 'Write a note', () => setWanted({ kind: 'note' }))
@@ -115,7 +114,7 @@ type HeaderProps = {
 
 function TicketHeader({ id, ticket, children }: HeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  // Whoever opens a ticket goes on in it; an address that is loaded takes the focus from nobody.
+  // An opened ticket takes the focus, unless the page was loaded with it.
   const isFirst = useRef(document.activeElement === document.body)
   useEffect(() => {
     if (!isFirst.current) heading.current?.focus({ preventScroll: true })
@@ -139,7 +138,7 @@ function TicketHeader({ id, ticket, children }: HeaderProps) {
   )
 }
 
-/** The end of the work, or a new beginning. */
+/** Resolves or reopens the ticket. */
 function SettleButton(props: { status: Status; change: (change: Change) => void }) {
   const isSettled = props.status === 'resolved' || props.status === 'closed'
   const Icon = isSettled ? RotateCcw : Check
@@ -171,7 +170,7 @@ function BackButton({ id }: { id: string }) {
   )
 }
 
-/** The list is as it was left, and the focus where it was. */
+/** Restores the list and the focus. */
 function backToList(id: string) {
   navigate(withQuery({}, '/console/desk'))
   requestAnimationFrame(() => {

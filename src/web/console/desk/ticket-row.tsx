@@ -14,7 +14,6 @@ type RowProps = {
   select: (isRange: boolean) => void
 }
 
-/** A ticket in the list: who, what, since when; marks only where they say something. */
 export function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
   const { id, subject, category, assignee, waiting_since, updated_at } = ticket
   const owner = ticket.user.display_name
@@ -62,7 +61,7 @@ function assigneeText(assignee: DeskTicketListItem['assignee']): string {
   return assignee.id === user.value?.id ? 'You' : assignee.display_name
 }
 
-/** A view of one status does not repeat it in each row, nor is it news that a ticket which waits is open. */
+/** A view of a single status does not repeat it in each row; a waiting ticket is known to be open. */
 function saysStatus({ status, waiting_since }: DeskTicketListItem): boolean {
   if (status === filter.value.view.query.status) return false
   return status !== 'open' || waiting_since === null

@@ -9,7 +9,8 @@ export type Entry =
   | { kind: 'note'; id: string; at: string; note: Note }
   | { kind: 'change'; id: string; at: string; change: Change }
 
-/** What was said, noted and changed, by time. With older messages to come, what is older than the first one waits. */
+/** Messages, notes and changes in the order of time. Notes and changes older than the first loaded message are left
+ *  out until the earlier messages are loaded. */
 export function timelineOf({ messages, notes, history, messages_before }: DeskTicket): Entry[] {
   const entries: Entry[] = [
     ...messages.map((message) => ({
@@ -29,7 +30,8 @@ export function timelineOf({ messages, notes, history, messages_before }: DeskTi
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A newer answer of the service beside what was shown: what it has no room for, or did not know yet, stays. */
+/** Merges a fresh ticket into the shown one. Earlier messages, which the response does not include, and newer
+ *  entries stay. */
 export function merged(before: DeskTicket | undefined, fresh: DeskTicket): DeskTicket {
   if (before?.id !== fresh.id) return fresh
   const { messages_before, ...rest } = fresh
@@ -43,7 +45,7 @@ export function merged(before: DeskTicket | undefined, fresh: DeskTicket): DeskT
   }
 }
 
-/** @param older a part of the list of messages, newest first */
+/** @param older a page of messages, newest first */
 export function withOlder(ticket: DeskTicket, older: Message[], before: string | null): DeskTicket {
   const { messages_before, ...rest } = ticket
   return {
@@ -63,17 +65,17 @@ export const withNote = (ticket: DeskTicket, note: Note): DeskTicket => ({
   notes: united(ticket.notes, [note]),
 })
 
-/** Ids are in the order of time. */
+/** Sorts by id: ULIDs are in the order of time. */
 function united<T extends { id: string }>(...lists: T[][]): T[] {
   const byId = new Map(lists.flat().map((item) => [item.id, item]))
   return [...byId.values()].sort((a, b) => compare(a.id, b.id))
 }
 
-/** The words of a change. */
+/** A sentence about a change. */
 export function changeText({ field, to, actor }: Change, nameOf: (id: string) => string): string {
   if (field === 'assignee') return assignmentText(to, actor, nameOf)
   const value = (to ?? '').replace('_', ' ')
-  // Nobody did what happens by itself.
+  // Automatic changes have no actor.
   if (actor.type === 'system') return `The ${field} was set to ${value}`
   return `${actor.display_name} set the ${field} to ${value}`
 }

@@ -17,9 +17,9 @@ type Upload = {
   abort: AbortController
 }
 
-/** Files on their way to the service.
- *  @param room how many more may be added
- *  @param add takes a file that is stored */
+/** Uploads in progress.
+ *  @param room how many more files may be added
+ *  @param add called with each stored file */
 export function useUploads(room: number, add: (stored: StoredFile) => void) {
   const [uploads, setUploads] = useState<Upload[]>([])
   const latest = useRef({ add, uploads })
@@ -75,7 +75,7 @@ type AttachedProps = {
   sending: ReturnType<typeof useUploads>
 }
 
-/** What goes with the message, stored or on its way. */
+/** Attached files and uploads in progress. */
 export function Attached({ files, removeFile, sending }: AttachedProps) {
   if (files.length + sending.uploads.length === 0) return null
   return (

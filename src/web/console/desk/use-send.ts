@@ -13,7 +13,7 @@ type Parts = {
   refresh: () => void
 }
 
-/** Sends what was written, once; a failure leaves it as it is. */
+/** Sends a reply or note exactly once; after a failure the draft stays. */
 export function useSend({ ticket, update, refresh }: Parts) {
   const [isBusy, setBusy] = useState(false)
   const [staleSince, setStaleSince] = useState<string>()
@@ -35,8 +35,8 @@ export function useSend({ ticket, update, refresh }: Parts) {
     update((before) => withNote(before, stored))
   }
 
-  /** @param keep stores what is tried with the draft
-   *  @returns whether it is sent */
+  /** @param keep stores the attempt with the draft
+   *  @returns whether it was sent */
   async function send(kind: Kind, given: Reply, keep: (tried: Draft['tried']) => void) {
     if (isBusy) return false
     setBusy(true)

@@ -13,25 +13,23 @@ import { merged, withOlder } from './timeline.ts'
 const pauseMilliseconds = 1_000
 
 export type OpenTicket = {
-  /** As its row has it, until the rest has come. */
+  /** From the row of the list, until the detail has loaded. */
   item: DeskTicketListItem | undefined
-  /** With all that was said. */
   detail: DeskTicket | undefined
   error: unknown
-  /** Loads what came meanwhile. */
   refresh: () => void
   update: (change: (ticket: DeskTicket) => DeskTicket) => void
-  /** Changes the ticket: shown at once, and taken back when the service refuses.
-   *  @returns whether it did */
+  /** Changes the ticket optimistically, and reverts it when the service refuses.
+   *  @returns whether it was changed */
   change: (change: Change) => Promise<boolean>
   loadOlder: () => Promise<void>
 }
 
 type Pending = { turn: number; change: Change }
 
-/** The ticket that is open, kept as it is by the frames.
+/** The open ticket, kept up to date by frames.
  *  @param row of the list, if it is there
- *  @param onChanged is told of the ticket after each change of ours */
+ *  @param onChanged called after each change made here */
 export function useTicket(
   id: string,
   row: DeskTicketListItem | undefined,
@@ -78,7 +76,7 @@ export function useTicket(
   }
 }
 
-/** A ticket that changes all the time is loaded once a second. */
+/** At most one request a second, however often the ticket changes. */
 function useRefresh(id: string, reload: () => void): () => void {
   const pace = useRef({ ask: reload, cancel: () => {} })
   useEffect(() => {
@@ -109,7 +107,7 @@ function useChanges(id: string, accept: (ticket: DeskTicket) => void) {
   return { pending: changes.filter((other) => other.id === id), change }
 }
 
-/** What a ticket would look like after a change. */
+/** The optimistic fields of a change. */
 function wanted({ status, priority, assignee_id }: Change): Partial<DeskTicketListItem> {
   return {
     ...(status && { status }),

@@ -21,9 +21,8 @@ type View = {
   name: 'waiting' | 'mine' | 'unassigned' | 'in_progress' | 'resolved' | 'closed' | 'all'
   title: string
   icon: typeof Inbox
-  /** What the service is asked for. */
   query: TicketQuery
-  /** What is said when there is nothing. */
+  /** Shown when the list is empty. */
   empty: [title: string, text: string]
 }
 
@@ -94,7 +93,7 @@ export type Filter = {
 const oneOf = <T extends string>(known: readonly T[], name: string) =>
   known.find((value) => value === query.value.get(name))
 
-/** What the address asks the list to show. */
+/** The filter in the URL. */
 export const filter = computed<Filter>(() => ({
   view: views.find(({ name }) => name === query.value.get('view')) ?? (views[0] as View), // there are some
   q: query.value.get('q') ?? '',
@@ -103,13 +102,12 @@ export const filter = computed<Filter>(() => ({
   assignee: query.value.get('assignee') ?? undefined,
 }))
 
-/** A view that is about who has the tickets takes no further word on that. */
+/** A view with a fixed assignee ignores the assignee filter. */
 export const asksForAssignee = ({ view }: Filter) => view.query.assignee_id === undefined
 
 export const hasFilters = ({ q, priority, category, assignee }: Filter) =>
   Boolean(q || priority || category || assignee)
 
-/** The filter as the service takes it. */
 export function ticketQuery(given: Filter): TicketQuery {
   const { view, q, priority, category, assignee } = given
   return {
@@ -121,8 +119,8 @@ export function ticketQuery(given: Filter): TicketQuery {
   }
 }
 
-/** Whether the list would show a ticket; what a search finds only the service knows.
- *  @param me the admin who asks */
+/** Whether a ticket matches a query. Full-text search cannot be checked here.
+ *  @param me id of the admin, for `assignee_id=me` */
 export function isListed(ticket: DeskTicketListItem, wanted: TicketQuery, me: string): boolean {
   const { status, waiting, priority, category, assignee_id } = wanted
   if (status && !status.split(',').includes(ticket.status)) return false

@@ -7,7 +7,7 @@ import { SearchField } from './search-field.tsx'
 const filter = (name: string, value: string) =>
   navigate(withQuery({ [name]: value || undefined }), 'replace')
 
-/** Whom the list shows: a part of a name or an address, a role, a state. All of it is in the address. */
+/** Search by name or address, role and state, all kept in the URL. */
 export function PeopleFilters() {
   const frame = useRef<HTMLDivElement>(null)
   useShortcut('/', 'Search people', () => frame.current?.querySelector('input')?.focus())

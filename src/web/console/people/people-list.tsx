@@ -11,7 +11,7 @@ import { PersonMarks } from './person-marks.tsx'
 
 type PeopleListProps = { list: List<ManagedUser>; isFiltered: boolean }
 
-/** People who pass the filters, the oldest account first. While others are looked for, those of before stay. */
+/** People in the order of registration. While a new filter loads, the old result stays. */
 export function PeopleList({ list, isFiltered }: PeopleListProps) {
   const { items, error, isLoading } = list
   const before = useRef(items)

@@ -11,7 +11,6 @@ import { PersonDetails } from './person-details.tsx'
 import { roleOf } from './roles.ts'
 import './people.css'
 
-/** Everybody who has an account: found, looked at, changed. */
 export function PeoplePage() {
   const filters = filtersIn(query.value)
   const key = JSON.stringify(filters)

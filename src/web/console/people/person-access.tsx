@@ -12,7 +12,6 @@ type PersonAccessProps = {
   onChange: (person: ManagedUser) => void
 }
 
-/** What somebody may do: role, address, whether they get in at all. */
 export function PersonAccess({ person, isOnlyAdmin, onChange }: PersonAccessProps) {
   const { id, role, disabled, email_verified, totp, display_name: name } = person
   const { run, isBusy } = useAction((work: () => Promise<void>) => work())

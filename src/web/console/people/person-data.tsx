@@ -7,7 +7,6 @@ import { RemovalForm } from './removal-form.tsx'
 
 type PersonDataProps = { person: ManagedUser; isOnlyAdmin: boolean; onRemove: () => void }
 
-/** A new password, everything that is kept, and the end of the account. */
 export function PersonData({ person, isOnlyAdmin, onRemove }: PersonDataProps) {
   const { id, disabled, display_name: name } = person
   const { run, isBusy } = useAction((work: () => Promise<void>) => work())

@@ -21,7 +21,6 @@ type PersonDetailsProps = {
   onRemove: (id: string) => void
 }
 
-/** Somebody's profile, and what admins can do about them. */
 export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
   const found = useResource(id, (signal) =>
     request('GET /v1/admin/users/{id}', { params: { id }, signal }),
@@ -34,7 +33,7 @@ export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
   function change(changed: ManagedUser) {
     found.update(() => changed)
     onChange(changed)
-    // The button that was pressed may be gone.
+    // The pressed button may be gone.
     heading.current?.focus()
   }
 
@@ -62,7 +61,7 @@ export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
   )
 }
 
-/** Whether it is about oneself and nobody else could let one in again. */
+/** Whether the person is the signed-in admin and no other admin exists who could undo a lock-out. */
 function useIsOnlyAdmin(id: string): boolean {
   const isOneself = id === user.value?.id
   const { data } = useResource(isOneself ? 'admins' : undefined, async (signal) => {

@@ -6,7 +6,6 @@ import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { roleTitles } from './roles.ts'
 
-/** What is known of somebody. */
 export function PersonFacts({ person }: { person: ManagedUser }) {
   const { id, external_id, email_verified, email_bounced_at, locale, totp, created_at } = person
   const languages = new Intl.DisplayNames('en', { type: 'language' })
@@ -55,7 +54,7 @@ function Copyable({ text }: { text: string }) {
       setCopied(true)
       toast('Copied.')
     } catch {
-      // Browsers offer it to pages over HTTPS alone, and people may refuse it.
+      // Browsers offer the clipboard over HTTPS only, and users may deny it.
       toast('The browser does not allow copying here. Select the text instead.')
     }
   }

@@ -1,7 +1,7 @@
 import type { ManagedUser } from '../../../../client/src/contract.ts'
 import { roleTitles } from './roles.ts'
 
-/** What is not usual about somebody. */
+/** Badges for an unusual role or state. */
 export function PersonMarks({ person }: { person: ManagedUser }) {
   const { role, disabled, email_verified } = person
   return (

@@ -8,7 +8,7 @@ import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { request, user } from '../session.ts'
 
-/** Where somebody is logged in. It is asked for, because looking at it is noted. */
+/** Loaded on request only, because each look is recorded in the audit log. */
 export function PersonSessions({ person }: { person: ManagedUser }) {
   const { id } = person
   const [isAsked, setAsked] = useState(false)

@@ -13,7 +13,6 @@ const statusTitles = {
   closed: 'Closed',
 }
 
-/** The newest tickets of somebody. */
 export function PersonTickets({ person: { id, email } }: { person: ManagedUser }) {
   const tickets = useResource(id, async (signal) => {
     const query = { user_id: id, limit: shownTickets + 1 }

@@ -4,7 +4,7 @@ import { Field } from '../../ui/field.tsx'
 
 type RemovalFormProps = { person: ManagedUser; close: (isSure?: true) => void }
 
-/** Asks for the name before an account is removed. */
+/** Asks for the name before it removes the account. */
 export function RemovalForm({ person, close }: RemovalFormProps) {
   const { display_name: name, email } = person
   const [typed, setTyped] = useState('')

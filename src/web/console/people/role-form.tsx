@@ -3,10 +3,9 @@ import { type Role, roleMeanings, roleOf, roleTitles } from './roles.ts'
 
 type RoleFormProps = { person: ManagedUser; close: (role?: Role) => void }
 
-/** Asks for the role that somebody gets. */
 export function RoleForm({ person, close }: RoleFormProps) {
   const { display_name, email_verified, role } = person
-  // Which of the two it is follows from the address.
+  // The service derives which of the two it is from the verified address.
   const user = email_verified ? 'verified_user' : 'user'
 
   function submit(event: SubmitEvent) {

@@ -18,6 +18,6 @@ export const roleMeanings: Record<Role, string> = {
   admin: 'Sees and does everything in this console. They have to log in again.',
 }
 
-/** What a select of roles gives. */
+/** Parses the value of a role select. */
 export const roleOf = (text: string | null): Role | undefined =>
   (Object.keys(roleTitles) as Role[]).find((role) => role === text)

@@ -3,21 +3,20 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 type SearchFieldProps = {
   label: string
   placeholder: string
-  /** What is searched for. */
   value: string
   onSearch: (text: string) => void
 }
 
 const pauseMilliseconds = 250
 
-/** An input that searches as one types: when a moment has passed without a key. */
+/** A search input, debounced. */
 export function SearchField({ label, placeholder, value, onSearch }: SearchFieldProps) {
   const [text, setText] = useState(value)
   const searched = useRef(value)
   const latest = useRef(onSearch)
   latest.current = onSearch
 
-  // It follows the address when that changes otherwise, such as by the back button.
+  // The back button changes the URL, too.
   useEffect(() => {
     if (value === searched.current) return
     searched.current = value

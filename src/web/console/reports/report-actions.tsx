@@ -10,7 +10,6 @@ import { ResolveForm } from './resolve-form.tsx'
 
 type ReportActionsProps = { found: Case; onChange: (changes: Partial<Case>) => void }
 
-/** Removing the message, disabling the person, resolving the report. */
 export function ReportActions({ found, onChange }: ReportActionsProps) {
   const { report, reported, removedAt } = found
   const { message_id } = report

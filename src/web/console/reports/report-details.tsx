@@ -14,27 +14,26 @@ import { ReportExcerpt } from './report-excerpt.tsx'
 
 type ReportDetailsProps = {
   id: string
-  /** Whether the list shows it: it leaves the list when a colleague resolves it. */
+  /** False once a colleague has resolved it. */
   isListed: boolean
   onChange: (report: Report) => void
 }
 
-/** A report with what is needed to judge it. */
+/** A report with everything that is needed to judge it. */
 export type Case = {
   report: ReportDetail
-  /** Null when the account is gone. */
+  /** Null when the account was deleted. */
   reported: ManagedUser | null
-  /** When an admin removed the message. The copy that the report keeps does not say so. */
+  /** When an admin removed the message. The copy in the report has no such field. */
   removedAt: string | undefined
 }
 
-/** A report: who, why, what was said, and what can be done. */
 export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
   const found = useResource(id, (signal) => loadCase(id, signal))
   const heading = useRef<HTMLHeadingElement>(null)
   const { data } = found
   useRefresh(found.reload)
-  // Not every so often: each reading of a report is recorded.
+  // No polling: each read of a report is recorded in the audit log.
   const wasListed = useRef(isListed)
   useEffect(() => {
     if (wasListed.current && !isListed && data?.report.status === 'open') found.reload()
@@ -44,7 +43,7 @@ export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
   function change(changes: Partial<Case>) {
     found.update((before) => ({ ...before, ...changes }))
     if (changes.report) onChange(changes.report)
-    // The button that was pressed may be gone.
+    // The pressed button may be gone.
     heading.current?.focus()
   }
 

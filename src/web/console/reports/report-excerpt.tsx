@@ -4,7 +4,7 @@ import { FileLink } from '../../ui/file-link.tsx'
 import { Time } from '../../ui/time.tsx'
 import type { Case } from './report-details.tsx'
 
-/** What was said around the message when it was reported, oldest first, with the message in the middle of it in sight. */
+/** The messages around the reported one, oldest first. */
 export function ReportExcerpt({ found }: { found: Case }) {
   const { messages, message_id, status } = found.report
   const frame = useRef<HTMLDivElement>(null)

@@ -15,18 +15,18 @@ import { reasonTitles } from './reasons.ts'
 
 type ReportListProps = { status: Report['status']; list: List<Report> }
 
-/** Open or resolved reports, newest first. */
+/** Newest first. */
 export function ReportList({ status, list }: ReportListProps) {
   const { fresh, show } = useFreshReports(status, list)
   const frame = useRef<HTMLDivElement>(null)
-  // What somebody points at or has scrolled to does not move away.
+  // Rows under the pointer, and a list that was scrolled, must not move.
   const isHeld = () => {
     const rows = frame.current?.parentElement?.querySelector('.virtual')
     return Boolean(rows && (rows.scrollTop > 0 || rows.matches(':hover')))
   }
   useRefresh(list.reload, { seconds: 30, isHeld })
   const [presses, setPresses] = useState(0)
-  // The button that was pressed has gone.
+  // The pressed button is gone.
   useEffect(() => {
     const rows = frame.current?.parentElement?.querySelector('.virtual')
     if (presses === 0 || !rows) return
@@ -132,7 +132,7 @@ function Row({ report }: { report: Report }) {
   )
 }
 
-/** What has come since is counted, not put above what somebody is about to press. */
+/** Counts new reports instead of inserting them: a click must not hit a row that has just moved. */
 function useFreshReports(status: Report['status'], list: List<Report>) {
   const [fresh, setFresh] = useState<Report[]>([])
   const isShown = ({ id }: Report) => list.items.some((report) => report.id === id)
@@ -148,7 +148,7 @@ function useFreshReports(status: Report['status'], list: List<Report>) {
     setFresh([])
   }
 
-  // Nothing moves where there is nothing.
+  // An empty list can be reloaded at once: nothing in it can move.
   useEffect(() => {
     if (isEmpty && !list.isLoading && waiting.length > 0) show()
   })

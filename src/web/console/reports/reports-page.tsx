@@ -9,7 +9,6 @@ import { ReportDetails } from './report-details.tsx'
 import { ReportList } from './report-list.tsx'
 import './reports.css'
 
-/** What people have reported, and what is done about it. */
 export function ReportsPage() {
   const status = query.value.get('status') === 'resolved' ? 'resolved' : 'open'
   const list = useList<Report>(status, async (cursor, signal) => {
@@ -41,7 +40,7 @@ export function ReportsPage() {
   )
 }
 
-/** Shows a report as it is now; one that is no longer in this view leaves it. */
+/** Updates a report in the list, or removes it when it no longer belongs to this view. */
 function patch(list: List<Report>, changed: Report, status: Report['status']) {
   list.update((reports) =>
     reports.flatMap((report) => {

@@ -6,7 +6,7 @@ import { request } from '../session.ts'
 
 type ResolveFormProps = { report: ReportDetail; close: (resolved?: ReportDetail) => void }
 
-/** Asks for a note and resolves a report. What was typed stays when that fails. */
+/** Resolves a report with a note. */
 export function ResolveForm({ report, close }: ResolveFormProps) {
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)

@@ -1,4 +1,4 @@
-/** What the audit log tells of. */
+/** The values of `action` in the audit log. */
 export const auditActions = [
   'account_adopted',
   'announcement_sent',

@@ -6,7 +6,7 @@ import { auditActions } from './audit-actions.ts'
 const names = ['action', 'actor_id', 'target_id', 'from', 'to'] as const
 export type AuditFilter = Partial<Record<(typeof names)[number], string>>
 
-/** What the address asks for; times in ISO 8601. */
+/** The filter in the URL; times in ISO 8601. */
 export function auditFilter(): AuditFilter {
   const given = names.flatMap((name) => {
     const value = query.value.get(name)
@@ -15,7 +15,7 @@ export function auditFilter(): AuditFilter {
   return Object.fromEntries(given)
 }
 
-/** Narrows the log. The address says how, so that it can be kept and passed on. */
+/** Filters, kept in the URL so that a link can be shared. */
 export function AuditFilters({ filter }: { filter: AuditFilter }) {
   const isNarrowed = Object.keys(filter).length > 0
   return (
@@ -38,7 +38,7 @@ const set = (name: string, value: string | undefined) =>
   navigate(withQuery({ [name]: value }), 'replace')
 
 function ActionFilter({ action }: { action: string | undefined }) {
-  // An address may ask for what this page does not know.
+  // The URL may contain an action that this page does not know.
   const actions: string[] = [...new Set([...auditActions, ...(action ? [action] : [])])]
   return (
     <Field label="Action">
@@ -94,7 +94,7 @@ function TimeFilter({ name, label, value }: FilterProps) {
   )
 }
 
-/** As the input takes it: the time of this place, without saying so. */
+/** In local time without an offset, the format of `datetime-local`. */
 function localTime(at: string | undefined): string {
   const time = at === undefined ? Number.NaN : Date.parse(at)
   if (Number.isNaN(time)) return ''

@@ -11,7 +11,6 @@ import { useRefresh } from '../refresh.ts'
 import { request, user } from '../session.ts'
 import { AuditFilters, auditFilter } from './audit-filters.tsx'
 
-/** Who did what to whom, newest first. */
 export function AuditLog() {
   const filter = auditFilter()
   const list = useList(
@@ -73,7 +72,7 @@ function EntryRow({ entry }: { entry: AuditEntry }) {
 
 type PartyProps = { party: AuditEntry['actor']; filter: 'actor_id' | 'target_id' }
 
-/** A person, a service key, a ticket: where there is a page, a link to it. */
+/** A person, service key or ticket, as a link where it has a page. */
 function Party({ party: { type, id }, filter }: PartyProps) {
   if (id === null) return <span>{type === 'user' ? 'somebody unknown' : inWords(type ?? '–')}</span>
   const what = `${type === 'user' ? 'Person' : inWords(type ?? 'something')} …${id.slice(-6)}`

@@ -13,7 +13,6 @@ import { partQuery } from '../parts.ts'
 import { useRefresh } from '../refresh.ts'
 import { request } from '../session.ts'
 
-/** Replies that the desk keeps ready. */
 export function CannedReplies() {
   const list = useList(
     'replies',
@@ -98,7 +97,7 @@ function ReplyRow({ reply, edit, remove }: RowProps) {
   )
 }
 
-/** @returns whether the reply was kept */
+/** @returns whether the reply was saved */
 async function writeReply(reply?: CannedReply): Promise<boolean> {
   async function save(given: FormData) {
     const body = { title: String(given.get('title')), body: String(given.get('body')) }

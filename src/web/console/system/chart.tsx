@@ -5,14 +5,14 @@ import { height, pathOf, type Shape, type Values } from './chart-path.ts'
 type Series = { label: string; values: Values; tone?: 'danger' | 'faint' }
 type ChartProps = {
   title: string
-  /** When each value was; as many as every series has. */
+  /** Time of each value; every series has as many values. */
   times: string[]
   series: Series[]
   shape: Shape
   show?: (value: number) => string
 }
 
-/** Values over time. Pointing at one, or the arrow keys, tell it and its time. */
+/** Values over time. Hover or the arrow keys announce a value with its time. */
 export function Chart({ title, times, series, shape, show = count }: ChartProps) {
   const [chosen, setChosen] = useState<number>()
   const known = series.flatMap(({ values }) => values.filter((value) => value !== null))

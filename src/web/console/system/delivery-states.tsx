@@ -2,7 +2,7 @@ import type { Deliveries, System } from '../../../../client/src/contract.ts'
 import { count } from '../../ui/format.ts'
 import { Time } from '../../ui/time.tsx'
 
-/** Whether what leaves the service arrives: mails, pushes, webhooks. */
+/** Delivery state of mails, pushes and webhooks. */
 export function DeliveryStates({ system }: { system: System }) {
   return (
     <section class="stack tight" aria-labelledby="deliveries">

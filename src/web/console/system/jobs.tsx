@@ -21,7 +21,7 @@ type Work = (id: string) => Promise<unknown>
 const retry: Work = (id) => request('POST /v1/admin/jobs/{id}/retry', { params: { id } })
 const discard: Work = (id) => request('DELETE /v1/admin/jobs/{id}', { params: { id } })
 
-/** Mails, pushes and other work that was given up or waits. */
+/** Failed and waiting jobs. */
 export function Jobs() {
   const state = query.value.get('state') === 'waiting' ? 'waiting' : 'dead'
   const list = useList(
@@ -33,7 +33,7 @@ export function Jobs() {
       }) as Promise<CursorPage<Job>>, // asked for with a limit
   )
   const frame = useRef<HTMLDivElement>(null)
-  // What somebody points at does not move away, and what they have opened stays.
+  // Rows under the pointer, and further pages that were loaded, must stay.
   const isHeld = () => list.items.length > partSize || frame.current?.matches(':hover') === true
   useRefresh(list.reload, { seconds: 15, isHeld })
   const act = useAction(async (work: Work, ids: string[], done: string) => {
@@ -153,7 +153,7 @@ function NoJobs({ state }: { state: Job['state'] }) {
 
 const jobs = (number: number) => (number === 1 ? '1 job' : `${count(number)} jobs`)
 
-// Somebody else, or the service itself, was quicker.
+// Another admin or the job runner was quicker.
 function passWhenGone(error: unknown) {
   if (!(error instanceof ApiError && error.code === 'not_found')) throw error
 }

@@ -2,7 +2,7 @@ import type { System } from '../../../../client/src/contract.ts'
 import { count } from '../../ui/format.ts'
 import { inWords } from '../names.ts'
 
-/** What waits to be done, and what was given up. */
+/** Waiting and failed jobs by kind. */
 export function Outbox({ rows }: { rows: System['outbox'] }) {
   const deadFirst = rows.toSorted((one, other) => one.state.localeCompare(other.state))
   return (

@@ -12,7 +12,6 @@ import { ReplicationState } from './replication-state.tsx'
 import { Traffic } from './traffic.tsx'
 import { Warnings } from './warnings.tsx'
 
-/** The state of the service at a glance. */
 export function Overview() {
   const { data, error, reload } = useResource('system', (signal) =>
     request('GET /v1/admin/system', { signal }),

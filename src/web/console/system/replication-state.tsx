@@ -4,11 +4,11 @@ import { Time } from '../../ui/time.tsx'
 
 type Replication = NonNullable<System['replication']>
 
-/** An object is on its way for about a second. */
+/** An upload takes about a second, so a small lag is normal. */
 const inStepSeconds = 5
 const lateSeconds = 60
 
-/** How far the bucket is from which this service can be restored. */
+/** How far the replica in the bucket is behind. */
 export function ReplicationState({ replication }: { replication: Replication }) {
   const { last_stored_at: storedAt, last_snapshot_at: snapshotAt, ack } = replication
   const { last_failed_at: failedAt, last_error: error, standby_allowed: mayTakeOver } = replication

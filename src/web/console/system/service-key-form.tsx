@@ -24,8 +24,8 @@ const scopes: Record<Scope, { text: string; power?: string }> = {
 
 export const isPowerful = (scope: Scope) => scopes[scope].power !== undefined
 
-/** Asks for a key, makes it and shows it.
- *  @returns false when the form was left */
+/** Asks for the key's properties, creates it and shows the secret.
+ *  @returns false when the form was cancelled */
 export async function addServiceKey(): Promise<boolean> {
   const made = await openDialog<{ name: string; key: string }>((close) => (
     <FormDialog
@@ -53,7 +53,7 @@ function keyOf(given: FormData): NewServiceKey {
   const day = String(given.get('expires_at'))
   return {
     name: String(given.get('name')),
-    // The service says when none was chosen; the names are those of the boxes below.
+    // The names of the checkboxes below; the service rejects an empty list.
     scopes: given.getAll('scopes') as NewServiceKey['scopes'],
     ...(day && { expires_at: new Date(`${day}T23:59:59`).toISOString() }),
   }

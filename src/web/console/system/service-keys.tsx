@@ -14,7 +14,6 @@ import { useRefresh } from '../refresh.ts'
 import { request } from '../session.ts'
 import { addServiceKey, isPowerful } from './service-key-form.tsx'
 
-/** The keys by which the rest of the platform feeds this service. */
 export function ServiceKeys() {
   const list = useList(
     'keys',

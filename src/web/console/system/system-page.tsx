@@ -20,14 +20,13 @@ const tabs: { name: string; title: string; page: ComponentType }[] = [
   { name: 'audit', title: 'Audit log', page: AuditLog },
 ]
 
-/** How the service is, and what keeps it running. */
 export function SystemPage() {
   const [, , , name = '', id = ''] = path.value.split('/')
   const bar = useRef<HTMLElement>(null)
   const tab = tabs.find((known) => known.name === name)
   useEffect(() => {
     if (!tab) navigate('/console/system', 'replace')
-    // On a phone there is not room for all.
+    // On a phone the tabs scroll.
     else bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
   }, [tab])
   useTitle(name === '' ? undefined : tab?.title)

@@ -3,12 +3,12 @@ import { Chart } from './chart.tsx'
 
 const minute = 60_000
 
-/** What the last hour was like, minute by minute. */
+/** Requests, failures and frames of the last hour, by minute. */
 export function Traffic({ system }: { system: System }) {
   const times = timesOf(system)
   const rows = new Map(system.last_hour.map((row) => [Date.parse(row.at), row]))
   const started = Date.parse(system.started_at)
-  // A minute without anything is missing; what was before the start nobody knows.
+  // Minutes without a row had no requests; minutes before the start of the service are unknown.
   const counts = (field: 'requests' | 'failed' | 'frames') =>
     times.map((at) => (at + minute <= started ? null : (rows.get(at)?.[field] ?? 0)))
   const latency = (field: keyof Minute & `p${string}`) =>
@@ -51,7 +51,7 @@ export function Traffic({ system }: { system: System }) {
   )
 }
 
-/** The beginnings of the sixty minutes before the one that is counted now, by the clock of the service. */
+/** Start times of the sixty minutes before the current one, by the clock of the service. */
 function timesOf({ started_at, uptime_seconds }: System): number[] {
   const now = Date.parse(started_at) + uptime_seconds * 1_000
   const current = Math.floor(now / minute) * minute

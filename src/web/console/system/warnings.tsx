@@ -32,7 +32,6 @@ const remedies: Record<string, Remedy> = {
   },
 }
 
-/** What an operator should change, and how. */
 export function Warnings({ warnings }: Pick<System, 'warnings'>) {
   return (
     <section class="stack tight" aria-labelledby="warnings">

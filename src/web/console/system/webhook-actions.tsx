@@ -12,7 +12,6 @@ type ActionsProps = {
   showResult: (result: Answer<'POST /v1/admin/webhooks/{id}/test'> | undefined) => void
 }
 
-/** What can be done with a webhook. */
 export function WebhookActions({ webhook, show, showResult }: ActionsProps) {
   const { id, enabled } = webhook
   const params = { id }

@@ -10,7 +10,6 @@ import { request } from '../session.ts'
 
 type DeliveriesProps = { webhookId: string; list: List<WebhookDelivery> }
 
-/** What a webhook was told lately, and what it answered. */
 export function WebhookDeliveries({ webhookId, list }: DeliveriesProps) {
   const retry = useAction(async (id: string) => {
     const params = { id: webhookId, delivery_id: id }

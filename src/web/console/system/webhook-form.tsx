@@ -24,8 +24,8 @@ const events: Record<Event, string> = {
 
 const signing = 'Deliveries are signed with it. It is shown this once: keep it with the receiver.'
 
-/** Asks for a webhook, makes it and shows its secret.
- *  @returns its id; undefined when the form was left */
+/** Asks for the webhook's properties, creates it and shows its secret.
+ *  @returns its id; undefined when the form was cancelled */
 export async function addWebhook(): Promise<string | undefined> {
   const made = await openDialog<{ id: string; secret: string }>((close) => (
     <WebhookForm
@@ -45,7 +45,7 @@ export async function addWebhook(): Promise<string | undefined> {
   return made.id
 }
 
-/** @returns the webhook as it is now; undefined when the form was left */
+/** @returns the changed webhook; undefined when the form was cancelled */
 export async function editWebhook(webhook: Webhook): Promise<Webhook | undefined> {
   const params = { id: webhook.id }
   return openDialog<Webhook>((close) => (
@@ -61,7 +61,7 @@ export async function editWebhook(webhook: Webhook): Promise<Webhook | undefined
   ))
 }
 
-/** Makes a new secret and shows it. */
+/** Rotates the secret and shows the new one. */
 export async function renewSecret(id: string): Promise<void> {
   const { secret } = await request('POST /v1/admin/webhooks/{id}/secret', { params: { id } })
   const text = `${signing} For 24 hours the old one signs beside it.`
@@ -81,7 +81,7 @@ function WebhookForm({ title, action, webhook, close, submit }: FormProps) {
     submit({
       url: String(given.get('url')).trim(),
       description: String(given.get('description')),
-      // The service says when none was chosen; the names are those of the boxes below.
+      // The names of the checkboxes below; the service rejects an empty list.
       events: given.getAll('events') as NewWebhook['events'],
     })
   return (

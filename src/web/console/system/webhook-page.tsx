@@ -18,7 +18,6 @@ import { WebhookBadge } from './webhooks.tsx'
 
 type TestResult = Answer<'POST /v1/admin/webhooks/{id}/test'>
 
-/** One webhook: how it is, what can be done with it, what it was told. */
 export function WebhookPage({ id }: { id: string }) {
   const params = { id }
   const webhook = useResource(id, (signal) =>
@@ -70,7 +69,7 @@ type ShownProps = {
 function Shown({ webhook, data, deliveries }: ShownProps) {
   const [result, setResult] = useState<TestResult>()
   const heading = useRef<HTMLHeadingElement>(null)
-  // Whoever followed a link here has lost it: the list is gone.
+  // The link that led here is gone, so the heading takes the focus.
   useEffect(() => heading.current?.focus(), [])
   return (
     <>

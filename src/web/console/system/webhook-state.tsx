@@ -3,10 +3,11 @@ import { useResource } from '../../ui/resource.ts'
 import { Time } from '../../ui/time.tsx'
 import { request } from '../session.ts'
 
-/** The log and the switch are written at once; between their times lies no more than this. */
+/** The service disables a webhook and writes the audit entry in one transaction; their times differ by less than
+ *  this. */
 const momentMilliseconds = 100
 
-/** Why nothing arrives: since when it fails, or who switched it off and why. */
+/** Since when deliveries fail, or who disabled the webhook and why. */
 export function WebhookState({ webhook }: { webhook: Webhook }) {
   const { enabled, disabled_at: disabledAt, failing_since: failingSince } = webhook
   if (!enabled && disabledAt) return <SwitchedOff id={webhook.id} at={disabledAt} />

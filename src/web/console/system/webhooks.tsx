@@ -11,7 +11,6 @@ import { useRefresh } from '../refresh.ts'
 import { request } from '../session.ts'
 import { addWebhook } from './webhook-form.tsx'
 
-/** The endpoints that are told what happens. */
 export function Webhooks() {
   const list = useList(
     'webhooks',
@@ -74,7 +73,6 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** Whether a webhook is told anything, and whether that arrives. */
 export function WebhookBadge({ webhook }: { webhook: Webhook }) {
   const { enabled, failing_since: failingSince } = webhook
   if (!enabled) return <span class="badge">Off</span>
