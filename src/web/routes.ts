@@ -32,12 +32,14 @@ export function webRoutes({ version, demo, isReady, metrics, metricsToken }: Web
     .use(pageRoutes({ version, demo }))
     .get(
       '/client.js',
-      async ({ set }) => shared(set, 'text/javascript', (await import('./client-files.ts')).script),
+      async ({ set }) =>
+        allowCrossOrigin(set, 'text/javascript', (await import('./client-files.ts')).script),
       hidden,
     )
     .get(
       '/client.d.ts',
-      async ({ set }) => shared(set, 'text/plain', (await import('./client-files.ts')).types),
+      async ({ set }) =>
+        allowCrossOrigin(set, 'text/plain', (await import('./client-files.ts')).types),
       hidden,
     )
     .get('/service-worker.js', ({ set }) => asset(set, 'text/javascript', serviceWorker), hidden)
@@ -86,7 +88,7 @@ function asset({ headers }: ResponseSet, type: string, text: string) {
 }
 
 /** Allows pages of other origins to load it. */
-function shared(set: ResponseSet, type: string, text: string) {
+function allowCrossOrigin(set: ResponseSet, type: string, text: string) {
   set.headers['access-control-allow-origin'] = '*'
   return asset(set, type, text)
 }

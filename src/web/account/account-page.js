@@ -23,7 +23,7 @@ form.addEventListener('submit', async (event) => {
 /** @returns the error message, or undefined on success
  *  @throws the error of fetch when the server cannot be reached */
 async function send() {
-  const answer = await fetch(form.dataset.endpoint, {
+  const response = await fetch(form.dataset.endpoint, {
     method: 'POST',
     signal: AbortSignal.timeout(deadlineMilliseconds),
     headers: {
@@ -32,10 +32,10 @@ async function send() {
     },
     body: JSON.stringify({ ...Object.fromEntries(new FormData(form)), token }),
   })
-  if (answer.ok) return undefined
+  if (response.ok) return undefined
   // A reverse proxy may have answered with HTML.
-  const { error } = await answer.json().catch(() => ({}))
-  return error === undefined ? `HTTP ${answer.status}` : explain(error)
+  const { error } = await response.json().catch(() => ({}))
+  return error === undefined ? `HTTP ${response.status}` : explain(error)
 }
 
 function explain({ message, details }) {

@@ -49,14 +49,14 @@ function Question({ prove, close }: QuestionProps) {
         hint="Your password, or a code of your authenticator."
         problem={problem}
       >
-        {(tied) => (
+        {(attributes) => (
           <input
             name="secret"
             type="password"
             autocomplete="current-password"
             required
             ref={(input) => input?.focus()}
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import type { Answer } from '../../../client/src/client.ts'
-import { paced } from './paced.ts'
 import { client, request, user } from './session.ts'
+import { throttle } from './throttle.ts'
 
 const pauseMilliseconds = 3_000
 
@@ -9,7 +9,7 @@ const pauseMilliseconds = 3_000
 export const deskCounts = signal<Answer<'GET /v1/admin/support/counts'> | undefined>(undefined)
 export const openReports = signal<number | undefined>(undefined)
 
-const tickets = paced(async () => {
+const tickets = throttle(async () => {
   try {
     deskCounts.value = await request('GET /v1/admin/support/counts')
   } catch {
@@ -17,7 +17,7 @@ const tickets = paced(async () => {
   }
 }, pauseMilliseconds)
 
-const reports = paced(async () => {
+const reports = throttle(async () => {
   try {
     const query = { status: 'open', per_page: 1 } as const
     const { pagination } = await request('GET /v1/admin/reports', { query })
@@ -28,7 +28,7 @@ const reports = paced(async () => {
 }, pauseMilliseconds)
 
 /** No frame announces a resolved report, so the page asks for the count. */
-export const recountReports = reports.ask
+export const recountReports = reports.schedule
 
 effect(() => {
   if (user.value) return recount()
@@ -39,11 +39,11 @@ effect(() => {
 })
 client.on('status', ({ status }) => status === 'open' && recount())
 client.on('resync', recount)
-client.on('ticket_created', tickets.ask)
-client.on('ticket_updated', tickets.ask)
-client.on('report_created', reports.ask)
+client.on('ticket_created', tickets.schedule)
+client.on('ticket_updated', tickets.schedule)
+client.on('report_created', reports.schedule)
 
 function recount() {
-  tickets.ask()
-  reports.ask()
+  tickets.schedule()
+  reports.schedule()
 }

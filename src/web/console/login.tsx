@@ -30,28 +30,30 @@ export function LoginPage() {
         <h1>Hostline</h1>
         <p class="soft">{ending.value ?? 'Log in as an admin.'}</p>
         <Field label="E-mail address">
-          {(tied) => <input name="email" type="email" autocomplete="username" required {...tied} />}
+          {(attributes) => (
+            <input name="email" type="email" autocomplete="username" required {...attributes} />
+          )}
         </Field>
         <Field label="Password">
-          {(tied) => (
+          {(attributes) => (
             <input
               name="password"
               type="password"
               autocomplete="current-password"
               required
-              {...tied}
+              {...attributes}
             />
           )}
         </Field>
         {needsCode && (
           <Field label="Code" hint="From your authenticator, or a recovery code.">
-            {(tied) => (
+            {(attributes) => (
               <input
                 name="code"
                 autocomplete="one-time-code"
                 required
                 ref={(input) => input?.focus()}
-                {...tied}
+                {...attributes}
               />
             )}
           </Field>

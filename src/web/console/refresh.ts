@@ -5,22 +5,22 @@ type Refresh = {
   /** Polling interval while the page is visible. Without it, reloads only after a reconnect. */
   seconds?: number
   /** True while the shown rows must stay. */
-  isHeld?: () => boolean
+  isPaused?: () => boolean
 }
 
 /** Reloads data that no frame announces: at an interval, and after a reconnect. A reload due while the page is
  *  hidden runs once it is visible. */
-export function useRefresh(reload: () => void, { seconds, isHeld }: Refresh = {}): void {
+export function useRefresh(reload: () => void, { seconds, isPaused }: Refresh = {}): void {
   const work = useRef(() => {})
-  const isOwed = useRef(false)
+  const isDue = useRef(false)
   work.current = () => {
-    isOwed.current = document.hidden
-    if (!document.hidden && !isHeld?.()) reload()
+    isDue.current = document.hidden
+    if (!document.hidden && !isPaused?.()) reload()
   }
 
   useEffect(() => {
     const catchUp = () => {
-      if (isOwed.current && !document.hidden) work.current()
+      if (isDue.current && !document.hidden) work.current()
     }
     document.addEventListener('visibilitychange', catchUp)
     return () => document.removeEventListener('visibilitychange', catchUp)

@@ -1,9 +1,9 @@
 import { Paperclip, X } from 'lucide-preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Answer, NewTicket } from '../../../client/src/client.ts'
+import { fill } from '../ui/texts.ts'
 import { toastError } from '../ui/toast.tsx'
-import { fill } from '../ui/words.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 
 type StoredFile = Answer<'POST /v1/files'>
@@ -85,7 +85,7 @@ type AttachButtonProps = { uploads: Uploads; isBusy?: boolean }
 export function AttachButton({ uploads, isBusy = false }: AttachButtonProps) {
   const { session } = useMe()
   const input = useRef<HTMLInputElement>(null)
-  const label = say.value.attachments.attach
+  const label = texts.value.attachments.attach
   return (
     <>
       <button
@@ -114,7 +114,7 @@ export function AttachButton({ uploads, isBusy = false }: AttachButtonProps) {
 
 /** Attached files with their progress. */
 export function UploadList({ uploads }: { uploads: Uploads }) {
-  const text = say.value.attachments
+  const text = texts.value.attachments
   if (uploads.uploads.length === 0) return null
   return (
     <ul class="uploads" aria-label={text.files}>

@@ -2,14 +2,14 @@ import { SendHorizontal } from 'lucide-preact'
 import type { NewMessage } from '../../../client/src/client.ts'
 import { AttachButton, UploadList, useUploads } from './attachments.tsx'
 import { useDraft } from './drafts.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 
 type ComposerProps = { conversationId: string; send: (message: NewMessage) => void }
 
 export function Composer({ conversationId, send }: ComposerProps) {
   const { client } = useMe()
-  const text = say.value.chat
+  const text = texts.value.chat
   const draft = useDraft(`chat ${conversationId}`)
   const body = draft.value['body'] ?? ''
   const uploads = useUploads(1)

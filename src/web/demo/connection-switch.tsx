@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import type { Session } from './session.ts'
 
 const tones = {
@@ -11,7 +11,7 @@ const tones = {
 } as const
 
 export function ConnectionSwitch({ session }: { session: Session }) {
-  const { label, states } = say.value.connection
+  const { label, states } = texts.value.connection
   const id = useId()
   const isCut = session.isCut.value
   const state = isCut ? 'cut' : session.status.value

@@ -4,9 +4,9 @@ import { useAction } from '../ui/action.ts'
 import { Avatar } from '../ui/avatar.tsx'
 import { count } from '../ui/format.ts'
 import { Empty } from '../ui/states.tsx'
+import { fill } from '../ui/texts.ts'
 import { Time } from '../ui/time.tsx'
-import { fill } from '../ui/words.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { ListEnd } from './list-end.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo } from './place.ts'
@@ -14,7 +14,7 @@ import { otherSide, sessions } from './session.ts'
 
 export function ConversationList() {
   const { inbox } = useMe()
-  const text = say.value.chat
+  const text = texts.value.chat
   const conversations = inbox.conversations.value
   return (
     <div class="scroll">
@@ -53,7 +53,7 @@ function Row({ item }: { item: ConversationListItem }) {
             {unread_count > 0 && (
               <span class="badge accent number">
                 {count(unread_count)}
-                <span class="visually-hidden"> {say.value.unread}</span>
+                <span class="visually-hidden"> {texts.value.unread}</span>
               </span>
             )}
           </span>
@@ -64,7 +64,7 @@ function Row({ item }: { item: ConversationListItem }) {
 }
 
 function previewOf(last: ConversationListItem['last_message']): string {
-  const { chat } = say.value
+  const { chat } = texts.value
   if (!last) return chat.noMessages
   if (last.body !== '') return last.body
   return last.type === 'file' ? chat.file : chat.removed
@@ -73,7 +73,7 @@ function previewOf(last: ConversationListItem['last_message']): string {
 /** Offers the person of the other panel; other people are found by their id. */
 function NewConversation() {
   const { side, inbox, user } = useMe()
-  const text = say.value.chat
+  const text = texts.value.chat
   const other = sessions[otherSide(side)].value.user.value
   const begin = useAction(async (userId: string) => go(side, 'chat', await inbox.open(userId)))
   return (

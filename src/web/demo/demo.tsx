@@ -4,13 +4,13 @@ import { navigate } from '../ui/router.ts'
 import { useShortcut } from '../ui/shortcuts.tsx'
 import { ThemeSelect } from '../ui/theme.tsx'
 import { Toasts } from '../ui/toast.tsx'
-import { LanguageSelect, say } from './language.tsx'
+import { LanguageSelect, texts } from './language.tsx'
 import { Panel } from './panel.tsx'
 import { linkToSide, shownSide } from './place.ts'
 import { type Side, sessions, sides } from './session.ts'
 
 export function Demo() {
-  const { keys } = say.value
+  const { keys } = texts.value
   useShortcut('1', keys.left, () => focusSide('left'))
   useShortcut('2', keys.right, () => focusSide('right'))
   return (
@@ -29,7 +29,7 @@ export function Demo() {
 }
 
 function Head() {
-  const { heading, intro, links } = say.value
+  const { heading, intro, links } = texts.value
   return (
     <header class="head">
       <div class="about">
@@ -52,7 +52,7 @@ function Head() {
 
 /** On a phone only one person is visible. */
 function SideSwitch() {
-  const text = say.value
+  const text = texts.value
   return (
     <nav class="segments side-switch" aria-label={text.people}>
       {sides.map((side) => (
@@ -68,11 +68,11 @@ function SideLink({ side }: { side: Side }) {
   return (
     <a href={linkToSide(side)} aria-current={isShown ? 'true' : undefined}>
       <span class="row">
-        <span class="truncate">{user.value?.display_name ?? say.value.sides[side]}</span>
+        <span class="truncate">{user.value?.display_name ?? texts.value.sides[side]}</span>
         {!isShown && unreadCount.value > 0 && (
           <span class="badge accent number">
             {count(unreadCount.value)}
-            <span class="visually-hidden"> {say.value.unread}</span>
+            <span class="visually-hidden"> {texts.value.unread}</span>
           </span>
         )}
       </span>

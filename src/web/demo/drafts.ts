@@ -26,10 +26,10 @@ export async function sendDraft<Content extends object, Answer>(
 ): Promise<Answer> {
   const written = draft.value
   const attempt = attemptOf(draft, JSON.stringify(content))
-  const answer = await send({ ...content, client_id: attempt.client_id })
+  const response = await send({ ...content, client_id: attempt.client_id })
   if (attempts.get(draft) === attempt) attempts.delete(draft)
   if (draft.value === written) draft.value = {} // what was typed since then stays
-  return answer
+  return response
 }
 
 function attemptOf(draft: Draft, content: string) {

@@ -3,16 +3,16 @@ import { useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/client.ts'
 import { errorText, fieldProblems } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
-import { fill, words } from '../ui/words.ts'
+import { fill, uiTexts } from '../ui/texts.ts'
 import { inventPerson } from './invented-people.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import type { Session } from './session.ts'
 
 type Mode = 'register' | 'login'
 
 /** Registration or login. */
 export function Entrance({ session }: { session: Session }) {
-  const text = say.value.entrance
+  const text = texts.value.entrance
   const [mode, setMode] = useState<Mode>('register')
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
@@ -45,7 +45,7 @@ export function Entrance({ session }: { session: Session }) {
 
   return (
     <form class="entrance" ref={form} onSubmit={submit}>
-      <h2>{say.value.sides[session.side]}</h2>
+      <h2>{texts.value.sides[session.side]}</h2>
       <p class="soft">{session.hasEnded.value ? text.ended : text.text}</p>
       <ModeSwitch
         mode={mode}
@@ -76,7 +76,7 @@ export function Entrance({ session }: { session: Session }) {
 type Given = { display_name: string; email: string; password: string }
 
 function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void }) {
-  const text = say.value.entrance
+  const text = texts.value.entrance
   return (
     <fieldset class="segments" aria-label={text.mode}>
       {(['register', 'login'] as const).map((name) => (
@@ -91,7 +91,7 @@ function ModeSwitch({ mode, choose }: { mode: Mode; choose: (mode: Mode) => void
 type FieldsProps = { mode: Mode; error: unknown; shownPassword: string | undefined }
 
 function Fields({ mode, error, shownPassword }: FieldsProps) {
-  const text = say.value.entrance
+  const text = texts.value.entrance
   const problems = fieldProblems(error)
   const isNew = mode === 'register'
   const passwordHint = shownPassword ? fill(text.filledIn, { password: shownPassword }) : text.hint
@@ -99,23 +99,31 @@ function Fields({ mode, error, shownPassword }: FieldsProps) {
     <>
       {isNew && (
         <Field label={text.name} problem={problems['display_name']}>
-          {(tied) => (
-            <input name="display_name" autocomplete="nickname" maxLength={80} required {...tied} />
+          {(attributes) => (
+            <input
+              name="display_name"
+              autocomplete="nickname"
+              maxLength={80}
+              required
+              {...attributes}
+            />
           )}
         </Field>
       )}
       <Field label={text.email} problem={problems['email']}>
-        {(tied) => <input name="email" type="email" autocomplete="username" required {...tied} />}
+        {(attributes) => (
+          <input name="email" type="email" autocomplete="username" required {...attributes} />
+        )}
       </Field>
       <Field label={text.password} hint={isNew && passwordHint} problem={problems['password']}>
-        {(tied) => (
+        {(attributes) => (
           <input
             name="password"
             type="password"
             autocomplete={isNew ? 'new-password' : 'current-password'}
             minLength={isNew ? 8 : undefined}
             required
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>
@@ -126,7 +134,7 @@ function Fields({ mode, error, shownPassword }: FieldsProps) {
 /** The service's message, except where the page can say more. */
 function problemText(error: unknown, mode: Mode): string | undefined {
   if (error === undefined) return undefined
-  const text = say.value.entrance
+  const text = texts.value.entrance
   if (!(error instanceof ApiError)) return errorText(error).text
   if (error.details) return undefined // the fields say it
   if (error.code !== 'rate_limited' || error.reason !== undefined) return error.message
@@ -136,7 +144,7 @@ function problemText(error: unknown, mode: Mode): string | undefined {
 
 /** `in 42 minutes`, in the language of the page. */
 function fromNow(seconds: number): string {
-  const format = new Intl.RelativeTimeFormat(words.value.locale, { numeric: 'always' })
+  const format = new Intl.RelativeTimeFormat(uiTexts.value.locale, { numeric: 'always' })
   return seconds < 90
     ? format.format(seconds, 'second')
     : format.format(Math.ceil(seconds / 60), 'minute')

@@ -8,7 +8,7 @@ import { openBlocks } from './blocks.ts'
 import { ConnectionSwitch } from './connection-switch.tsx'
 import { ConversationList } from './conversation-list.tsx'
 import { openInbox } from './inbox.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { MeContext, useMe } from './me.ts'
 import { NotificationList } from './notification-list.tsx'
 import { openNotificationBadge } from './notifications.ts'
@@ -48,7 +48,7 @@ export function Home({ session, user }: { session: Session; user: User }) {
 
 function LogoutButton() {
   const { session, side } = useMe()
-  const label = say.value.logout
+  const label = texts.value.logout
   return (
     <button
       type="button"
@@ -81,11 +81,11 @@ function Tabs({ unread }: { unread: Record<Tab, number> }) {
         return (
           <a key={tab} href={linkTo(side, tab)} aria-current={tab === current ? 'page' : undefined}>
             <Icon />
-            {say.value.tabs[tab]}
+            {texts.value.tabs[tab]}
             {unread[tab] > 0 && (
               <span class="badge accent number">
                 {count(unread[tab])}
-                <span class="visually-hidden"> {say.value.unread}</span>
+                <span class="visually-hidden"> {texts.value.unread}</span>
               </span>
             )}
           </a>

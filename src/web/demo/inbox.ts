@@ -1,13 +1,13 @@
 import { computed } from '@preact/signals'
 import type { Client, ConversationListItem, Message } from '../../../client/src/client.ts'
-import { openList, partsOf } from './lists.ts'
+import { cursorPages, openList } from './lists.ts'
 import { listen } from './session.ts'
 
 export type Inbox = ReturnType<typeof openInbox>
 
 /** The conversations of the signed-in person, most recent activity first, kept up to date by the channel. */
 export function openInbox(client: Client, myId: string) {
-  const list = openList<ConversationListItem>(partsOf(client, 'GET /v1/chat/conversations'), {
+  const list = openList<ConversationListItem>(cursorPages(client, 'GET /v1/chat/conversations'), {
     isBefore: (a, b) => a.updated_at > b.updated_at,
     isNewer: (known, item) => known.updated_at > item.updated_at,
   })

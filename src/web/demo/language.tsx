@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals'
-import { english, words } from '../ui/words.ts'
+import { english, uiTexts } from '../ui/texts.ts'
 import de from './texts/de.json'
 import en from './texts/en.json'
 import es from './texts/es.json'
@@ -8,8 +8,8 @@ import pt from './texts/pt.json'
 
 export type Texts = typeof en
 // The type checker fails when a language lacks a text.
-const texts = { en, de, es, fr, pt } satisfies Record<string, Texts>
-export type Language = keyof typeof texts
+const catalogues = { en, de, es, fr, pt } satisfies Record<string, Texts>
+export type Language = keyof typeof catalogues
 
 const names: Record<Language, string> = {
   en: 'English',
@@ -26,18 +26,18 @@ const known = asked.map((tag) => languages.find((name) => tag?.split('-')[0] ===
 
 /** The language chosen before, or else the browser's preference. */
 export const language = signal<Language>(known.find((name) => name !== undefined) ?? 'en')
-export const say = computed<Texts>(() => texts[language.value])
+export const texts = computed<Texts>(() => catalogues[language.value])
 
 effect(() => {
-  words.value = { ...english, ...say.value.words, locale: language.value }
+  uiTexts.value = { ...english, ...texts.value.words, locale: language.value }
   document.documentElement.lang = language.value
-  document.title = `${say.value.title} · Hostline`
+  document.title = `${texts.value.title} · Hostline`
 })
 
 export function LanguageSelect() {
   return (
     <select
-      aria-label={say.value.language}
+      aria-label={texts.value.language}
       value={language.value}
       onChange={({ currentTarget: { value } }) => {
         language.value = languages.find((name) => name === value) ?? 'en'

@@ -1,5 +1,5 @@
 import { Failure, Loading } from '../ui/states.tsx'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import type { LiveList } from './lists.ts'
 
 /** The end of a list: loading, an error, or a button for more. */
@@ -10,7 +10,7 @@ export function ListEnd({ list }: { list: LiveList }) {
   if (!hasMore.value) return null
   return (
     <button type="button" class="button ghost more" onClick={loadMore}>
-      {say.value.more}
+      {texts.value.more}
     </button>
   )
 }

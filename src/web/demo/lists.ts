@@ -1,13 +1,13 @@
 import { computed, signal } from '@preact/signals'
 import type { Client, CursorPage, Item, ListRoute } from '../../../client/src/client.ts'
 
-const partSize = 30
+const pageSize = 30
 
 /** Requests a list page by page with cursors, so that new rows do not shift the pages. */
-export const partsOf =
+export const cursorPages =
   <R extends ListRoute>(client: Client, route: R, params: Record<string, string> = {}) =>
   (cursor?: string, signal?: AbortSignal): Promise<CursorPage<Item<R>>> => {
-    const options = { params, query: { limit: partSize, cursor }, signal }
+    const options = { params, query: { limit: pageSize, cursor }, signal }
     // With `limit` the response has a cursor.
     return client.request(route, options as never) as Promise<unknown> as Promise<
       CursorPage<Item<R>>
@@ -28,7 +28,7 @@ export type LiveList = Pick<
 
 /** A paginated list that frames update. Each id appears once. */
 export function openList<T extends Row>(
-  loadPart: (cursor?: string) => Promise<CursorPage<T>>,
+  loadPage: (cursor?: string) => Promise<CursorPage<T>>,
   { isBefore, isNewer }: Rules<T>,
 ) {
   const items = signal<T[]>([])
@@ -59,11 +59,11 @@ export function openList<T extends Row>(
   async function load(after?: string) {
     error.value = undefined
     try {
-      const part = await loadPart(after)
-      if (after === undefined) putNewest(part)
+      const page = await loadPage(after)
+      if (after === undefined) putNewest(page)
       else {
-        put(part.data)
-        cursor.value = part.pagination.cursor
+        put(page.data)
+        cursor.value = page.pagination.cursor
       }
       isLoaded.value = true
     } catch (caught) {

@@ -3,9 +3,9 @@ import { Fragment } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Message } from '../../../client/src/client.ts'
 import { Empty, Loading } from '../ui/states.tsx'
-import { words } from '../ui/words.ts'
-import { useInSight } from './in-sight.ts'
-import { say } from './language.tsx'
+import { uiTexts } from '../ui/texts.ts'
+import { useInView } from './in-view.ts'
+import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { MessageView, RefusedMessage, WaitingMessage } from './message-view.tsx'
 import type { Thread } from './thread.ts'
@@ -21,7 +21,7 @@ type MessageListProps = {
 /** Messages by day, then queued messages. */
 export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: MessageListProps) {
   const { user, outbox } = useMe()
-  const text = say.value.chat
+  const text = texts.value.chat
   const messages = thread.messages.value
   const isHere = (queued: { conversation_id: string }) => queued.conversation_id === conversationId
   const waiting = outbox.waiting.value.filter(isHere)
@@ -61,7 +61,7 @@ export function MessageList({ thread, conversationId, readUpTo, loadEarlier }: M
 
 /** Loads earlier messages when pressed or scrolled into view. */
 function EarlierButton({ thread, load }: { thread: Thread; load: () => void }) {
-  const button = useInSight<HTMLButtonElement>((isInSight) => isInSight && load())
+  const button = useInView<HTMLButtonElement>((isInSight) => isInSight && load())
   return (
     <button
       type="button"
@@ -70,7 +70,7 @@ function EarlierButton({ thread, load }: { thread: Thread; load: () => void }) {
       disabled={thread.isLoadingEarlier.value}
       onClick={load}
     >
-      {thread.isLoadingEarlier.value ? words.value.loading : say.value.chat.earlier}
+      {thread.isLoadingEarlier.value ? uiTexts.value.loading : texts.value.chat.earlier}
     </button>
   )
 }
@@ -78,7 +78,7 @@ function EarlierButton({ thread, load }: { thread: Thread; load: () => void }) {
 function Day({ at }: { at: string }) {
   const date = new Date(at)
   const daysAgo = Math.round((startOfDay(new Date()) - startOfDay(date)) / 86_400_000)
-  const { locale } = words.value
+  const { locale } = uiTexts.value
   const text =
     daysAgo < 2
       ? new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(-daysAgo, 'day')
@@ -116,7 +116,7 @@ function useMarkRead(thread: Thread, conversationId: string) {
     document.addEventListener('visibilitychange', mark)
     return () => document.removeEventListener('visibilitychange', mark)
   }, [])
-  return useInSight<HTMLDivElement>((isNowInSight) => {
+  return useInView<HTMLDivElement>((isNowInSight) => {
     isInSight.current = isNowInSight
     mark()
   })

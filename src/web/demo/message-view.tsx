@@ -11,7 +11,7 @@ import { confirmAction } from '../ui/dialog.tsx'
 import { errorText } from '../ui/errors.ts'
 import { FileLink } from '../ui/file-link.tsx'
 import { absoluteTime, clockTime } from '../ui/format.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import type { Refused } from './session.ts'
 
@@ -23,7 +23,7 @@ type MessageViewProps = {
 }
 
 export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps) {
-  const text = say.value.chat
+  const text = texts.value.chat
   const { created_at: at, deleted_at } = message
   if (deleted_at !== undefined) {
     return (
@@ -50,7 +50,7 @@ export function MessageView({ message, isOwn, isRead, remove }: MessageViewProps
 /** A queued message. */
 export function WaitingMessage({ queued }: { queued: QueuedMessage }) {
   const { session } = useMe()
-  const { waiting, sending } = say.value.chat
+  const { waiting, sending } = texts.value.chat
   return (
     <Bubble isOwn kind="waiting">
       <Content message={queued.message} />
@@ -64,7 +64,7 @@ export function WaitingMessage({ queued }: { queued: QueuedMessage }) {
 
 export function RefusedMessage({ refused }: { refused: Refused }) {
   const { outbox } = useMe()
-  const text = say.value.chat
+  const text = texts.value.chat
   return (
     <Bubble isOwn kind="refused">
       <Content message={refused.queued.message} />
@@ -86,7 +86,7 @@ export function RefusedMessage({ refused }: { refused: Refused }) {
 
 /** Translates the reasons of the contract; a new reason is shown with the service's message. */
 function reasonOf(error: unknown): string {
-  const reasons: Record<string, string> = say.value.refusals
+  const reasons: Record<string, string> = texts.value.refusals
   const reason = error instanceof ApiError ? error.reason : undefined
   return (reason && reasons[reason]) ?? errorText(error).text
 }
@@ -116,7 +116,7 @@ function Content({ message }: { message: Message | Draft }) {
 }
 
 function RemoveButton({ message, remove }: Pick<MessageViewProps, 'message' | 'remove'>) {
-  const text = say.value.chat
+  const text = texts.value.chat
   const removal = useAction(remove)
   async function ask() {
     const isSure = await confirmAction({

@@ -5,7 +5,7 @@ import { errorText, fieldProblems } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
 import { AttachButton, mostAttachments, UploadList, useUploads } from './attachments.tsx'
 import { sendDraft, useDraft } from './drafts.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { go, linkTo, placeOf } from './place.ts'
 
@@ -14,7 +14,7 @@ const priorities = ['low', 'normal', 'high', 'urgent'] as const
 
 export function NewTicketForm() {
   const { client, side } = useMe()
-  const { back, tickets: text } = say.value
+  const { back, tickets: text } = texts.value
   const uploads = useUploads(mostAttachments)
   const draft = useDraft('tickets new')
   const creation = useAction(async (form: HTMLFormElement) => {
@@ -44,14 +44,14 @@ export function NewTicketForm() {
         <h3>{text.create}</h3>
       </header>
       <Field label={text.subject} problem={problems['subject']}>
-        {(tied) => (
+        {(attributes) => (
           <input
             name="subject"
             maxLength={200}
             required
             value={draft.value['subject'] ?? ''}
             readOnly={isBusy}
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>
@@ -74,7 +74,7 @@ export function NewTicketForm() {
         />
       </div>
       <Field label={text.body} problem={problems['body']}>
-        {(tied) => (
+        {(attributes) => (
           <textarea
             name="body"
             rows={5}
@@ -82,7 +82,7 @@ export function NewTicketForm() {
             required
             value={draft.value['body'] ?? ''}
             readOnly={isBusy}
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>
@@ -116,8 +116,8 @@ function Choice<Option extends string>(props: ChoiceProps<Option>) {
   const { name, label, options, words, chosen, isBusy } = props
   return (
     <Field label={label}>
-      {(tied) => (
-        <select name={name} disabled={isBusy} {...tied}>
+      {(attributes) => (
+        <select name={name} disabled={isBusy} {...attributes}>
           {options.map((option) => (
             <option key={option} value={option} selected={option === chosen}>
               {words[option]}

@@ -3,7 +3,7 @@ import type { Notification } from '../../../client/src/client.ts'
 import { useAction } from '../ui/action.ts'
 import { Empty } from '../ui/states.tsx'
 import { Time } from '../ui/time.tsx'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { ListEnd } from './list-end.tsx'
 import { useMe } from './me.ts'
 import { type Notifications, openNotifications } from './notifications.ts'
@@ -14,7 +14,7 @@ import { useStore } from './store.ts'
 /** Notifications, and the opt-in for push. */
 export function NotificationList() {
   const { client } = useMe()
-  const text = say.value.notifications
+  const text = texts.value.notifications
   const notifications = useStore(() => openNotifications(client))
   const items = notifications.items.value
   const markAll = useAction(notifications.markAllRead)
@@ -72,7 +72,7 @@ function Row({ item, notifications }: RowProps) {
             </span>
           </span>
           <span class="small soft prose">{item.body}</span>
-          {!item.read && <span class="visually-hidden">{say.value.unread}</span>}
+          {!item.read && <span class="visually-hidden">{texts.value.unread}</span>}
         </span>
       </button>
     </li>

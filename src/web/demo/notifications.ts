@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { Client, Notification } from '../../../client/src/client.ts'
-import { openList, partsOf } from './lists.ts'
+import { cursorPages, openList } from './lists.ts'
 import { listen } from './session.ts'
 
 /** The unread count. The client loads it when the channel opens, and frames update it. */
@@ -16,7 +16,7 @@ export type Notifications = ReturnType<typeof openNotifications>
 
 /** Newest first, kept up to date by the channel. */
 export function openNotifications(client: Client) {
-  const list = openList<Notification>(partsOf(client, 'GET /v1/notifications'), {
+  const list = openList<Notification>(cursorPages(client, 'GET /v1/notifications'), {
     isBefore: (a, b) => a.id > b.id,
     // A read notification stays read.
     isNewer: (known, item) => known.read && !item.read,

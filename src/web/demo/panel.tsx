@@ -1,12 +1,12 @@
 import { Entrance } from './entrance.tsx'
 import { Home } from './home.tsx'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import type { Session } from './session.ts'
 
 export function Panel({ session }: { session: Session }) {
   const { side, language } = session
   const user = session.user.value
-  const name = say.value.sides[side]
+  const name = texts.value.sides[side]
   return (
     <section
       class={`panel ${side}`}

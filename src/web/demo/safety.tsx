@@ -3,16 +3,16 @@ import { useAction } from '../ui/action.ts'
 import { confirmAction, openDialog } from '../ui/dialog.tsx'
 import { errorText } from '../ui/errors.ts'
 import { Field } from '../ui/field.tsx'
+import { fill, uiTexts } from '../ui/texts.ts'
 import { toast } from '../ui/toast.tsx'
-import { fill, words } from '../ui/words.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { type Me, useMe } from './me.ts'
 
 type Person = { id: string; display_name: string }
 
 export function BlockButton({ person }: { person: Person }) {
   const { blocks } = useMe()
-  const text = say.value.safety
+  const text = texts.value.safety
   const { display_name: name, id } = person
   const isBlocked = blocks.ids.value.has(id)
   const block = useAction(blocks.add)
@@ -41,7 +41,7 @@ export function BlockButton({ person }: { person: Person }) {
 /** Replaces the composer. */
 export function BlockedNotice({ person }: { person: Person }) {
   const { blocks } = useMe()
-  const text = say.value.safety
+  const text = texts.value.safety
   const unblock = useAction(blocks.remove)
   return (
     <div class="notice blocked">
@@ -58,7 +58,7 @@ type Reason = (typeof reasons)[number]
 
 export function ReportButton({ person }: { person: Person }) {
   const { client } = useMe()
-  const text = say.value.safety
+  const text = texts.value.safety
   return (
     <button
       type="button"
@@ -69,7 +69,7 @@ export function ReportButton({ person }: { person: Person }) {
         const isSent = await openDialog<true>((close) => (
           <ReportForm client={client} person={person} close={close} />
         ))
-        if (isSent) toast(say.value.safety.reported)
+        if (isSent) toast(texts.value.safety.reported)
       }}
     >
       <Flag />
@@ -80,7 +80,7 @@ export function ReportButton({ person }: { person: Person }) {
 type ReportFormProps = Pick<Me, 'client'> & { person: Person; close: (isSent?: true) => void }
 
 function ReportForm({ client, person, close }: ReportFormProps) {
-  const text = say.value.safety
+  const text = texts.value.safety
   const report = useAction(async (form: HTMLFormElement) => {
     const given = new FormData(form)
     await client.report({
@@ -99,8 +99,8 @@ function ReportForm({ client, person, close }: ReportFormProps) {
     >
       <h2>{fill(text.reportTitle, { name: person.display_name })}</h2>
       <Field label={text.reason}>
-        {(tied) => (
-          <select name="reason" {...tied}>
+        {(attributes) => (
+          <select name="reason" {...attributes}>
             {reasons.map((reason) => (
               <option key={reason} value={reason}>
                 {text.reasons[reason]}
@@ -110,14 +110,14 @@ function ReportForm({ client, person, close }: ReportFormProps) {
         )}
       </Field>
       <Field label={text.details}>
-        {(tied) => <textarea name="body" maxLength={2_000} {...tied} />}
+        {(attributes) => <textarea name="body" maxLength={2_000} {...attributes} />}
       </Field>
       <p class="error" role="alert">
         {report.error !== undefined && errorText(report.error).text}
       </p>
       <div class="actions">
         <button type="button" class="button" onClick={() => close()}>
-          {words.value.cancel}
+          {uiTexts.value.cancel}
         </button>
         <button type="submit" class="button primary" disabled={report.isBusy}>
           {text.report}

@@ -33,7 +33,7 @@ effect(() => {
     if (before.language === language.value) continue
     before.client.close()
     sessions[side].value = openSession(side, language.value)
-    sessions[side].peek().tellLanguage()
+    sessions[side].peek().saveLanguage()
   }
 })
 
@@ -74,11 +74,11 @@ function openSession(side: Side, spoken: Language) {
     hasEnded.value = false
     user.value = entered
     goLive()
-    tellLanguage()
+    saveLanguage()
   }
 
   // Notifications are written in the language of the account, also for people who are offline.
-  function tellLanguage() {
+  function saveLanguage() {
     if (user.value) client.account.update({ locale: spoken }).catch(() => {})
   }
 
@@ -93,7 +93,7 @@ function openSession(side: Side, spoken: Language) {
     unreadCount,
     refused,
     isCut: network.isCut,
-    tellLanguage,
+    saveLanguage,
     register: async (registration: Parameters<Client['register']>[0]) =>
       enter(await client.register(registration)),
     login: async (credentials: Parameters<Client['login']>[0]) =>

@@ -3,10 +3,10 @@ import { useEffect } from 'preact/hooks'
 import { useAction } from '../ui/action.ts'
 import { Avatar } from '../ui/avatar.tsx'
 import { Failure, Loading } from '../ui/states.tsx'
-import { fill } from '../ui/words.ts'
+import { fill } from '../ui/texts.ts'
 import { Composer } from './composer.tsx'
 import type { Inbox } from './inbox.ts'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { useMe } from './me.ts'
 import { MessageList } from './message-list.tsx'
 import { linkTo } from './place.ts'
@@ -36,7 +36,8 @@ export function ThreadView({ conversationId }: { conversationId: string }) {
         </div>
       )}
       <p class="typing small soft" role="status">
-        {thread.isTyping.value && fill(say.value.chat.typing, { name: other?.display_name ?? '' })}
+        {thread.isTyping.value &&
+          fill(texts.value.chat.typing, { name: other?.display_name ?? '' })}
       </p>
       {other && blocks.ids.value.has(other.id) ? (
         <BlockedNotice person={other} />
@@ -75,7 +76,7 @@ type Person = { id: string; display_name: string }
 
 function ThreadHead({ other }: { other: Person | undefined }) {
   const { side, inbox } = useMe()
-  const back = say.value.back
+  const back = texts.value.back
   const hasFailed = inbox.error.value !== undefined
   const isComing = !inbox.isLoaded.value || (mayBeFurtherDown(inbox) && !hasFailed)
   return (
@@ -93,7 +94,7 @@ function ThreadHead({ other }: { other: Person | undefined }) {
       )}
       {!other && isComing && <Loading rows={1} />}
       {!other && !isComing && !hasFailed && (
-        <h3 class="truncate soft">{say.value.chat.notFound}</h3>
+        <h3 class="truncate soft">{texts.value.chat.notFound}</h3>
       )}
     </header>
   )

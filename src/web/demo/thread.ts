@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import type { Client, Message } from '../../../client/src/client.ts'
-import { partsOf } from './lists.ts'
+import { cursorPages } from './lists.ts'
 import { listen } from './session.ts'
 
 /** Signs of typing come every two seconds. */
@@ -16,7 +16,7 @@ export function openThread(client: Client, conversationId: string, myId: string)
   const isLoadingEarlier = signal(false)
   const error = signal<unknown>(undefined)
   const isTyping = signal(false)
-  const loadPart = partsOf(client, 'GET /v1/chat/conversations/{id}/messages', {
+  const loadPage = cursorPages(client, 'GET /v1/chat/conversations/{id}/messages', {
     id: conversationId,
   })
   let typingTimer: ReturnType<typeof setTimeout> | undefined
@@ -32,7 +32,7 @@ export function openThread(client: Client, conversationId: string, myId: string)
   async function load() {
     error.value = undefined
     try {
-      const { data, pagination } = await loadPart()
+      const { data, pagination } = await loadPage()
       put(data)
       if (!isLoaded.value) cursor.value = pagination.cursor
       isLoaded.value = true
@@ -45,7 +45,7 @@ export function openThread(client: Client, conversationId: string, myId: string)
     if (cursor.value === null || isLoadingEarlier.value) return
     isLoadingEarlier.value = true
     try {
-      const { data, pagination } = await loadPart(cursor.value)
+      const { data, pagination } = await loadPage(cursor.value)
       put(data)
       cursor.value = pagination.cursor
     } finally {

@@ -2,9 +2,9 @@ import { LifeBuoy, Plus } from 'lucide-preact'
 import type { Client, TicketListItem } from '../../../client/src/client.ts'
 import { Empty } from '../ui/states.tsx'
 import { Time } from '../ui/time.tsx'
-import { say } from './language.tsx'
+import { texts } from './language.tsx'
 import { ListEnd } from './list-end.tsx'
-import { openList, partsOf } from './lists.ts'
+import { cursorPages, openList } from './lists.ts'
 import { useMe } from './me.ts'
 import { linkTo } from './place.ts'
 import { listen } from './session.ts'
@@ -12,7 +12,7 @@ import { useStore } from './store.ts'
 
 /** Newest first, kept up to date by the channel. */
 function openTickets(client: Client) {
-  const list = openList<TicketListItem>(partsOf(client, 'GET /v1/support/tickets'), {
+  const list = openList<TicketListItem>(cursorPages(client, 'GET /v1/support/tickets'), {
     isBefore: (a, b) => a.id > b.id,
     isNewer: (known, item) => known.updated_at > item.updated_at,
   })
@@ -26,7 +26,7 @@ function openTickets(client: Client) {
 
 export function TicketList() {
   const { client, side } = useMe()
-  const text = say.value.tickets
+  const text = texts.value.tickets
   const tickets = useStore(() => openTickets(client))
   const items = tickets.items.value
   return (
@@ -54,7 +54,7 @@ export function TicketList() {
 
 function TicketRow({ ticket }: { ticket: TicketListItem }) {
   const { side } = useMe()
-  const text = say.value.tickets
+  const text = texts.value.tickets
   const { id, subject, status, priority, category, updated_at } = ticket
   return (
     <li>
@@ -79,5 +79,5 @@ function TicketRow({ ticket }: { ticket: TicketListItem }) {
 const tones = { open: 'accent', in_progress: 'warning', resolved: 'good', closed: '' } as const
 
 export function StatusBadge({ status }: { status: TicketListItem['status'] }) {
-  return <span class={`badge ${tones[status]}`}>{say.value.tickets.statuses[status]}</span>
+  return <span class={`badge ${tones[status]}`}>{texts.value.tickets.statuses[status]}</span>
 }

@@ -6,12 +6,12 @@ import { confirmAction } from '../ui/dialog.tsx'
 import { FileLink } from '../ui/file-link.tsx'
 import { useResource } from '../ui/resource.ts'
 import { Failure, Loading } from '../ui/states.tsx'
+import { uiTexts } from '../ui/texts.ts'
 import { Time } from '../ui/time.tsx'
-import { words } from '../ui/words.ts'
 import { AttachButton, mostAttachments, UploadList, useUploads } from './attachments.tsx'
 import { sendDraft, useDraft } from './drafts.ts'
-import { say } from './language.tsx'
-import { partsOf } from './lists.ts'
+import { texts } from './language.tsx'
+import { cursorPages } from './lists.ts'
 import { useMe } from './me.ts'
 import { linkTo } from './place.ts'
 import { listen } from './session.ts'
@@ -32,10 +32,10 @@ function useTicket(client: Client, id: string) {
       }),
     [client, id],
   )
-  const loadPart = partsOf(client, 'GET /v1/support/tickets/{id}/messages', { id })
+  const loadPage = cursorPages(client, 'GET /v1/support/tickets/{id}/messages', { id })
   async function loadEarlier() {
     const cursor = resource.data?.messages_before
-    const { data, pagination } = await loadPart(cursor)
+    const { data, pagination } = await loadPage(cursor)
     resource.update((before) =>
       before.messages_before === cursor ? withPart(before, data, pagination.cursor) : before,
     )
@@ -44,10 +44,10 @@ function useTicket(client: Client, id: string) {
 }
 
 /** A response contains the newest messages only. Known earlier messages stay, unless there is a gap. */
-function withEarlier(answer: Ticket, known: Ticket | undefined): Ticket {
-  const answered = new Set(answer.messages.map(({ id }) => id))
-  if (!known?.messages.some(({ id }) => answered.has(id))) return answer
-  return withPart(answer, known.messages, known.messages_before ?? null)
+function withEarlier(response: Ticket, known: Ticket | undefined): Ticket {
+  const newest = new Set(response.messages.map(({ id }) => id))
+  if (!known?.messages.some(({ id }) => newest.has(id))) return response
+  return withPart(response, known.messages, known.messages_before ?? null)
 }
 
 /** Messages come from the ticket, the list and the response to a reply, so they are merged by id. Ids rise. */
@@ -60,7 +60,7 @@ function withPart(ticket: Ticket, some: TicketMessage[], before: string | null):
 
 export function TicketView({ id }: { id: string }) {
   const { client, side } = useMe()
-  const back = say.value.back
+  const back = texts.value.back
   const { data: ticket, error, reload, update, loadEarlier } = useTicket(client, id)
   return (
     <div class="thread">
@@ -90,7 +90,7 @@ export function TicketView({ id }: { id: string }) {
 type SaidProps = { ticket: Ticket; loadEarlier: () => Promise<void> }
 
 function Said({ ticket, loadEarlier }: SaidProps) {
-  const { tickets: text, chat } = say.value
+  const { tickets: text, chat } = texts.value
   const loading = useAction(loadEarlier)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what has the focus
@@ -103,7 +103,7 @@ function Said({ ticket, loadEarlier }: SaidProps) {
             disabled={loading.isBusy}
             onClick={() => loading.run()}
           >
-            {loading.isBusy ? words.value.loading : chat.earlier}
+            {loading.isBusy ? uiTexts.value.loading : chat.earlier}
           </button>
         )}
         {ticket.messages.map(({ id, is_admin, body, attachments, created_at }) => (
@@ -142,7 +142,7 @@ type ReplyFormProps = {
 /** A refused reply, such as one to a ticket that was closed long ago, stays in the form. */
 function ReplyForm({ ticket, onReply, onClose }: ReplyFormProps) {
   const { client } = useMe()
-  const { tickets: text, chat } = say.value
+  const { tickets: text, chat } = texts.value
   const uploads = useUploads(mostAttachments)
   const draft = useDraft(`tickets ${ticket.id}`)
   const body = draft.value['body'] ?? ''

@@ -40,7 +40,7 @@ export type Content = Record<
   { schema?: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }
 >
 export type Header = { $ref?: string; description?: string; schema?: Schema }
-export type Answer = {
+export type ResponseObject = {
   $ref?: string
   description: string
   headers?: Record<string, Header>
@@ -55,7 +55,7 @@ export type Operation = {
   description?: string
   parameters?: Parameter[]
   requestBody?: { required?: boolean; content: Content }
-  responses: Record<string, Answer>
+  responses: Record<string, ResponseObject>
   security?: Record<string, string[]>[]
   'x-roles'?: string[]
   'x-scope'?: string
@@ -70,7 +70,7 @@ export type ApiDocument = {
   webhooks: Record<string, { post: Operation }>
   components: {
     schemas: Schemas
-    responses: Record<string, Answer>
+    responses: Record<string, ResponseObject>
     headers: Record<string, Header>
   }
 }

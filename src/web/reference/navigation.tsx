@@ -4,7 +4,7 @@ import { navigate, path } from '../ui/router.ts'
 import { useShortcut } from '../ui/shortcuts.tsx'
 import { type Entry, type Group, search } from './contents.ts'
 import { Inline } from './markdown.tsx'
-import { addressOf, current, land } from './reading.ts'
+import { addressOf, current, scrollToSection } from './reading.ts'
 
 type NavigationProps = { groups: Group[]; onChosen: () => void }
 
@@ -102,7 +102,7 @@ function EntryLink({ entry, onChosen }: { entry: Entry | Group; onChosen: () => 
       onClick={() => {
         onChosen()
         // The URL is unchanged, so no navigation would scroll there.
-        if (path.peek() === addressOf(id)) land(id)
+        if (path.peek() === addressOf(id)) scrollToSection(id)
       }}
     >
       <span class="nav-title">

@@ -1,13 +1,13 @@
 import { Gauge, KeyRound } from 'lucide-preact'
 import { useState } from 'preact/hooks'
-import { AnswerList } from './answer-list.tsx'
-import { type Answers, answersOf } from './answers.ts'
 import type { OperationEntry } from './contents.ts'
 import type { ApiDocument, Parameter, Schemas } from './documents.ts'
 import { Inline, Markdown } from './markdown.tsx'
 import { Part } from './part.tsx'
 import { parametersIn } from './request-code.ts'
-import { AnswerExample, RequestExample } from './request-example.tsx'
+import { RequestExample, ResponseExample } from './request-example.tsx'
+import { ResponseList } from './response-list.tsx'
+import { type Responses, responsesOf } from './responses.ts'
 import { FieldRow, SchemaTree } from './schema-tree.tsx'
 import { TryForm } from './try-form.tsx'
 
@@ -23,7 +23,7 @@ export function OperationPart({ entry, api }: OperationProps) {
         <Details
           entry={entry}
           schemas={api.components.schemas}
-          answers={answersOf(entry.operation, api)}
+          responses={responsesOf(entry.operation, api)}
         />
       )}
       examples={() => <Examples entry={entry} api={api} />}
@@ -81,9 +81,9 @@ function needed({ 'x-roles': roles, 'x-scope': scope }: OperationEntry['operatio
   return roles ? `Needs one of the roles ${roles.join(', ')}.` : 'Needs no access token.'
 }
 
-type DetailsProps = { entry: OperationEntry; schemas: Schemas; answers: Answers }
+type DetailsProps = { entry: OperationEntry; schemas: Schemas; responses: Responses }
 
-function Details({ entry, schemas, answers }: DetailsProps) {
+function Details({ entry, schemas, responses }: DetailsProps) {
   const { requestBody } = entry.operation
   return (
     <>
@@ -107,7 +107,7 @@ function Details({ entry, schemas, answers }: DetailsProps) {
           ))}
         </>
       )}
-      <AnswerList answers={answers} schemas={schemas} />
+      <ResponseList responses={responses} schemas={schemas} />
     </>
   )
 }
@@ -156,7 +156,7 @@ function Examples({ entry, api }: OperationProps) {
       {isTrying ? (
         <TryForm entry={entry} />
       ) : (
-        <AnswerExample answers={answersOf(entry.operation, api)} />
+        <ResponseExample responses={responsesOf(entry.operation, api)} />
       )}
     </>
   )

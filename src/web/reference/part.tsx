@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import { Inline } from './markdown.tsx'
-import { addressOf, useNear } from './reading.ts'
+import { addressOf, useNearViewport } from './reading.ts'
 
 type PartProps = {
   id: string
@@ -16,7 +16,7 @@ type PartProps = {
 /** A section with its own URL. */
 export function Part({ id, title, head, text, examples }: PartProps) {
   const element = useRef<HTMLElement>(null)
-  const isNear = useNear(element)
+  const isNear = useNearViewport(element)
   return (
     <article
       id={id}

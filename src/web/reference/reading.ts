@@ -5,15 +5,15 @@ import { navigate, path } from '../ui/router.ts'
 const root = '/docs'
 /** The first section; its URL is the root. */
 export const firstPart = 'introduction'
-const settlingMilliseconds = 2_000
+const keepInPlaceMilliseconds = 2_000
 const pauseMilliseconds = 150
 
 /** Id of the section at the top of the viewport. */
 export const current = signal(firstPart)
 /** The target of the last link: kept in place while sections above it are still rendered. */
-let landing: string | undefined
-let settled: ReturnType<typeof setTimeout> | undefined
-let noted: ReturnType<typeof setTimeout> | undefined
+let target: string | undefined
+let scrollTimer: ReturnType<typeof setTimeout> | undefined
+let urlTimer: ReturnType<typeof setTimeout> | undefined
 
 const idOf = (address: string) => address.slice(root.length + 1) || firstPart
 export const addressOf = (id: string) => (id === firstPart ? root : `${root}/${id}`)
@@ -28,19 +28,19 @@ export function startReading(): () => void {
   let isFirst = true
   const stopFollowing = effect(() => {
     const id = idOf(path.value)
-    if (id !== current.peek()) land(id, isFirst ? 'stay' : 'move')
+    if (id !== current.peek()) scrollToSection(id, isFirst ? 'stay' : 'move')
     isFirst = false
   })
-  const growth = new ResizeObserver(() => scrollToLanding())
+  const growth = new ResizeObserver(() => scrollToTarget())
   growth.observe(document.body)
-  const reader = new IntersectionObserver(noteRead, { rootMargin: '-12% 0px -87% 0px' })
+  const reader = new IntersectionObserver(updateCurrent, { rootMargin: '-12% 0px -87% 0px' })
   for (const part of document.querySelectorAll('[data-part]')) reader.observe(part)
-  for (const name of handEvents) addEventListener(name, endLanding, { passive: true })
+  for (const name of handEvents) addEventListener(name, clearTarget, { passive: true })
   return () => {
     stopFollowing()
     growth.disconnect()
     reader.disconnect()
-    for (const name of handEvents) removeEventListener(name, endLanding)
+    for (const name of handEvents) removeEventListener(name, clearTarget)
   }
 }
 
@@ -48,39 +48,39 @@ export function startReading(): () => void {
 const handEvents = ['wheel', 'touchmove', 'pointerdown', 'keydown']
 
 /** Scrolls to a section. */
-export function land(id: string, focus: 'move' | 'stay' = 'move'): void {
-  clearTimeout(noted)
+export function scrollToSection(id: string, focus: 'move' | 'stay' = 'move'): void {
+  clearTimeout(urlTimer)
   current.value = id
-  landing = id
-  scrollToLanding()
+  target = id
+  scrollToTarget()
   if (focus === 'move') headingOf(id)?.focus({ preventScroll: true })
-  clearTimeout(settled)
-  settled = setTimeout(endLanding, settlingMilliseconds)
+  clearTimeout(scrollTimer)
+  scrollTimer = setTimeout(clearTarget, keepInPlaceMilliseconds)
 }
 
-function scrollToLanding() {
-  if (landing === undefined) return
-  if (landing === firstPart) scrollTo({ top: 0 })
-  else document.getElementById(landing)?.scrollIntoView()
+function scrollToTarget() {
+  if (target === undefined) return
+  if (target === firstPart) scrollTo({ top: 0 })
+  else document.getElementById(target)?.scrollIntoView()
 }
 
-function endLanding() {
-  landing = undefined
+function clearTarget() {
+  target = undefined
 }
 
 const headingOf = (id: string) => document.getElementById(id)?.querySelector<HTMLElement>('h2, h3')
 
-function noteRead(entries: IntersectionObserverEntry[]) {
+function updateCurrent(entries: IntersectionObserverEntry[]) {
   const part = entries.findLast(({ isIntersecting }) => isIntersecting)?.target
-  if (!part || landing !== undefined) return
+  if (!part || target !== undefined) return
   current.value = part.id
   // Browsers limit how often a page may change its URL.
-  clearTimeout(noted)
-  noted = setTimeout(() => navigate(addressOf(part.id), 'replace'), pauseMilliseconds)
+  clearTimeout(urlTimer)
+  urlTimer = setTimeout(() => navigate(addressOf(part.id), 'replace'), pauseMilliseconds)
 }
 
 /** Whether an element has been near the viewport at least once. */
-export function useNear(element: { current: HTMLElement | null }): boolean {
+export function useNearViewport(element: { current: HTMLElement | null }): boolean {
   const [isNear, setNear] = useState(false)
   useEffect(() => {
     const target = element.current

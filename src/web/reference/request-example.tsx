@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
-import type { Answers } from './answers.ts'
 import { CodeBlock } from './code-block.tsx'
 import type { OperationEntry } from './contents.ts'
 import { clientCallOf, curlOf } from './request-code.ts'
+import type { Responses } from './responses.ts'
 
 /** The selected language of all examples. */
 const language = signal<'curl' | 'client'>('curl')
@@ -34,7 +34,7 @@ export function RequestExample({ entry, base }: { entry: OperationEntry; base: s
 }
 
 /** An example response: the success first, then the errors. */
-export function AnswerExample({ answers: { examples } }: { answers: Answers }) {
+export function ResponseExample({ responses: { examples } }: { responses: Responses }) {
   const [chosen, setChosen] = useState(0)
   const example = examples[chosen]
   if (!example) return null

@@ -73,22 +73,26 @@ function LoginForm({ done }: { done: () => void }) {
   return (
     <form onSubmit={submit}>
       <Field label="E-mail address">
-        {(tied) => <input name="email" type="email" autocomplete="username" required {...tied} />}
+        {(attributes) => (
+          <input name="email" type="email" autocomplete="username" required {...attributes} />
+        )}
       </Field>
       <Field label="Password">
-        {(tied) => (
+        {(attributes) => (
           <input
             name="password"
             type="password"
             autocomplete="current-password"
             required
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>
       {needsCode && (
         <Field label="Code">
-          {(tied) => <input name="code" autocomplete="one-time-code" required {...tied} />}
+          {(attributes) => (
+            <input name="code" autocomplete="one-time-code" required {...attributes} />
+          )}
         </Field>
       )}
       <p class="error" role="alert">
@@ -114,7 +118,9 @@ function TokenForm({ done }: { done: () => void }) {
         label="Or an access token or service key"
         hint="It is forgotten when you leave this page."
       >
-        {(tied) => <input name="token" type="password" autocomplete="off" required {...tied} />}
+        {(attributes) => (
+          <input name="token" type="password" autocomplete="off" required {...attributes} />
+        )}
       </Field>
       <button type="submit" class="button">
         Use this token

@@ -5,12 +5,12 @@ import type { OperationEntry } from './contents.ts'
 import type { Parameter } from './documents.ts'
 import { exampleBody, exampleOf, parametersIn } from './request-code.ts'
 import { resolve } from './schema.ts'
-import { AnswerView } from './try-answer.tsx'
 import { CallerLine } from './try-caller.tsx'
-import { isBusy, sendTry, type TryAnswer, type TryRequest } from './try-session.ts'
+import { ResponseView } from './try-response.tsx'
+import { isBusy, sendTry, type TryRequest, type TryResponse } from './try-session.ts'
 
 export function TryForm({ entry }: { entry: OperationEntry }) {
-  const [answer, setAnswer] = useState<TryAnswer>()
+  const [response, setResponse] = useState<TryResponse>()
   const [problem, setProblem] = useState<string>()
   const [isSending, setSending] = useState(false)
 
@@ -21,9 +21,9 @@ export function TryForm({ entry }: { entry: OperationEntry }) {
     setProblem(undefined)
     try {
       const data = new FormData(event.currentTarget as HTMLFormElement)
-      setAnswer(await sendTry(requestOf(entry, data)))
+      setResponse(await sendTry(requestOf(entry, data)))
     } catch (error) {
-      setAnswer(undefined)
+      setResponse(undefined)
       setProblem(
         error instanceof SyntaxError ? 'The body is not valid JSON.' : errorText(error).text,
       )
@@ -49,7 +49,7 @@ export function TryForm({ entry }: { entry: OperationEntry }) {
           {isSending ? 'Sending…' : `Send ${entry.method}`}
         </button>
       </form>
-      <div role="status">{answer && <AnswerView answer={answer} />}</div>
+      <div role="status">{response && <ResponseView response={response} />}</div>
     </>
   )
 }
@@ -61,9 +61,9 @@ function ParameterField({ parameter }: { parameter: Parameter }) {
   const label = required ? name : `${name} (optional)`
   return (
     <Field label={label}>
-      {(tied) =>
+      {(attributes) =>
         values ? (
-          <select name={fieldName(parameter)} required={required} {...tied}>
+          <select name={fieldName(parameter)} required={required} {...attributes}>
             <option value="" />
             {values.map((value) => (
               <option key={String(value)}>{String(value)}</option>
@@ -76,7 +76,7 @@ function ParameterField({ parameter }: { parameter: Parameter }) {
             placeholder={example === '' ? undefined : String(example)}
             autocomplete="off"
             spellcheck={false}
-            {...tied}
+            {...attributes}
           />
         )
       }
@@ -89,20 +89,22 @@ function BodyField({ entry }: { entry: OperationEntry }) {
   if (!requestBody) return null
   if (!requestBody.content['application/json']) {
     return (
-      <Field label="File">{(tied) => <input type="file" name="file" required {...tied} />}</Field>
+      <Field label="File">
+        {(attributes) => <input type="file" name="file" required {...attributes} />}
+      </Field>
     )
   }
   const text = JSON.stringify(exampleBody(entry), null, 2)
   return (
     <Field label={requestBody.required ? 'Body' : 'Body (optional)'}>
-      {(tied) => (
+      {(attributes) => (
         <textarea
           name="body"
           class="mono"
           rows={Math.min(16, text.split('\n').length + 1)}
           spellcheck={false}
           defaultValue={text}
-          {...tied}
+          {...attributes}
         />
       )}
     </Field>

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { type Client, createClient } from '../../../client/src/client.ts'
 
 /** A raw response. */
-export type TryAnswer = {
+export type TryResponse = {
   status: number
   statusText: string
   milliseconds: number
@@ -21,21 +21,21 @@ export type TryRequest = {
 
 /** One request at a time: a response cannot be matched to its request. */
 export const isBusy = signal(false)
-let onAnswer: ((answer: TryAnswer) => void) | undefined
+let onResponse: ((response: TryResponse) => void) | undefined
 
 /** Captures the raw response before the client parses it. */
 async function observedFetch(url: string, init: object): Promise<Response> {
   const began = performance.now()
-  const answer = await fetch(url, init)
+  const response = await fetch(url, init)
   const milliseconds = performance.now() - began
   const isRenewal = url.endsWith('/v1/auth/refresh')
   if (!isRenewal || isRenewalTried) {
-    const { status, statusText, headers } = answer
-    const bytes = await answer.clone().arrayBuffer()
+    const { status, statusText, headers } = response
+    const bytes = await response.clone().arrayBuffer()
     const type = headers.get('content-type') ?? ''
-    onAnswer?.({ status, statusText, milliseconds, headers, type, bytes })
+    onResponse?.({ status, statusText, milliseconds, headers, type, bytes })
   }
-  return answer
+  return response
 }
 let isRenewalTried = false
 
@@ -88,23 +88,23 @@ function forget() {
 
 /** @returns the response, also if it is an error
  *  @throws the error of fetch */
-export async function sendTry({ route, ...options }: TryRequest): Promise<TryAnswer> {
+export async function sendTry({ route, ...options }: TryRequest): Promise<TryResponse> {
   const { value } = caller
   const client = value.kind === 'token' ? value.client : person
   const stop = new AbortController()
-  let last: TryAnswer | undefined
+  let last: TryResponse | undefined
   isRenewalTried = route === 'POST /v1/auth/refresh'
-  onAnswer = (answer) => {
-    last = answer
+  onResponse = (response) => {
+    last = response
     // Only a 401 lets the client renew the token and retry; other errors are shown at once, without retries.
-    if (answer.status !== 401) stop.abort()
+    if (response.status !== 401) stop.abort()
   }
   try {
     await alone(() => (client.request as Untyped)(route, { ...options, signal: stop.signal }))
   } catch (error) {
     if (last === undefined) throw error
   } finally {
-    onAnswer = undefined
+    onResponse = undefined
   }
   if (last === undefined) throw new Error('no answer')
   return last

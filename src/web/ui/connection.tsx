@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ChannelStatus, Client } from '../../../client/src/client.ts'
-import { words } from './words.ts'
+import { uiTexts } from './texts.ts'
 
 /** The state of a client's channel as a signal. */
 export function watchStatus(client: Pick<Client, 'on'>) {
@@ -14,9 +14,9 @@ export function watchStatus(client: Pick<Client, 'on'>) {
 const tones = { open: 'good', connecting: 'warning', waiting: 'danger', closed: 'danger' } as const
 
 export function ConnectionState({ status }: { status: ChannelStatus }) {
-  const say = words.value
+  const texts = uiTexts.value
   const text =
-    status === 'open' ? say.live : status === 'connecting' ? say.connecting : say.offlineShort
+    status === 'open' ? texts.live : status === 'connecting' ? texts.connecting : texts.offlineShort
   return (
     <span class="row small soft" role="status">
       <span class={`dot ${tones[status]}`} />

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { words } from './words.ts'
+import { uiTexts } from './texts.ts'
 
 type Opened = { id: number; render: () => ComponentChildren; close: () => void }
 
@@ -66,7 +66,7 @@ type Question = { title: string; text: ComponentChildren; action: string; isDang
 /** Asks for confirmation.
  *  @returns whether the user confirmed */
 export async function confirmAction({ title, text, action, isDangerous }: Question) {
-  const answer = await openDialog<true>((close) => (
+  const isConfirmed = await openDialog<true>((close) => (
     <form
       onSubmit={(event) => {
         event.preventDefault()
@@ -77,7 +77,7 @@ export async function confirmAction({ title, text, action, isDangerous }: Questi
       <p class="soft">{text}</p>
       <div class="actions">
         <button type="button" class="button" onClick={() => close()}>
-          {words.value.cancel}
+          {uiTexts.value.cancel}
         </button>
         <button type="submit" class={`button ${isDangerous ? 'danger' : 'primary'}`}>
           {action}
@@ -85,5 +85,5 @@ export async function confirmAction({ title, text, action, isDangerous }: Questi
       </div>
     </form>
   ))
-  return answer === true
+  return isConfirmed === true
 }

@@ -1,5 +1,5 @@
 import { ApiError, SessionEndedError } from '../../../client/src/errors.ts'
-import { fill, words } from './words.ts'
+import { fill, uiTexts } from './texts.ts'
 
 export type ErrorText = {
   title: string
@@ -13,19 +13,19 @@ const offlineSeconds = 5
 
 /** The text of an error for the user. */
 export function errorText(error: unknown): ErrorText {
-  const say = words.value
-  if (error instanceof SessionEndedError) return { title: say.failedTitle, text: say.ended }
+  const texts = uiTexts.value
+  if (error instanceof SessionEndedError) return { title: texts.failedTitle, text: texts.ended }
   if (!(error instanceof ApiError)) {
-    return { title: say.offlineTitle, text: say.offline, retryAfterSeconds: offlineSeconds }
+    return { title: texts.offlineTitle, text: texts.offline, retryAfterSeconds: offlineSeconds }
   }
   const { retryAfterSeconds, requestId } = error
   if (error.code === 'rate_limited') {
-    const text = fill(say.limited, { seconds: retryAfterSeconds ?? 1 })
-    return { title: say.limitedTitle, text, retryAfterSeconds }
+    const text = fill(texts.limited, { seconds: retryAfterSeconds ?? 1 })
+    return { title: texts.limitedTitle, text, retryAfterSeconds }
   }
   const details = Object.values(error.details ?? {}).join(', ')
   const text = details === '' ? error.message : `${error.message} (${details})`
-  return { title: say.failedTitle, text, requestId }
+  return { title: texts.failedTitle, text, requestId }
 }
 
 /** Error messages by field; empty when the error is not about a field. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
 /** Attributes that connect an input with its label, hint and error. */
-type Tied = {
+type InputAttributes = {
   id: string
   'aria-describedby': string | undefined
   'aria-invalid': boolean | undefined
@@ -12,7 +12,7 @@ type FieldProps = {
   label: string
   hint?: ComponentChildren
   problem?: string | undefined
-  children: (tied: Tied) => ComponentChildren
+  children: (attributes: InputAttributes) => ComponentChildren
 }
 
 /** A labelled input: `<Field label="Name">{(attributes) => <input name="name" {...attributes} />}</Field>`. */

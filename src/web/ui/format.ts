@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { words } from './words.ts'
+import { uiTexts } from './texts.ts'
 
 /** The current time, updated every half minute. */
 export const now = signal(Date.now())
@@ -19,8 +19,8 @@ const units = [
 /** The language of the page with the region of the browser. */
 export const locale = computed(
   () =>
-    navigator.languages.find((tag) => tag.split('-')[0] === words.value.locale) ??
-    words.value.locale,
+    navigator.languages.find((tag) => tag.split('-')[0] === uiTexts.value.locale) ??
+    uiTexts.value.locale,
 )
 
 // Formatters are expensive to create, and a list uses two in each row.

@@ -97,11 +97,11 @@ export type List<T> = {
  *  @param key identifies the list, such as its filters */
 export function useList<T>(
   key: string,
-  loadPart: (cursor: string | undefined, signal: AbortSignal) => Promise<Part<T>>,
+  loadPage: (cursor: string | undefined, signal: AbortSignal) => Promise<Part<T>>,
   idOf: (item: T) => unknown = (item) => (item as { id?: unknown }).id, // what nearly all rows have
 ): List<T> {
   const first = useResource(key, async (signal) => {
-    const { data, pagination } = await loadPart(undefined, signal)
+    const { data, pagination } = await loadPage(undefined, signal)
     return { items: data, cursor: pagination.cursor }
   })
   const { data, update: updateData } = first
@@ -114,7 +114,7 @@ export function useList<T>(
     loading.current = cursor
     setFailure(undefined)
     try {
-      const part = await loadPart(cursor, new AbortController().signal)
+      const part = await loadPage(cursor, new AbortController().signal)
       updateData((before) =>
         before.cursor === cursor
           ? { items: joined(before.items, part.data, idOf), cursor: part.pagination.cursor }

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { openDialog } from './dialog.tsx'
-import { words } from './words.ts'
+import { uiTexts } from './texts.ts'
 
 type Shortcut = { keys: string; label: string; work: () => void }
 
@@ -62,7 +62,7 @@ export async function showShortcuts(): Promise<void> {
   await openDialog((close) => (
     <div class="body">
       {/* The heading takes the focus, so that a long list is read from its beginning. */}
-      <h2 tabIndex={-1}>{words.value.shortcuts}</h2>
+      <h2 tabIndex={-1}>{uiTexts.value.shortcuts}</h2>
       <dl class="shortcuts">
         {[...keysByLabel()].map(([label, all]) => (
           <div class="row between" key={label}>
@@ -79,7 +79,7 @@ export async function showShortcuts(): Promise<void> {
       </dl>
       <div class="actions">
         <button type="button" class="button" onClick={() => close()}>
-          {words.value.close}
+          {uiTexts.value.close}
         </button>
       </div>
     </div>

@@ -3,7 +3,7 @@ import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../../../client/src/errors.ts'
 import { errorText } from './errors.ts'
-import { fill, words } from './words.ts'
+import { fill, uiTexts } from './texts.ts'
 
 type EmptyProps = {
   icon: ComponentType
@@ -26,7 +26,7 @@ export function Empty({ icon: Icon, title, children }: EmptyProps) {
 export function Loading({ rows = 4 }: { rows?: number }) {
   return (
     <div class="stack" role="status" style={{ padding: 'var(--space-4)' }}>
-      <span class="visually-hidden">{words.value.loading}</span>
+      <span class="visually-hidden">{uiTexts.value.loading}</span>
       {Array.from({ length: rows }, (_, row) => (
         <span class="skeleton" style={{ width: `${92 - ((row * 17) % 40)}%` }} />
       ))}
@@ -44,10 +44,10 @@ export function Failure({ error, retry }: { error: unknown; retry: () => void })
     <div class="state" role="alert">
       <Icon />
       <h2>{title}</h2>
-      <p>{isLimited ? fill(words.value.limited, { seconds: left }) : text}</p>
-      {requestId && <p class="small mono">{fill(words.value.requestId, { id: requestId })}</p>}
+      <p>{isLimited ? fill(uiTexts.value.limited, { seconds: left }) : text}</p>
+      {requestId && <p class="small mono">{fill(uiTexts.value.requestId, { id: requestId })}</p>}
       <button type="button" class="button" onClick={retry}>
-        {words.value.retry}
+        {uiTexts.value.retry}
       </button>
     </div>
   )

@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { words } from './words.ts'
+import { uiTexts } from './texts.ts'
 
 const themes = ['auto', 'light', 'dark'] as const
 type Theme = (typeof themes)[number]
@@ -16,7 +16,7 @@ effect(() => {
 export function ThemeSelect() {
   return (
     <select
-      aria-label={words.value.theme}
+      aria-label={uiTexts.value.theme}
       value={theme.value}
       onChange={(event) => {
         theme.value = themes.find((known) => known === event.currentTarget.value) ?? 'auto'
@@ -24,7 +24,7 @@ export function ThemeSelect() {
     >
       {themes.map((name) => (
         <option key={name} value={name}>
-          {words.value.themes[name]}
+          {uiTexts.value.themes[name]}
         </option>
       ))}
     </select>

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { X } from 'lucide-preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { errorText } from './errors.ts'
-import { words } from './words.ts'
+import { uiTexts } from './texts.ts'
 
 type Toast = { id: number; text: string; undo?: { label: string; work: () => void } | undefined }
 
@@ -54,7 +54,7 @@ export function Toasts() {
           <button
             type="button"
             class="button ghost icon"
-            aria-label={words.value.close}
+            aria-label={uiTexts.value.close}
             onClick={() => dismiss(id)}
           >
             <X />

@@ -22,7 +22,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const frame = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 800 })
   const [focused, setFocused] = useState<string>()
-  const wanted = useRef<number>(undefined)
+  const focusIndex = useRef<number>(undefined)
 
   const first = Math.max(0, Math.floor(view.top / rowHeight) - spareRows)
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + spareRows)
@@ -46,10 +46,10 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   }, [last, items.length, onEnd])
 
   useLayoutEffect(() => {
-    const row = frame.current?.querySelector(`[data-index="${wanted.current}"]`)
+    const row = frame.current?.querySelector(`[data-index="${focusIndex.current}"]`)
     const target = row?.querySelector<HTMLElement>('a, button')
     if (!target) return
-    wanted.current = undefined
+    focusIndex.current = undefined
     target.focus({ preventScroll: true })
   })
 
@@ -61,7 +61,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
     event.preventDefault()
     const from = Number(row.dataset['index'])
     const to = Math.max(0, Math.min(items.length - 1, from + step))
-    wanted.current = to
+    focusIndex.current = to
     scrollTo(frame.current, to * rowHeight, rowHeight)
     setFocused(items[to] && keyOf(items[to]))
   }
@@ -83,7 +83,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
           const item = items[Number(row?.dataset['index'])]
           if (item) setFocused(keyOf(item))
         }}
-        onFocusOut={() => wanted.current === undefined && setFocused(undefined)}
+        onFocusOut={() => focusIndex.current === undefined && setFocused(undefined)}
       >
         {rows.map(({ item, index }) => (
           <li

@@ -47,13 +47,13 @@ function Scan({ secret, onConfirmed, onCancel }: ScanProps) {
           name="the secret"
         />
         <Field label="Code" hint="The six digits that it shows now." problem={problem}>
-          {(tied) => (
+          {(attributes) => (
             <input
               name="code"
               inputMode="numeric"
               autocomplete="one-time-code"
               required
-              {...tied}
+              {...attributes}
             />
           )}
         </Field>

@@ -6,16 +6,16 @@ import { useList } from '../../ui/resource.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { Entries } from '../entries.tsx'
-import { partQuery } from '../parts.ts'
+import { pageQuery } from '../page-query.ts'
 import { useRefresh } from '../refresh.ts'
+import { RowList } from '../row-list.tsx'
 import { request } from '../session.ts'
 
 export function OwnSessions() {
   const list = useList(
     'sessions',
     (cursor, signal) =>
-      request('GET /v1/auth/sessions', { query: partQuery(cursor), signal }) as Promise<
+      request('GET /v1/auth/sessions', { query: pageQuery(cursor), signal }) as Promise<
         CursorPage<Session>
       >, // asked for with a limit
   )
@@ -35,7 +35,7 @@ export function OwnSessions() {
   return (
     <section class="stack tight" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
-      <Entries
+      <RowList
         label="Sessions"
         list={list}
         empty={<Empty icon={MonitorSmartphone} title="No sessions" />}

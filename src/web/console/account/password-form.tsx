@@ -22,13 +22,13 @@ export function PasswordForm({ email }: { email: string | undefined }) {
       <form class="stack narrow-form" onSubmit={onSubmit}>
         <input name="email" type="email" autocomplete="username" value={email} hidden readOnly />
         <Field label="Current password" problem={problems['current_password'] ?? problem}>
-          {(tied) => (
+          {(attributes) => (
             <input
               name="current_password"
               type="password"
               autocomplete="current-password"
               required
-              {...tied}
+              {...attributes}
             />
           )}
         </Field>
@@ -37,14 +37,14 @@ export function PasswordForm({ email }: { email: string | undefined }) {
           hint="At least 8 characters."
           problem={problems['new_password']}
         >
-          {(tied) => (
+          {(attributes) => (
             <input
               name="new_password"
               type="password"
               autocomplete="new-password"
               minLength={8}
               required
-              {...tied}
+              {...attributes}
             />
           )}
         </Field>

@@ -64,19 +64,21 @@ function SwitchOff({ onDone, onCancel }: { onDone: () => void; onCancel: () => v
   return (
     <form class="stack narrow-form" onSubmit={onSubmit}>
       <Field label="Password">
-        {(tied) => (
+        {(attributes) => (
           <input
             name="password"
             type="password"
             autocomplete="current-password"
             required
             ref={(input) => input?.focus()}
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>
       <Field label="Code" hint="From your authenticator, or a recovery code." problem={problem}>
-        {(tied) => <input name="code" autocomplete="one-time-code" required {...tied} />}
+        {(attributes) => (
+          <input name="code" autocomplete="one-time-code" required {...attributes} />
+        )}
       </Field>
       <div class="row">
         <button type="submit" class="button danger" disabled={isBusy}>

@@ -38,26 +38,26 @@ export function AnnouncementForm() {
       <div class="stack">
         <AudienceFields problem={problems['user_ids']} />
         <Field label="Title" problem={problems['title']}>
-          {(tied) => (
+          {(attributes) => (
             <input
               required
               maxLength={200}
               autocomplete="off"
               value={title}
               onInput={(event) => changeDraft({ title: event.currentTarget.value })}
-              {...tied}
+              {...attributes}
             />
           )}
         </Field>
         <Field label="Text" problem={problems['body']}>
-          {(tied) => (
+          {(attributes) => (
             <textarea
               required
               rows={6}
               maxLength={2_000}
               value={body}
               onInput={(event) => changeDraft({ body: event.currentTarget.value })}
-              {...tied}
+              {...attributes}
             />
           )}
         </Field>

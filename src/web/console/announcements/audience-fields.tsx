@@ -30,11 +30,11 @@ export function AudienceFields({ problem }: { problem: string | undefined }) {
       </fieldset>
       {audience === 'role' && (
         <Field label="Role">
-          {(tied) => (
+          {(attributes) => (
             <select
               value={role}
               onChange={(event) => changeDraft({ role: roleOf(event.currentTarget.value) ?? role })}
-              {...tied}
+              {...attributes}
             >
               {Object.entries(roleTitles).map(([value, title]) => (
                 <option key={value} value={value}>

@@ -13,8 +13,8 @@ export function History() {
     'all',
     async (cursor, signal) => {
       const query = { limit: 20, ...(cursor !== undefined && { cursor }) }
-      const answer = await request('GET /v1/admin/notifications', { query, signal })
-      return answer as CursorPage<AnnouncementProgress> // `limit` asks for this form
+      const response = await request('GET /v1/admin/notifications', { query, signal })
+      return response as CursorPage<AnnouncementProgress> // `limit` asks for this form
     },
     ({ broadcast_id }) => broadcast_id,
   )

@@ -12,9 +12,9 @@ export function ChoiceField<T extends string>(props: ChoiceFieldProps<T>) {
   const { label, value, options, choose } = props
   return (
     <Field label={label}>
-      {(tied) => (
+      {(attributes) => (
         <select
-          {...tied}
+          {...attributes}
           value={value}
           onChange={(event) => {
             const chosen = options.find(([option]) => option === event.currentTarget.value)

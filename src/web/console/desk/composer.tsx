@@ -15,13 +15,13 @@ type ComposerProps = {
   /** The newest message that has been visible. */
   seenId: string | undefined
   /** A new object for each press of a shortcut, so that a repeated press has an effect. */
-  wanted: { kind: Kind } | undefined
+  requested: { kind: Kind } | undefined
   update: (change: (ticket: DeskTicket) => DeskTicket) => void
   refresh: () => void
 }
 
 /** Writes a reply to the owner, or a note for admins. */
-export function Composer({ ticket, seenId, wanted, update, refresh }: ComposerProps) {
+export function Composer({ ticket, seenId, requested, update, refresh }: ComposerProps) {
   const [kind, setKind] = useState<Kind>('reply')
   const [status, setStatus] = useState<Status>()
   const area = useRef<HTMLTextAreaElement>(null)
@@ -50,10 +50,10 @@ export function Composer({ ticket, seenId, wanted, update, refresh }: ComposerPr
   }
 
   useLayoutEffect(() => {
-    if (!wanted) return
-    setKind(wanted.kind)
+    if (!requested) return
+    setKind(requested.kind)
     area.current?.focus()
-  }, [wanted])
+  }, [requested])
 
   return (
     <form

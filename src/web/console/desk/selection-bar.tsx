@@ -19,7 +19,7 @@ export function SelectionBar({ selection, bulk }: BarProps) {
 
   async function apply(change: Change) {
     if (isRunning) return
-    if (change.status && !(await mayTell(tickets.length, change.status))) return
+    if (change.status && !(await confirmNotifying(tickets.length, change.status))) return
     const { failed, left } = await bulk.start(tickets, change)
     keepOnly([...failed.map(({ ticket }) => ticket), ...left].map(({ id }) => id))
     const changed = tickets.length - failed.length - left.length
@@ -145,7 +145,7 @@ function Failed({ run }: { run: Run }) {
 const ticketsText = (amount: number) => (amount === 1 ? '1 ticket' : `${count(amount)} tickets`)
 
 /** Owners get a mail for each resolved ticket, so ask before many are sent. */
-async function mayTell(amount: number, status: Status): Promise<boolean> {
+async function confirmNotifying(amount: number, status: Status): Promise<boolean> {
   if (amount < 2 || status !== 'resolved') return true
   return confirmAction({
     title: `Resolve ${ticketsText(amount)}?`,

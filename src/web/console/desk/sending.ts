@@ -7,7 +7,7 @@ import type { Status } from './words.ts'
 export type Reply = { draft: Draft; status: Status | undefined; lastMessageId: string | undefined }
 
 /** The idempotency key of a draft: the same as long as its content is unchanged. */
-export function triedOf({ text, files, tried }: Draft): { content: string; clientId: string } {
+export function attemptOf({ text, files, tried }: Draft): { content: string; clientId: string } {
   const content = JSON.stringify([text.trim(), files.map(({ file_url }) => file_url)])
   return tried?.content === content ? tried : { content, clientId: uniqueId() }
 }

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { DeskTicket } from '../../../../client/src/client.ts'
 import { useAction } from '../../ui/action.ts'
 import { user } from '../session.ts'
-import { useFollowing } from './following.ts'
+import { useStickToBottom } from './stick-to-bottom.ts'
 import { Days } from './thread-entries.tsx'
 import { timelineOf } from './timeline.ts'
 
@@ -17,16 +17,16 @@ type ThreadProps = {
 export function Thread({ ticket, loadOlder, onSeen }: ThreadProps) {
   const entries = timelineOf(ticket)
   const newest = ticket.messages.at(-1)
-  const { frame, content, isAtEnd, toEnd } = useFollowing(entries[0]?.id, entries.at(-1)?.id)
+  const { frame, content, isAtEnd, toEnd } = useStickToBottom(entries[0]?.id, entries.at(-1)?.id)
   const older = useAction(loadOlder)
   const seenId = useRef(newest?.id)
   if (isAtEnd) seenId.current = newest?.id
 
   useEffect(() => {
-    const tell = () => document.hidden || (isAtEnd && newest && onSeen(newest.id))
-    tell()
-    document.addEventListener('visibilitychange', tell)
-    return () => document.removeEventListener('visibilitychange', tell)
+    const reportSeen = () => document.hidden || (isAtEnd && newest && onSeen(newest.id))
+    reportSeen()
+    document.addEventListener('visibilitychange', reportSeen)
+    return () => document.removeEventListener('visibilitychange', reportSeen)
   }, [isAtEnd, newest?.id])
   // After sending, scrolls to the new message.
   useLayoutEffect(() => {

@@ -6,7 +6,7 @@ import { useReconnect } from '../use-reconnect.ts'
 import { useTicketFrames } from './live.ts'
 import { filter, isListed, ticketQuery } from './views.ts'
 
-const partSize = 100
+const pageSize = 100
 
 export type TicketList = List<DeskTicketListItem> & {
   /** Describes tickets that came or went since the list was loaded. */
@@ -20,11 +20,11 @@ export type TicketList = List<DeskTicketListItem> & {
 /** The tickets that match the URL. Rows change in place; additions and removals wait for `reload`, so that nothing
  *  moves under the pointer. */
 export function useTicketList(): TicketList {
-  const wanted = ticketQuery(filter.value)
+  const filterQuery = ticketQuery(filter.value)
   const me = user.value?.id ?? ''
-  const key = JSON.stringify(wanted)
+  const key = JSON.stringify(filterQuery)
   const list = useList<DeskTicketListItem>(key, async (cursor, signal) => {
-    const query = { ...wanted, limit: partSize, ...(cursor && { cursor }) }
+    const query = { ...filterQuery, limit: pageSize, ...(cursor && { cursor }) }
     const { data, pagination } = await request('GET /v1/admin/support/tickets', { query, signal })
     return { data, pagination: { cursor: 'cursor' in pagination ? pagination.cursor : null } }
   })
@@ -42,9 +42,9 @@ export function useTicketList(): TicketList {
 
   useTicketFrames((ticket) => {
     if (list.items.some(({ id }) => id === ticket.id)) return replace(ticket)
-    if (wanted.q) return
+    if (filterQuery.q) return
     const arrived = new Set(current.arrived)
-    if (isListed(ticket, wanted, me)) arrived.add(ticket.id)
+    if (isListed(ticket, filterQuery, me)) arrived.add(ticket.id)
     else arrived.delete(ticket.id)
     setChanges({ ...current, arrived })
   })
@@ -55,12 +55,12 @@ export function useTicketList(): TicketList {
   }
   // A reload shows only the first page, which would move a list that was scrolled.
   useReconnect(() => {
-    if (list.items.length > partSize) setChanges({ ...current, isStale: true })
+    if (list.items.length > pageSize) setChanges({ ...current, isStale: true })
     else reload()
   })
 
   const known = list.items.filter(({ id }) => current.arrived.has(id)).length
-  const gone = list.items.filter((ticket) => !isListed(ticket, wanted, me)).length
+  const gone = list.items.filter((ticket) => !isListed(ticket, filterQuery, me)).length
   return {
     ...list,
     reload,

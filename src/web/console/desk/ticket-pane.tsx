@@ -32,7 +32,7 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
     setShowsDetails(false)
     toggle.current?.focus()
   }
-  const change = (wanted: Change) => changeWithUndo(ticket, wanted)
+  const change = (target: Change) => changeWithUndo(ticket, target)
   useShortcut('i', 'Show or hide the details', () => setShowsDetails(!showsDetails))
   useShortcut('Escape', 'Back to the list', () => {
     if (showsDetails) hideDetails()
@@ -40,9 +40,9 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
   })
   useShortcut('u', 'Back to the list', () => backToList(id))
   // Set before the ticket has loaded, too: the next keys are text and must not run other shortcuts.
-  const [wanted, setWanted] = useState<{ kind: Kind }>()
-  useShortcut('r', 'Reply', () => setWanted({ kind: 'reply' }))
-  useShortcut('n', 'Write a note', () => setWanted({ kind: 'note' }))
+  const [requested, setRequested] = useState<{ kind: Kind }>()
+  useShortcut('r', 'Reply', () => setRequested({ kind: 'reply' }))
+  useShortcut('n', 'Write a note', () => setRequested({ kind: 'note' }))
   useTitle(ticket.item?.subject)
   if (ticket.error !== undefined) {
     return (
@@ -72,7 +72,7 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
             <PanelRight />
           </button>
         </TicketHeader>
-        <Conversation ticket={ticket} wanted={wanted} />
+        <Conversation ticket={ticket} requested={requested} />
       </section>
       {ticket.item && (
         <Details
@@ -86,9 +86,9 @@ export function TicketPane({ id, row, hasSelection, onChanged }: TicketPaneProps
   )
 }
 
-type ConversationProps = { ticket: OpenTicket; wanted: { kind: Kind } | undefined }
+type ConversationProps = { ticket: OpenTicket; requested: { kind: Kind } | undefined }
 
-function Conversation({ ticket, wanted }: ConversationProps) {
+function Conversation({ ticket, requested }: ConversationProps) {
   const [seenId, setSeenId] = useState<string>()
   const { detail } = ticket
   if (!detail) return <ThreadSkeleton />
@@ -98,7 +98,7 @@ function Conversation({ ticket, wanted }: ConversationProps) {
       <Composer
         ticket={detail}
         seenId={seenId}
-        wanted={wanted}
+        requested={requested}
         update={ticket.update}
         refresh={ticket.refresh}
       />
@@ -180,16 +180,16 @@ function backToList(id: string) {
   })
 }
 
-async function changeWithUndo({ item, change }: OpenTicket, wanted: Change) {
+async function changeWithUndo({ item, change }: OpenTicket, target: Change) {
   if (!item) return
   const before: Change = {
-    ...(wanted.status && { status: item.status }),
-    ...(wanted.priority && { priority: item.priority }),
-    ...(wanted.assignee_id !== undefined && { assignee_id: item.assignee?.id ?? null }),
+    ...(target.status && { status: item.status }),
+    ...(target.priority && { priority: item.priority }),
+    ...(target.assignee_id !== undefined && { assignee_id: item.assignee?.id ?? null }),
   }
-  if (isSame(before, wanted)) return
-  const isDone = await change(wanted)
-  if (isDone) toast(changedText(wanted), { label: 'Undo', work: () => void change(before) })
+  if (isSame(before, target)) return
+  const isDone = await change(target)
+  if (isDone) toast(changedText(target), { label: 'Undo', work: () => void change(before) })
 }
 
 const isSame = (a: Change, b: Change) =>

@@ -48,7 +48,7 @@ export function TicketRow({ ticket, isOpen, isSelected, select }: RowProps) {
           </span>
           <span class="row marks">
             <PriorityMark priority={ticket.priority} />
-            {saysStatus(ticket) && <StatusMark status={ticket.status} />}
+            {showsStatus(ticket) && <StatusMark status={ticket.status} />}
           </span>
         </span>
       </a>
@@ -62,7 +62,7 @@ function assigneeText(assignee: DeskTicketListItem['assignee']): string {
 }
 
 /** A view of a single status does not repeat it in each row; a waiting ticket is known to be open. */
-function saysStatus({ status, waiting_since }: DeskTicketListItem): boolean {
+function showsStatus({ status, waiting_since }: DeskTicketListItem): boolean {
   if (status === filter.value.view.query.status) return false
   return status !== 'open' || waiting_since === null
 }

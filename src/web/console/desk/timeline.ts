@@ -32,15 +32,15 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Merges a fresh ticket into the shown one. Earlier messages, which the response does not include, and newer
  *  entries stay. */
-export function merged(before: DeskTicket | undefined, fresh: DeskTicket): DeskTicket {
+export function mergeTicket(before: DeskTicket | undefined, fresh: DeskTicket): DeskTicket {
   if (before?.id !== fresh.id) return fresh
   const { messages_before, ...rest } = fresh
   const oldest = before.messages_before
   return {
     ...rest,
-    messages: united(before.messages, fresh.messages),
-    notes: united(before.notes, fresh.notes),
-    history: united(before.history, fresh.history),
+    messages: mergedById(before.messages, fresh.messages),
+    notes: mergedById(before.notes, fresh.notes),
+    history: mergedById(before.history, fresh.history),
     ...(oldest !== undefined && { messages_before: oldest }),
   }
 }
@@ -50,23 +50,23 @@ export function withOlder(ticket: DeskTicket, older: Message[], before: string |
   const { messages_before, ...rest } = ticket
   return {
     ...rest,
-    messages: united(older, ticket.messages),
+    messages: mergedById(older, ticket.messages),
     ...(before !== null && { messages_before: before }),
   }
 }
 
 export const withMessage = (ticket: DeskTicket, message: Message): DeskTicket => ({
   ...ticket,
-  messages: united(ticket.messages, [message]),
+  messages: mergedById(ticket.messages, [message]),
 })
 
 export const withNote = (ticket: DeskTicket, note: Note): DeskTicket => ({
   ...ticket,
-  notes: united(ticket.notes, [note]),
+  notes: mergedById(ticket.notes, [note]),
 })
 
 /** Sorts by id: ULIDs are in the order of time. */
-function united<T extends { id: string }>(...lists: T[][]): T[] {
+function mergedById<T extends { id: string }>(...lists: T[][]): T[] {
   const byId = new Map(lists.flat().map((item) => [item.id, item]))
   return [...byId.values()].sort((a, b) => compare(a.id, b.id))
 }

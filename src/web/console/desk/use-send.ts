@@ -3,7 +3,7 @@ import type { DeskTicket } from '../../../../client/src/client.ts'
 import { ApiError } from '../../../../client/src/errors.ts'
 import { toastError } from '../../ui/toast.tsx'
 import type { Draft, Kind } from './draft.ts'
-import { type Reply, sendNote, sendReply, triedOf } from './sending.ts'
+import { attemptOf, type Reply, sendNote, sendReply } from './sending.ts'
 import { withMessage, withNote } from './timeline.ts'
 
 type Parts = {
@@ -20,7 +20,7 @@ export function useSend({ ticket, update, refresh }: Parts) {
   const knownNotes = useRef<Set<string>>(undefined)
 
   async function reply(given: Reply, keep: (tried: Draft['tried']) => void) {
-    const tried = triedOf(given.draft)
+    const tried = attemptOf(given.draft)
     keep(tried)
     const message = await sendReply(ticket.id, tried.clientId, given)
     update((before) => withMessage(before, message))

@@ -2,13 +2,13 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeskTicket, DeskTicketListItem } from '../../../../client/src/client.ts'
 import { useResource } from '../../ui/resource.ts'
 import { toastError } from '../../ui/toast.tsx'
-import { paced } from '../paced.ts'
 import { request } from '../session.ts'
+import { throttle } from '../throttle.ts'
 import { useReconnect } from '../use-reconnect.ts'
 import { admins } from './admins.ts'
 import { type Change, changeTicket } from './change.ts'
 import { useTicketFrames } from './live.ts'
-import { merged, withOlder } from './timeline.ts'
+import { mergeTicket, withOlder } from './timeline.ts'
 
 const pauseMilliseconds = 1_000
 
@@ -39,7 +39,7 @@ export function useTicket(
   const shown = useRef<DeskTicket>(undefined)
   const resource = useResource(id, async (signal) => {
     const route = 'GET /v1/admin/support/tickets/{id}'
-    return merged(shown.current, await request(route, { params, signal }))
+    return mergeTicket(shown.current, await request(route, { params, signal }))
   })
   const { data, update, reload } = resource
   shown.current = data
@@ -52,11 +52,11 @@ export function useTicket(
   useReconnect(refresh)
 
   const { pending, change } = useChanges(id, (fresh) => {
-    update((before) => merged(before, fresh))
+    update((before) => mergeTicket(before, fresh))
     onChanged(fresh)
   })
   const withPending = <T extends DeskTicketListItem>(ticket: T): T =>
-    Object.assign({}, ticket, ...pending.map(({ change }) => wanted(change)))
+    Object.assign({}, ticket, ...pending.map(({ change }) => optimisticFields(change)))
   const known = data ?? row
 
   return {
@@ -78,12 +78,12 @@ export function useTicket(
 
 /** At most one request a second, however often the ticket changes. */
 function useRefresh(id: string, reload: () => void): () => void {
-  const pace = useRef({ ask: reload, cancel: () => {} })
+  const throttled = useRef({ schedule: reload, cancel: () => {} })
   useEffect(() => {
-    pace.current = paced(reload, pauseMilliseconds)
-    return pace.current.cancel
+    throttled.current = throttle(reload, pauseMilliseconds)
+    return throttled.current.cancel
   }, [id, reload])
-  return () => pace.current.ask()
+  return () => throttled.current.schedule()
 }
 
 function useChanges(id: string, accept: (ticket: DeskTicket) => void) {
@@ -108,7 +108,7 @@ function useChanges(id: string, accept: (ticket: DeskTicket) => void) {
 }
 
 /** The optimistic fields of a change. */
-function wanted({ status, priority, assignee_id }: Change): Partial<DeskTicketListItem> {
+function optimisticFields({ status, priority, assignee_id }: Change): Partial<DeskTicketListItem> {
   return {
     ...(status && { status }),
     ...(priority && { priority }),

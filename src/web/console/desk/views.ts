@@ -121,8 +121,8 @@ export function ticketQuery(given: Filter): TicketQuery {
 
 /** Whether a ticket matches a query. Full-text search cannot be checked here.
  *  @param me id of the admin, for `assignee_id=me` */
-export function isListed(ticket: DeskTicketListItem, wanted: TicketQuery, me: string): boolean {
-  const { status, waiting, priority, category, assignee_id } = wanted
+export function isListed(ticket: DeskTicketListItem, query: TicketQuery, me: string): boolean {
+  const { status, waiting, priority, category, assignee_id } = query
   if (status && !status.split(',').includes(ticket.status)) return false
   if (waiting && ticket.waiting_since === null) return false
   if (priority && ticket.priority !== priority) return false
@@ -130,8 +130,8 @@ export function isListed(ticket: DeskTicketListItem, wanted: TicketQuery, me: st
   return isAssigned(ticket, assignee_id, me)
 }
 
-function isAssigned({ assignee }: DeskTicketListItem, wanted: string | undefined, me: string) {
-  if (wanted === undefined) return true
-  if (wanted === 'none') return assignee === null
-  return assignee?.id === (wanted === 'me' ? me : wanted)
+function isAssigned({ assignee }: DeskTicketListItem, assigneeId: string | undefined, me: string) {
+  if (assigneeId === undefined) return true
+  if (assigneeId === 'none') return assignee === null
+  return assignee?.id === (assigneeId === 'me' ? me : assigneeId)
 }

@@ -16,8 +16,8 @@ export function PeoplePage() {
   const key = JSON.stringify(filters)
   const list = useList<ManagedUser>(key, async (cursor, signal) => {
     const part = { ...filters, limit: 100, ...(cursor !== undefined && { cursor }) }
-    const answer = await request('GET /v1/admin/users', { query: part, signal })
-    return answer as CursorPage<ManagedUser> // `limit` asks for this form
+    const response = await request('GET /v1/admin/users', { query: part, signal })
+    return response as CursorPage<ManagedUser> // `limit` asks for this form
   })
   const id = selectedId()
 

@@ -22,9 +22,9 @@ export function PersonAccess({ person, isOnlyAdmin, onChange }: PersonAccessProp
   }
 
   async function changeRole() {
-    const wanted = await openDialog<Role>((close) => <RoleForm person={person} close={close} />)
-    if (wanted === undefined || wanted === role) return
-    await change({ role: wanted }, `${name} is now: ${roleTitles[wanted]}.`)
+    const chosen = await openDialog<Role>((close) => <RoleForm person={person} close={close} />)
+    if (chosen === undefined || chosen === role) return
+    await change({ role: chosen }, `${name} is now: ${roleTitles[chosen]}.`)
   }
 
   async function verify() {

@@ -23,14 +23,14 @@ export function RemovalForm({ person, close }: RemovalFormProps) {
         who got them, shown as from a deleted user. This cannot be undone.
       </p>
       <Field label={`Type “${name}” to go on`}>
-        {(tied) => (
+        {(attributes) => (
           <input
             autocomplete="off"
             spellcheck={false}
             value={typed}
             onInput={(event) => setTyped(event.currentTarget.value)}
             ref={(input) => input?.focus()}
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>

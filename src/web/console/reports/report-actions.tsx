@@ -5,10 +5,13 @@ import { useShortcut } from '../../ui/shortcuts.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { recountReports } from '../counts.ts'
 import { request, user } from '../session.ts'
-import type { Case } from './report-details.tsx'
+import type { ReportContext } from './report-details.tsx'
 import { ResolveForm } from './resolve-form.tsx'
 
-type ReportActionsProps = { found: Case; onChange: (changes: Partial<Case>) => void }
+type ReportActionsProps = {
+  found: ReportContext
+  onChange: (changes: Partial<ReportContext>) => void
+}
 
 export function ReportActions({ found, onChange }: ReportActionsProps) {
   const { report, reported, removedAt } = found

@@ -20,7 +20,7 @@ type ReportDetailsProps = {
 }
 
 /** A report with everything that is needed to judge it. */
-export type Case = {
+export type ReportContext = {
   report: ReportDetail
   /** Null when the account was deleted. */
   reported: ManagedUser | null
@@ -29,7 +29,7 @@ export type Case = {
 }
 
 export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
-  const found = useResource(id, (signal) => loadCase(id, signal))
+  const found = useResource(id, (signal) => loadContext(id, signal))
   const heading = useRef<HTMLHeadingElement>(null)
   const { data } = found
   useRefresh(found.reload)
@@ -40,7 +40,7 @@ export function ReportDetails({ id, isListed, onChange }: ReportDetailsProps) {
     wasListed.current = isListed
   }, [isListed])
 
-  function change(changes: Partial<Case>) {
+  function change(changes: Partial<ReportContext>) {
     found.update((before) => ({ ...before, ...changes }))
     if (changes.report) onChange(changes.report)
     // The pressed button may be gone.
@@ -75,7 +75,7 @@ function Missing({ error, retry }: { error: unknown; retry: () => void }) {
   return error === undefined ? <Loading rows={8} /> : <Failure error={error} retry={retry} />
 }
 
-async function loadCase(id: string, signal: AbortSignal): Promise<Case> {
+async function loadContext(id: string, signal: AbortSignal): Promise<ReportContext> {
   const report = await request('GET /v1/admin/reports/{id}', { params: { id }, signal })
   const [reported, removedAt] = await Promise.all([
     findPerson(report.reported.id, signal),
@@ -122,7 +122,7 @@ function Head({ report, heading }: HeadProps) {
   )
 }
 
-function People({ found }: { found: Case }) {
+function People({ found }: { found: ReportContext }) {
   const { report, reported } = found
   return (
     <div class="report-people">

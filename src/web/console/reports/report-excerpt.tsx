@@ -2,10 +2,10 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Message } from '../../../../client/src/contract.ts'
 import { FileLink } from '../../ui/file-link.tsx'
 import { Time } from '../../ui/time.tsx'
-import type { Case } from './report-details.tsx'
+import type { ReportContext } from './report-details.tsx'
 
 /** The messages around the reported one, oldest first. */
-export function ReportExcerpt({ found }: { found: Case }) {
+export function ReportExcerpt({ found }: { found: ReportContext }) {
   const { messages, message_id, status } = found.report
   const frame = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
@@ -38,7 +38,7 @@ export function ReportExcerpt({ found }: { found: Case }) {
   )
 }
 
-function Line({ message, found }: { message: Message; found: Case }) {
+function Line({ message, found }: { message: Message; found: ReportContext }) {
   const { reporter, reported, message_id } = found.report
   const isReported = message.id === message_id
   const sender = message.sender_id === reporter.id ? reporter : reported

@@ -20,11 +20,11 @@ export function ReportList({ status, list }: ReportListProps) {
   const { fresh, show } = useFreshReports(status, list)
   const frame = useRef<HTMLDivElement>(null)
   // Rows under the pointer, and a list that was scrolled, must not move.
-  const isHeld = () => {
+  const isPaused = () => {
     const rows = frame.current?.parentElement?.querySelector('.virtual')
     return Boolean(rows && (rows.scrollTop > 0 || rows.matches(':hover')))
   }
-  useRefresh(list.reload, { seconds: 30, isHeld })
+  useRefresh(list.reload, { seconds: 30, isPaused })
   const [presses, setPresses] = useState(0)
   // The pressed button is gone.
   useEffect(() => {

@@ -13,8 +13,8 @@ export function ReportsPage() {
   const status = query.value.get('status') === 'resolved' ? 'resolved' : 'open'
   const list = useList<Report>(status, async (cursor, signal) => {
     const part = { status, limit: 50, ...(cursor !== undefined && { cursor }) } as const
-    const answer = await request('GET /v1/admin/reports', { query: part, signal })
-    return answer as CursorPage<Report> // `limit` asks for this form
+    const response = await request('GET /v1/admin/reports', { query: part, signal })
+    return response as CursorPage<Report> // `limit` asks for this form
   })
   const id = selectedId()
   return (

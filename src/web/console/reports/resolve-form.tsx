@@ -32,8 +32,14 @@ export function ResolveForm({ report, close }: ResolveFormProps) {
         The two people are not told.
       </p>
       <Field label="Note" hint="What was done, for other admins. Optional." problem={problem}>
-        {(tied) => (
-          <textarea name="note" rows={4} maxLength={2_000} ref={(it) => it?.focus()} {...tied} />
+        {(attributes) => (
+          <textarea
+            name="note"
+            rows={4}
+            maxLength={2_000}
+            ref={(it) => it?.focus()}
+            {...attributes}
+          />
         )}
       </Field>
       <div class="actions">

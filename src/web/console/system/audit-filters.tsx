@@ -42,11 +42,11 @@ function ActionFilter({ action }: { action: string | undefined }) {
   const actions: string[] = [...new Set([...auditActions, ...(action ? [action] : [])])]
   return (
     <Field label="Action">
-      {(tied) => (
+      {(attributes) => (
         <select
           value={action ?? ''}
           onChange={(event) => set('action', event.currentTarget.value)}
-          {...tied}
+          {...attributes}
         >
           <option value="">All</option>
           {actions.map((name) => (
@@ -65,12 +65,12 @@ type FilterProps = { name: string; label: string; value: string | undefined }
 function TextFilter({ name, label, value = '' }: FilterProps) {
   return (
     <Field label={label}>
-      {(tied) => (
+      {(attributes) => (
         <input
           value={value}
           spellcheck={false}
           onChange={(event) => set(name, event.currentTarget.value.trim())}
-          {...tied}
+          {...attributes}
         />
       )}
     </Field>
@@ -80,14 +80,14 @@ function TextFilter({ name, label, value = '' }: FilterProps) {
 function TimeFilter({ name, label, value }: FilterProps) {
   return (
     <Field label={label}>
-      {(tied) => (
+      {(attributes) => (
         <input
           type="datetime-local"
           value={localTime(value)}
           onChange={({ currentTarget: { value } }) =>
             set(name, value && new Date(value).toISOString())
           }
-          {...tied}
+          {...attributes}
         />
       )}
     </Field>

@@ -4,10 +4,10 @@ import { useList } from '../../ui/resource.ts'
 import { withQuery } from '../../ui/router.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
-import { Entries } from '../entries.tsx'
 import { inWords } from '../names.ts'
-import { partQuery, partSize } from '../parts.ts'
+import { pageQuery, pageSize } from '../page-query.ts'
 import { useRefresh } from '../refresh.ts'
+import { RowList } from '../row-list.tsx'
 import { request, user } from '../session.ts'
 import { AuditFilters, auditFilter } from './audit-filters.tsx'
 
@@ -17,15 +17,15 @@ export function AuditLog() {
     JSON.stringify(filter),
     (cursor, signal) =>
       request('GET /v1/admin/audit-log', {
-        query: { ...partQuery(cursor), ...filter },
+        query: { ...pageQuery(cursor), ...filter },
         signal,
       }) as Promise<CursorPage<AuditEntry>>, // asked for with a limit
   )
-  useRefresh(list.reload, { isHeld: () => list.items.length > partSize })
+  useRefresh(list.reload, { isPaused: () => list.items.length > pageSize })
   return (
     <>
       <AuditFilters filter={filter} />
-      <Entries
+      <RowList
         label="Audit log"
         list={list}
         empty={

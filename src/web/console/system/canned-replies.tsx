@@ -7,10 +7,10 @@ import { useList } from '../../ui/resource.ts'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { Entries } from '../entries.tsx'
 import { FormDialog } from '../form-dialog.tsx'
-import { partQuery } from '../parts.ts'
+import { pageQuery } from '../page-query.ts'
 import { useRefresh } from '../refresh.ts'
+import { RowList } from '../row-list.tsx'
 import { request } from '../session.ts'
 
 export function CannedReplies() {
@@ -18,7 +18,7 @@ export function CannedReplies() {
     'replies',
     (cursor, signal) =>
       request('GET /v1/admin/support/canned-replies', {
-        query: partQuery(cursor),
+        query: pageQuery(cursor),
         signal,
       }) as Promise<CursorPage<CannedReply>>, // asked for with a limit
   )
@@ -47,7 +47,7 @@ export function CannedReplies() {
           Add a reply
         </button>
       </div>
-      <Entries
+      <RowList
         label="Canned replies"
         list={list}
         empty={
@@ -118,13 +118,19 @@ async function writeReply(reply?: CannedReply): Promise<boolean> {
       {(problems) => (
         <>
           <Field label="Title" hint="Only the desk sees it." problem={problems['title']}>
-            {(tied) => (
-              <input name="title" maxLength={200} defaultValue={reply?.title} required {...tied} />
+            {(attributes) => (
+              <input
+                name="title"
+                maxLength={200}
+                defaultValue={reply?.title}
+                required
+                {...attributes}
+              />
             )}
           </Field>
           <Field label="Reply" problem={problems['body']}>
-            {(tied) => (
-              <textarea name="body" rows={8} defaultValue={reply?.body} required {...tied} />
+            {(attributes) => (
+              <textarea name="body" rows={8} defaultValue={reply?.body} required {...attributes} />
             )}
           </Field>
         </>

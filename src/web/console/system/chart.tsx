@@ -18,12 +18,12 @@ export function Chart({ title, times, series, shape, show = count }: ChartProps)
   const known = series.flatMap(({ values }) => values.filter((value) => value !== null))
   const top = Math.max(...known, 1)
   const index = chosen ?? times.length - 1
-  const told = series.flatMap(({ label, values }) => {
+  const parts = series.flatMap(({ label, values }) => {
     const value = values[index] ?? null
     return value === null ? [] : [`${show(value)} ${label}`]
   })
   const time = times[index] && clockTime(times[index])
-  const sentence = `${time}: ${told.join(', ') || 'no data'}`
+  const sentence = `${time}: ${parts.join(', ') || 'no data'}`
   return (
     <figure class="chart card">
       <figcaption>

@@ -10,10 +10,10 @@ import { query, withQuery } from '../../ui/router.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { Entries } from '../entries.tsx'
 import { inWords } from '../names.ts'
-import { partQuery, partSize } from '../parts.ts'
+import { pageQuery, pageSize } from '../page-query.ts'
 import { useRefresh } from '../refresh.ts'
+import { RowList } from '../row-list.tsx'
 import { request } from '../session.ts'
 
 type Work = (id: string) => Promise<unknown>
@@ -28,14 +28,14 @@ export function Jobs() {
     state,
     (cursor, signal) =>
       request('GET /v1/admin/jobs', {
-        query: { ...partQuery(cursor), state },
+        query: { ...pageQuery(cursor), state },
         signal,
       }) as Promise<CursorPage<Job>>, // asked for with a limit
   )
   const frame = useRef<HTMLDivElement>(null)
   // Rows under the pointer, and further pages that were loaded, must stay.
-  const isHeld = () => list.items.length > partSize || frame.current?.matches(':hover') === true
-  useRefresh(list.reload, { seconds: 15, isHeld })
+  const isPaused = () => list.items.length > pageSize || frame.current?.matches(':hover') === true
+  useRefresh(list.reload, { seconds: 15, isPaused })
   const act = useAction(async (work: Work, ids: string[], done: string) => {
     let number = 0
     try {
@@ -63,7 +63,7 @@ export function Jobs() {
         {list.items.length > 0 && <AllShown items={list.items} act={act.run} />}
       </div>
       <div ref={frame}>
-        <Entries
+        <RowList
           label={state === 'dead' ? 'Jobs that were given up' : 'Jobs that wait'}
           list={list}
           empty={<NoJobs state={state} />}

@@ -63,7 +63,7 @@ function KeyFields({ problems }: { problems: Record<string, string> }) {
   return (
     <>
       <Field label="Name" hint="Who will use it." problem={problems['name']}>
-        {(tied) => <input name="name" maxLength={80} required {...tied} />}
+        {(attributes) => <input name="name" maxLength={80} required {...attributes} />}
       </Field>
       <fieldset class="boxes">
         <legend>Scopes</legend>
@@ -86,12 +86,12 @@ function KeyFields({ problems }: { problems: Record<string, string> }) {
         hint="The key ends with this day; empty, it does not end."
         problem={problems['expires_at']}
       >
-        {(tied) => (
+        {(attributes) => (
           <input
             name="expires_at"
             type="date"
             min={new Date().toISOString().slice(0, 10)}
-            {...tied}
+            {...attributes}
           />
         )}
       </Field>

@@ -8,9 +8,9 @@ import { useShortcut } from '../../ui/shortcuts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { Entries } from '../entries.tsx'
-import { partQuery } from '../parts.ts'
+import { pageQuery } from '../page-query.ts'
 import { useRefresh } from '../refresh.ts'
+import { RowList } from '../row-list.tsx'
 import { request } from '../session.ts'
 import { addServiceKey, isPowerful } from './service-key-form.tsx'
 
@@ -18,7 +18,7 @@ export function ServiceKeys() {
   const list = useList(
     'keys',
     (cursor, signal) =>
-      request('GET /v1/admin/service-keys', { query: partQuery(cursor), signal }) as Promise<
+      request('GET /v1/admin/service-keys', { query: pageQuery(cursor), signal }) as Promise<
         CursorPage<ServiceKey>
       >, // asked for with a limit
   )
@@ -47,7 +47,7 @@ export function ServiceKeys() {
           Add a key
         </button>
       </div>
-      <Entries
+      <RowList
         label="Service keys"
         list={list}
         empty={

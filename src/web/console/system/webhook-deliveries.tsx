@@ -5,7 +5,7 @@ import { count } from '../../ui/format.ts'
 import type { List } from '../../ui/resource.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
-import { Entries } from '../entries.tsx'
+import { RowList } from '../row-list.tsx'
 import { request } from '../session.ts'
 
 type DeliveriesProps = { webhookId: string; list: List<WebhookDelivery> }
@@ -25,7 +25,7 @@ export function WebhookDeliveries({ webhookId, list }: DeliveriesProps) {
           Refresh
         </button>
       </div>
-      <Entries
+      <RowList
         label="Deliveries"
         list={list}
         empty={

@@ -89,14 +89,14 @@ function WebhookForm({ title, action, webhook, close, submit }: FormProps) {
       {(problems) => (
         <>
           <Field label="Address" problem={problems['url']}>
-            {(tied) => (
+            {(attributes) => (
               <input
                 name="url"
                 type="url"
                 placeholder="https://"
                 defaultValue={webhook?.url}
                 required
-                {...tied}
+                {...attributes}
               />
             )}
           </Field>
@@ -105,12 +105,12 @@ function WebhookForm({ title, action, webhook, close, submit }: FormProps) {
             hint="What it is for; it may be empty."
             problem={problems['description']}
           >
-            {(tied) => (
+            {(attributes) => (
               <input
                 name="description"
                 maxLength={200}
                 defaultValue={webhook?.description ?? ''}
-                {...tied}
+                {...attributes}
               />
             )}
           </Field>

@@ -8,7 +8,7 @@ import type {
 } from '../../../../client/src/contract.ts'
 import { type List, type Resource, useList, useResource } from '../../ui/resource.ts'
 import { Failure, Loading } from '../../ui/states.tsx'
-import { partQuery, partSize } from '../parts.ts'
+import { pageQuery, pageSize } from '../page-query.ts'
 import { useRefresh } from '../refresh.ts'
 import { request } from '../session.ts'
 import { WebhookActions } from './webhook-actions.tsx'
@@ -28,17 +28,17 @@ export function WebhookPage({ id }: { id: string }) {
     (cursor, signal) =>
       request('GET /v1/admin/webhooks/{id}/deliveries', {
         params,
-        query: partQuery(cursor),
+        query: pageQuery(cursor),
         signal,
       }) as Promise<CursorPage<WebhookDelivery>>, // asked for with a limit
   )
   function reload() {
     webhook.reload()
-    if (deliveries.items.length <= partSize) deliveries.reload()
+    if (deliveries.items.length <= pageSize) deliveries.reload()
   }
   useRefresh(reload, {
     seconds: 15,
-    isHeld: () => document.querySelector('.entries:hover') !== null,
+    isPaused: () => document.querySelector('.entries:hover') !== null,
   })
   return (
     <>

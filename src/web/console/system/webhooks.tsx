@@ -5,9 +5,9 @@ import { navigate } from '../../ui/router.ts'
 import { useShortcut } from '../../ui/shortcuts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
-import { Entries } from '../entries.tsx'
-import { partQuery } from '../parts.ts'
+import { pageQuery } from '../page-query.ts'
 import { useRefresh } from '../refresh.ts'
+import { RowList } from '../row-list.tsx'
 import { request } from '../session.ts'
 import { addWebhook } from './webhook-form.tsx'
 
@@ -15,7 +15,7 @@ export function Webhooks() {
   const list = useList(
     'webhooks',
     (cursor, signal) =>
-      request('GET /v1/admin/webhooks', { query: partQuery(cursor), signal }) as Promise<
+      request('GET /v1/admin/webhooks', { query: pageQuery(cursor), signal }) as Promise<
         CursorPage<Webhook>
       >, // asked for with a limit
   )
@@ -33,7 +33,7 @@ export function Webhooks() {
           Add a webhook
         </button>
       </div>
-      <Entries
+      <RowList
         label="Webhooks"
         list={list}
         empty={

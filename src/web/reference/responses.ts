@@ -1,37 +1,41 @@
-import type { Answer, ApiDocument, Header, Operation, Schema } from './documents.ts'
+import type { ApiDocument, Header, Operation, ResponseObject, Schema } from './documents.ts'
 
 export type Example = { label: string; value: unknown }
-export type SuccessAnswer = {
+export type SuccessResponse = {
   status: string
   description: string
   schema: Schema | undefined
   headers: { name: string; description: string }[]
 }
-export type ErrorAnswer = { status: string; code: string; message: string; reasons: string[] }
-export type Answers = { successes: SuccessAnswer[]; errors: ErrorAnswer[]; examples: Example[] }
+export type ErrorResponse = { status: string; code: string; message: string; reasons: string[] }
+export type Responses = {
+  successes: SuccessResponse[]
+  errors: ErrorResponse[]
+  examples: Example[]
+}
 
 /** The responses with their references resolved. */
-export function answersOf({ responses }: Operation, api: ApiDocument): Answers {
-  const all = Object.entries(responses).map(([status, given]): [string, Answer] => [
+export function responsesOf({ responses }: Operation, api: ApiDocument): Responses {
+  const all = Object.entries(responses).map(([status, given]): [string, ResponseObject] => [
     status,
     resolved(given, api.components.responses),
   ])
-  const isError = ([status]: [string, Answer]) => /^[45]/.test(status)
+  const isError = ([status]: [string, ResponseObject]) => /^[45]/.test(status)
   return {
     successes: all
       .filter((one) => !isError(one))
-      .map(([status, answer]) => ({
+      .map(([status, response]) => ({
         status,
-        description: answer.description,
-        schema: answer.content?.['application/json']?.schema,
-        headers: headersOf(answer, api),
+        description: response.description,
+        schema: response.content?.['application/json']?.schema,
+        headers: headersOf(response, api),
       })),
-    errors: all.filter(isError).flatMap(([status, answer]) => errorsOf(status, answer)),
-    examples: all.flatMap(([status, answer]) => examplesOf(status, answer)),
+    errors: all.filter(isError).flatMap(([status, response]) => errorsOf(status, response)),
+    examples: all.flatMap(([status, response]) => examplesOf(status, response)),
   }
 }
 
-const headersOf = ({ headers = {} }: Answer, api: ApiDocument) =>
+const headersOf = ({ headers = {} }: ResponseObject, api: ApiDocument) =>
   Object.entries(headers).map(([name, header]) => ({
     name,
     description: resolved<Header>(header, api.components.headers).description ?? '',
@@ -45,7 +49,7 @@ function resolved<T extends { $ref?: string }>(given: T, known: Record<string, T
 type ErrorBody = { error: { code: string; message: string } }
 
 /** One entry for each code; the reasons distinguish its causes. */
-function errorsOf(status: string, { content, headers }: Answer): ErrorAnswer[] {
+function errorsOf(status: string, { content, headers }: ResponseObject): ErrorResponse[] {
   const examples = Object.values(content?.['application/json']?.examples ?? {})
   const causes = examples.map(({ value }) => (value as ErrorBody).error)
   const reasons = (headers?.['X-Error-Reason']?.schema?.enum ?? []).map(String)
@@ -61,7 +65,7 @@ function errorsOf(status: string, { content, headers }: Answer): ErrorAnswer[] {
   }))
 }
 
-function examplesOf(status: string, { description, content }: Answer): Example[] {
+function examplesOf(status: string, { description, content }: ResponseObject): Example[] {
   const { example, examples = {} } = content?.['application/json'] ?? {}
   if (example !== undefined) return [{ label: `${status} ${description}`, value: example }]
   return Object.entries(examples).map(([name, { value }]) => ({

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks'
 
 /** Calls `onChange` when an element enters or leaves the viewport. In a hidden browser tab nothing is visible. */
-export function useInSight<E extends Element>(tell: (isInSight: boolean) => void) {
+export function useInView<E extends Element>(onChange: (isInView: boolean) => void) {
   const element = useRef<E>(null)
-  const latest = useRef(tell)
-  latest.current = tell
+  const latest = useRef(onChange)
+  latest.current = onChange
   useEffect(() => {
     if (!element.current) return
     const observer = new IntersectionObserver((entries) => {

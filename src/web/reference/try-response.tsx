@@ -1,6 +1,6 @@
 import { bytes as bytesText } from '../ui/format.ts'
 import { CodeBlock } from './code-block.tsx'
-import type { TryAnswer } from './try-session.ts'
+import type { TryResponse } from './try-session.ts'
 
 const shownHeaders = [
   'x-request-id',
@@ -13,8 +13,8 @@ const shownHeaders = [
 ]
 
 /** The raw response: status, time, selected headers and body. */
-export function AnswerView({ answer }: { answer: TryAnswer }) {
-  const { status, statusText, milliseconds, headers } = answer
+export function ResponseView({ response }: { response: TryResponse }) {
+  const { status, statusText, milliseconds, headers } = response
   const given = shownHeaders.filter((name) => headers.has(name))
   return (
     <div class="stack tight answer">
@@ -32,12 +32,12 @@ export function AnswerView({ answer }: { answer: TryAnswer }) {
           </div>
         ))}
       </dl>
-      <Body answer={answer} />
+      <Body response={response} />
     </div>
   )
 }
 
-function Body({ answer: { bytes, type } }: { answer: TryAnswer }) {
+function Body({ response: { bytes, type } }: { response: TryResponse }) {
   if (bytes.byteLength === 0) return <p class="small soft">No body.</p>
   if (!/json|^text\//.test(type)) {
     return (

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { List } from '../ui/resource.ts'
 import { Failure, Loading } from '../ui/states.tsx'
 
-type EntriesProps<T> = {
+type RowListProps<T> = {
   label: string
   list: List<T>
   /** Shown when the list is empty. */
@@ -12,7 +12,7 @@ type EntriesProps<T> = {
 }
 
 /** A list with rows of any height and a button that loads more. */
-export function Entries<T extends { id: string }>({ label, list, empty, render }: EntriesProps<T>) {
+export function RowList<T extends { id: string }>({ label, list, empty, render }: RowListProps<T>) {
   const { items, error, isLoading, hasMore, loadMore, retry } = list
   const { frame, onFocusIn } = useFocusAfterRemoval(items)
   return (

@@ -1,11 +1,11 @@
 const soonMilliseconds = 100
 
 /** Throttles `work`: it runs shortly after the first call, at most once per interval. */
-export function paced(work: () => void, milliseconds: number) {
+export function throttle(work: () => void, milliseconds: number) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let last = Number.NEGATIVE_INFINITY
   return {
-    ask() {
+    schedule() {
       if (timer !== undefined) return
       const wait = Math.max(soonMilliseconds, last + milliseconds - Date.now())
       timer = setTimeout(() => {

@@ -1,20 +1,20 @@
-import type { Answers, ErrorAnswer, SuccessAnswer } from './answers.ts'
 import type { Schemas } from './documents.ts'
 import { Inline } from './markdown.tsx'
+import type { ErrorResponse, Responses, SuccessResponse } from './responses.ts'
 import { Author, SchemaTree, Unfold } from './schema-tree.tsx'
 
 /** The responses of an operation: the schema of each success, and every error with its code and reasons. */
-export function AnswerList({ answers, schemas }: { answers: Answers; schemas: Schemas }) {
+export function ResponseList({ responses, schemas }: { responses: Responses; schemas: Schemas }) {
   return (
     <>
       <Author value="service">
-        {answers.successes.map((answer) => (
-          <Success key={answer.status} answer={answer} schemas={schemas} />
+        {responses.successes.map((response) => (
+          <Success key={response.status} response={response} schemas={schemas} />
         ))}
       </Author>
       <h4>Errors</h4>
       <ul class="errors">
-        {answers.errors.map((error) => (
+        {responses.errors.map((error) => (
           <ErrorRow key={error.status + error.code} error={error} />
         ))}
       </ul>
@@ -22,8 +22,8 @@ export function AnswerList({ answers, schemas }: { answers: Answers; schemas: Sc
   )
 }
 
-function Success({ answer, schemas }: { answer: SuccessAnswer; schemas: Schemas }) {
-  const { status, description, schema, headers } = answer
+function Success({ response, schemas }: { response: SuccessResponse; schemas: Schemas }) {
+  const { status, description, schema, headers } = response
   return (
     <>
       <h4>
@@ -53,7 +53,7 @@ function Success({ answer, schemas }: { answer: SuccessAnswer; schemas: Schemas 
   )
 }
 
-function ErrorRow({ error: { status, code, message, reasons } }: { error: ErrorAnswer }) {
+function ErrorRow({ error: { status, code, message, reasons } }: { error: ErrorResponse }) {
   return (
     <li>
       <span class="number small">{status}</span>

@@ -4,17 +4,17 @@ const nearPixels = 48
 
 /** Sticks to the bottom of a scrolling element until the user scrolls up. Entries added at the top do not move the
  *  visible ones. */
-export function useFollowing(firstId: string | undefined, lastId: string | undefined) {
+export function useStickToBottom(firstId: string | undefined, lastId: string | undefined) {
   const frame = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
   const [isAtEnd, setAtEnd] = useState(true)
-  const follows = useRef(true)
+  const sticks = useRef(true)
   const before = useRef({ firstId, height: 0 })
 
   const toEnd = useCallback(() => {
     const element = frame.current
     if (!element) return
-    follows.current = true
+    sticks.current = true
     element.scrollTop = element.scrollHeight
   }, [])
 
@@ -24,29 +24,29 @@ export function useFollowing(firstId: string | undefined, lastId: string | undef
     if (before.current.firstId !== firstId) {
       element.scrollTop += element.scrollHeight - before.current.height
     }
-    if (follows.current) toEnd()
+    if (sticks.current) toEnd()
     before.current = { firstId, height: element.scrollHeight }
   }, [firstId, lastId, toEnd])
 
   useEffect(() => {
     const element = frame.current
     if (!element || !content.current) return
-    const look = () => {
+    const onScroll = () => {
       const { scrollHeight, scrollTop, clientHeight } = element
-      follows.current = scrollHeight - scrollTop - clientHeight < nearPixels
-      setAtEnd(follows.current)
+      sticks.current = scrollHeight - scrollTop - clientHeight < nearPixels
+      setAtEnd(sticks.current)
     }
     // Images load after their message, and the composer grows.
     const observer = new ResizeObserver(() => {
       before.current.height = element.scrollHeight
-      if (follows.current) toEnd()
+      if (sticks.current) toEnd()
     })
     observer.observe(element)
     observer.observe(content.current)
-    element.addEventListener('scroll', look, { passive: true })
+    element.addEventListener('scroll', onScroll, { passive: true })
     return () => {
       observer.disconnect()
-      element.removeEventListener('scroll', look)
+      element.removeEventListener('scroll', onScroll)
     }
   }, [toEnd])
 

@@ -22,8 +22,8 @@ export const english = {
   locale: 'en',
 }
 
-export type Words = typeof english
-export const words = signal<Words>(english)
+export type UiTexts = typeof english
+export const uiTexts = signal<UiTexts>(english)
 
 export function fill(text: string, values: Record<string, string | number>): string {
   return text.replace(/{(\w+)}/g, (_, name) => String(values[name] ?? ''))
