@@ -1,9 +1,9 @@
-# One stage builds the executable, the other holds nothing but it.
+# One stage builds the executable, the other contains it alone.
 FROM debian:12-slim AS build
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates nodejs npm && rm -rf /var/lib/apt/lists/*
 RUN npm install --global bun@1.4.5
 WORKDIR /src
-# What is locked has a layer of its own: it stays when only the sources change.
+# Dependencies have a layer of their own, which is cached while only the sources change.
 COPY package.json bun.lock bunfig.toml ./
 RUN bun install --frozen-lockfile
 COPY tsconfig.json ./
@@ -16,7 +16,7 @@ RUN bun scripts/build.ts
 FROM debian:12-slim
 RUN install --directory --owner=10001 --group=10001 --mode=700 /data
 COPY --from=build /src/dist/hostline /usr/local/bin/hostline
-# By number: Kubernetes' runAsNonRoot cannot judge a name.
+# Numeric, because Kubernetes' runAsNonRoot cannot check a name.
 USER 10001:10001
 ENV DATA_DIR=/data
 VOLUME /data

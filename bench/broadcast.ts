@@ -7,14 +7,14 @@ import { type Client, createClient } from '../client/src/client.ts'
 import { addFollowers } from '../test/support/audience.ts'
 import { percentile, startPinned } from './measure.ts'
 
-/** `bun run bench:broadcast`: what others notice while a broadcast goes out. Pairs of people talk at a steady pace over
- *  their sockets; a prober asks for /healthz without pause: its longest wait bounds the longest stop of the loop. */
+/** `bun run bench:broadcast`: the effect of a broadcast on other users. Pairs of people send messages at a steady
+ *  rate over their sockets; a prober requests /healthz without pause: its longest wait bounds the longest stop of
+ *  the event loop. */
 
 const { values } = parseArgs({
   options: {
     followers: { type: 'string', default: '100000' },
     senders: { type: 'string', default: '32' },
-    // Milliseconds between a message's acknowledgement and the sender's next one.
     pace: { type: 'string', default: '20' },
     seconds: { type: 'string', default: '10' },
   },
@@ -89,7 +89,7 @@ async function measure(base: string) {
   isOver = true
   await Promise.all(loops)
   for (const { client } of talkers) client.disconnect()
-  tell(before, during, took)
+  print(before, during, took)
   process.exitCode = during.p99 <= 2 * before.p99 && during.longest <= 30 ? 0 : 1
 }
 
@@ -122,7 +122,7 @@ function summary(sends: number[], probes: number[]) {
   }
 }
 
-function tell(before: Summary, during: Summary, tookSeconds: number) {
+function print(before: Summary, during: Summary, tookSeconds: number) {
   console.log('| | sends: p50 / p99 ms | longest wait of a probe, ms |')
   console.log('|---|---|---|')
   for (const [name, { p50, p99, longest }] of Object.entries({ before, during })) {

@@ -1,13 +1,13 @@
 import { type ObjectStore, startObjectStore } from '../test/support/object-store.ts'
 import { pin } from './measure.ts'
 
-/** What is asked of the bucket, and what of its faults is changed. */
+/** The counters of the bucket, and the faults to set. */
 type Faults = Partial<Pick<ObjectStore['faults'], 'latency' | 'clockOffset'>>
 export type Stored = { key: string; bytes: number; at: number }
 export type BucketReport = { stored: Stored[]; counts: Record<string, number> }
 export type Bucket = Awaited<ReturnType<typeof startBucket>>
 
-/** An object store in a process of its own, on the core of the load: the server does not pay for it.
+/** An object store in a process of its own, on the core of the load generator.
  *  @param latency of each request, in ms */
 export async function startBucket(latency: number) {
   const child = Bun.spawn([...pin(1), 'bun', import.meta.path, String(latency)], {
@@ -18,7 +18,7 @@ export async function startBucket(latency: number) {
   return {
     url: url as string,
     change: (faults: Faults) => fetch(control, { method: 'POST', body: JSON.stringify(faults) }),
-    /** What was stored since the last call, and what was asked altogether. */
+    /** Bytes stored since the last call, and all requests so far. */
     report: async () => (await (await fetch(control)).json()) as BucketReport,
     async [Symbol.asyncDispose]() {
       child.kill()

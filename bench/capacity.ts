@@ -16,12 +16,12 @@ import { ticketsFill } from './growth/support-fill.ts'
 import { supportOperations } from './growth/support-operations.ts'
 import { percentile, rssMegabytes } from './measure.ts'
 
-/** `bun run bench:capacity`: what one machine holds, as a table. At scale 1 the database has 100,000 people, 10,000,000
- *  messages and 1,000,000 tickets. */
+/** `bun run bench:capacity`: the capacity of one machine, as a table. At scale 1 the database has 100,000 people,
+ *  10,000,000 messages and 1,000,000 tickets. */
 
 const { values } = parseArgs({
   options: {
-    /** 0.01 for trying it out. */
+    /** 0.01 for a trial run. */
     scale: { type: 'string', default: '1' },
     sockets: { type: 'string', default: '10000' },
     samples: { type: 'string', default: '500' },
@@ -60,7 +60,7 @@ try {
 }
 process.exit()
 
-function tell(what: string, value: string) {
+function printRow(what: string, value: string) {
   console.log(`| ${what} | ${value} |`)
 }
 
@@ -86,9 +86,9 @@ async function measureSockets(wanted: number) {
   const seconds = (performance.now() - startedAt) / 1_000
   await Bun.sleep(settleMilliseconds)
   const bytes = ((rssMegabytes(server.pid) - before) * mebibyte) / count
-  tell(`idle sockets (\`ulimit -n\` ${maxFiles})`, count.toLocaleString('en'))
-  tell('opening them', `${seconds.toFixed(1)} s`)
-  tell('memory for each', `${(bytes / 1_024).toFixed(1)} KiB`)
+  printRow(`idle sockets (\`ulimit -n\` ${maxFiles})`, count.toLocaleString('en'))
+  printRow('opening them', `${seconds.toFixed(1)} s`)
+  printRow('memory for each', `${(bytes / 1_024).toFixed(1)} KiB`)
   for (const socket of sockets) socket.terminate()
 }
 
@@ -121,9 +121,9 @@ async function measureDatabase() {
   const landmarks = await fillDatabase(dataDir, scale, fills)
   const seconds = (performance.now() - startedAt) / 1_000
   const path = join(dataDir, databaseFile)
-  tellSizes(path)
+  printSizes(path)
   console.error(`filled and checked in ${seconds.toFixed()} s`)
-  tell('start until the first answer', `${(await timeStart(dataDir)).toFixed()} ms`)
+  printRow('start until the first answer', `${(await timeStart(dataDir)).toFixed()} ms`)
   const subject = await startSubject(dataDir, landmarks)
   try {
     await subject.logIn()
@@ -131,7 +131,7 @@ async function measureDatabase() {
     for (const name of measured) {
       const operation = operations.find((one) => one.name === name)
       if (!operation) throw new Error(`there is no operation ${name}`)
-      tell(`${name}, p50 / p99`, await time(operation, subject))
+      printRow(`${name}, p50 / p99`, await time(operation, subject))
     }
     await measureBackup(subject, dataDir)
   } finally {
@@ -139,7 +139,7 @@ async function measureDatabase() {
   }
 }
 
-function tellSizes(path: string) {
+function printSizes(path: string) {
   using sqlite = new Database(path, { readonly: true })
   const count = (table: string) =>
     Number(sqlite.query(`SELECT count(*) FROM ${table}`).values()[0]?.[0])
@@ -149,9 +149,9 @@ function tellSizes(path: string) {
       `SELECT sum(pgsize) FROM dbstat WHERE aggregate = TRUE AND name IN (SELECT name FROM sqlite_schema WHERE tbl_name = 'messages')`,
     )
     .values()[0] as [number]
-  tell('messages, tickets', `${messages.toLocaleString('en')}, ${tickets.toLocaleString('en')}`)
-  tell('size of the database', `${(statSync(path).size / mebibyte).toFixed()} MiB`)
-  tell('a message on the disk', `${(bytes / messages).toFixed()} bytes`)
+  printRow('messages, tickets', `${messages.toLocaleString('en')}, ${tickets.toLocaleString('en')}`)
+  printRow('size of the database', `${(statSync(path).size / mebibyte).toFixed()} MiB`)
+  printRow('a message on the disk', `${(bytes / messages).toFixed()} bytes`)
 }
 
 async function timeStart(dataDir: string): Promise<number> {
@@ -179,7 +179,7 @@ function latency(times: number[]): string {
   return `${[0.5, 0.99].map((share) => percentile(times, share).toFixed(1)).join(' / ')} ms`
 }
 
-/** Senders at a steady pace, before a backup and during it. */
+/** Sends at a steady rate, before a backup and during it. */
 async function measureBackup(subject: Subject, dataDir: string) {
   const path = `/v1/chat/conversations/${subject.landmarks.smallConversation}/messages`
   let times: number[] = []
@@ -197,7 +197,7 @@ async function measureBackup(subject: Subject, dataDir: string) {
   }
   const loops = Array.from({ length: senders }, send)
   await Bun.sleep(quietSeconds * 1_000)
-  tell('sends before a backup, p50 / p99', latency(times))
+  printRow('sends before a backup, p50 / p99', latency(times))
   times = []
   const startedAt = performance.now()
   const copy = join(workshop, 'copy.db')
@@ -207,9 +207,9 @@ async function measureBackup(subject: Subject, dataDir: string) {
     stderr: 'inherit',
   })
   if ((await child.exited) !== 0) throw new Error('the backup failed')
-  tell('a backup', `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)
-  tell('sends during it, p50 / p99', latency(times))
-  tell('wal at most', `${(wal / mebibyte).toFixed()} MiB`)
+  printRow('a backup', `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)
+  printRow('sends during it, p50 / p99', latency(times))
+  printRow('wal at most', `${(wal / mebibyte).toFixed()} MiB`)
   isOver = true
   await Promise.all(loops)
 }

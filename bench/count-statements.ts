@@ -1,6 +1,6 @@
 import { watchRuns } from '../test/support/statements.ts'
 
-/** Preloaded into a server, it prints how many SQL statements the server's main thread runs in each second. */
+/** Preload it into a server to print how many SQL statements its main thread runs each second. */
 
 let count = 0
 watchRuns(() => count++)

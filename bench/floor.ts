@@ -3,9 +3,8 @@ import { fdatasync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ServerWebSocket } from 'bun'
 
-/** The floor: what the same inserts, batches, syncs and pages cost on this machine with nothing around them. No
- *  framework, no accounts, no limits, no validation: bare Bun.serve and bun:sqlite. Users are numbers, 2n talks with
- *  2n + 1. */
+/** The floor: the cost of the same inserts, batches, syncs and pages on this machine with bare Bun.serve and
+ *  bun:sqlite, without framework, accounts, limits or validation. Users are numbers; 2n talks with 2n + 1. */
 
 const path = join(process.env['DATA_DIR'] ?? '.', 'floor.db')
 const sqlite = new Database(path, { create: true })
@@ -118,7 +117,7 @@ function sync() {
   })
 }
 
-/** The newest page of messages, as the service answers it. */
+/** The newest page of messages, in the service's format. */
 function page(user: number, perPage: number) {
   const conversation = conversationOf(user)
   const total = lastSeq.get(conversation)?.last_seq ?? 0

@@ -1,27 +1,27 @@
 import { call } from '../test/support/process.ts'
 import { cpuMicroseconds, percentile, rssMegabytes, type Target } from './measure.ts'
 
-/** The load generator, a process of its own: people in closed loops for some seconds. A message counts when its sender
- *  has the acknowledgement and both users' sockets have it. Prints one line of JSON, a `Result`. */
+/** The load generator, a process of its own: closed loops of requests for some seconds. A message counts once its
+ *  sender has the acknowledgement and both users' sockets have received it. Prints one line of JSON, a `Result`. */
 
 export type Load = {
   transport?: 'socket' | 'rest'
   senders?: number
-  /** How many messages are offered a second, by all senders together; as many as go when absent. */
+  /** Messages a second of all senders together; unlimited when absent. */
   perSecond?: number
-  /** Who ask for a page of 50 messages, beside the senders. */
+  /** People who request pages of 50 messages, besides the senders. */
   readers?: number
-  /** Who log in, again and again, all at once. */
+  /** People who log in repeatedly, in parallel. */
   logins?: number
-  /** How the names of these people begin: others than those of an earlier load on the same database. */
+  /** Prefix of the names, different from that of an earlier load on the same database. */
   prefix?: string
 }
 export type Order = Load & { target: Target; base: string; serverPid: number; seconds: number }
-/** Times in ms, `cpu` in µs of the server for each: only where it did nothing else. */
+/** Times in ms; `cpu` is the server's CPU time in µs for each, only when nothing else ran. */
 export type Series = { rate: number; p50: number; p99: number; cpu: number | null }
 export type Result = { sends: Series | null; reads: Series | null; rssMegabytes: number }
 
-/** A sender and the person they talk with. */
+/** A sender and the other participant. */
 type Pair = {
   socketUrls: [own: string, theirs: string]
   messagesUrl: string
@@ -30,7 +30,7 @@ type Pair = {
 }
 
 const warmUpMilliseconds = 1_000
-/** Hashing passwords keeps the server from everything else. */
+/** Password hashing keeps the server busy, so few people register at a time. */
 const pairsAtOnce = 32
 const body = 'a message of the usual length, as people write them all day'
 const json = { 'content-type': 'application/json' }
@@ -134,7 +134,7 @@ async function ask(url: string, status: number, request: RequestInit) {
   await answer.arrayBuffer()
 }
 
-/** On the floor server, which knows nobody. */
+/** The floor server has no accounts. */
 function floorPair(n: number): Pair {
   const socketUrl = `${base.replace('http', 'ws')}/ws/`
   return {
@@ -145,11 +145,11 @@ function floorPair(n: number): Pair {
   }
 }
 
-/** Registers the two and opens their conversation. */
+/** Registers two people and creates their conversation. */
 async function hostlinePair(n: number): Promise<Pair> {
   const register = async (name: string) => {
     const { status, body } = await call(base, 'POST', '/v1/auth/register', { body: account(name) })
-    if (status !== 201) throw new Error(`nobody was registered: ${JSON.stringify(body)}`)
+    if (status !== 201) throw new Error(`registration failed: ${JSON.stringify(body)}`)
     return body
   }
   const [a, b] = await Promise.all([register(`a${n}`), register(`b${n}`)])

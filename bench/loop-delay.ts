@@ -1,6 +1,6 @@
-/** Preloaded into a server, it prints each second how late a timer of 5 ms came at most, which is the longest stop of the
- *  loop; and for each time how much CPU the loop has used since the one before. The latter is the program's own doing,
- *  however busy the machine is. */
+/** Preload it into a server to print each second how late a 5 ms timer was at most, which is the longest stop of the
+ *  event loop, and how much CPU time the loop has used since the previous tick, which is independent of other load
+ *  on the machine. */
 
 const period = 5
 const cpuMilliseconds = () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { startServer } from '../test/support/process.ts'
 import type { Order, Result } from './load.ts'
 
-/** What the benchmarks share: servers on a core of their own, and figures. */
+/** Shared by the benchmarks: servers on a core of their own, and figures. */
 
 const programs = {
   floor: join(import.meta.dir, 'floor.ts'),
@@ -12,13 +12,13 @@ const programs = {
 }
 export type Target = keyof typeof programs
 
-/** Puts a command on one core, where that can be done. */
+/** Pins a command to one core where the system can. */
 export function pin(core: number): string[] {
   const canPin = availableParallelism() > 1 && Bun.which('taskset') !== null
   return canPin ? ['taskset', '-c', String(core)] : []
 }
 
-/** Starts a server on the first core, on a free port, without request limits. */
+/** Starts a server on the first core, on a free port, without rate limits. */
 export function startPinned(target: Target, options: Parameters<typeof startServer>[0]) {
   return startServer({ ...options, command: [...pin(0), 'bun', programs[target]] })
 }
@@ -27,7 +27,7 @@ export function startPinned(target: Target, options: Parameters<typeof startServ
 export async function runLoad(order: Order): Promise<Result> {
   const program = join(import.meta.dir, 'load.ts')
   const load = Bun.spawn([...pin(1), 'bun', program, JSON.stringify(order)], {
-    // The runtime's own bound on requests at once would make readers wait in the client.
+    // Bun's own limit on parallel requests would make readers wait in the client.
     env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '4096' },
     stderr: 'inherit',
   })
@@ -36,7 +36,7 @@ export async function runLoad(order: Order): Promise<Result> {
   return JSON.parse(text) as Result
 }
 
-/** What came out, and the goal that it is held against. */
+/** A measured value and its goal. */
 export type Figure = { what: string; value: number; goal?: Goal | undefined }
 export type Goal = ['≥' | '≤', number]
 
@@ -60,7 +60,7 @@ function isMissed({ value, goal }: Figure): boolean {
   return !(direction === '≥' ? value >= bound : value <= bound)
 }
 
-/** Between two values lies what is between them: half of an even number of values is their median. */
+/** Interpolates between values, so the median of an even number of values is the mean of the middle two. */
 export function percentile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   const position = share * (sorted.length - 1)
@@ -71,10 +71,10 @@ export function percentile(values: number[], share: number): number {
 
 export const median = (values: number[]) => percentile(values, 0.5)
 
-/** For tests in `bench/bounds`, on a machine that runs others meanwhile: what is really wrong is so every time. */
+/** For tests in `bench/bounds`: other load on the machine causes single failures, a defect fails each time. */
 export const measured = { retry: 4, timeout: 60_000 }
 
-/** What a process has used of its cores so far, in user and kernel. */
+/** CPU time of a process so far, user and kernel. */
 export function cpuMicroseconds(pid: number): number {
   const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
   const fields = rest.split(' ')

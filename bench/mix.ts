@@ -2,12 +2,12 @@ import { refreshTokenOf } from './growth/account-fill.ts'
 import { addressOf, admins, cast, type Landmarks, password } from './growth/dataset.ts'
 import { textOf, wordAt } from './growth/vocabulary.ts'
 
-/** Everything that people, the desk and the platform do, mixed. */
+/** A mixed load of people, the desk and the platform. */
 
 export type Operation = { kind: string; run: () => Promise<unknown> }
 export type Mix = Awaited<ReturnType<typeof createMix>>
 
-/** What went wrong: a status, or what a socket said. */
+/** An unexpected status or socket frame. */
 export class UnexpectedAnswer extends Error {}
 
 type Person = {
@@ -31,7 +31,7 @@ const socketsKept = 300
 const atOnce = 50
 const random = (below: number) => Math.floor(Math.random() * below)
 
-/** Logs everybody in with the sessions of the fill, and opens the conversations and sockets that the mix needs. */
+/** Logs everybody in with the sessions of the fill, and opens the conversations and sockets of the mix. */
 export async function createMix(base: string, { people: ids }: Landmarks) {
   const people = ids.map((id, n): Person => {
     const refreshToken = refreshTokenOf(n)
@@ -61,7 +61,7 @@ export async function createMix(base: string, { people: ids }: Landmarks) {
     return text
   }
 
-  /** Each person in turn: nobody's access token expires while the load goes on. */
+  /** Refreshes each person in turn, so that no access token expires during the load. */
   async function refresh(person = people[turn++ % people.length] ?? someone()) {
     if (person.isRefreshing) return
     person.isRefreshing = true
@@ -104,7 +104,7 @@ export async function createMix(base: string, { people: ids }: Landmarks) {
 
   const connected: Person[] = []
 
-  /** The one who has been there longest goes, and another one comes. */
+  /** Replaces the oldest socket with a new one. */
   async function changeSocket() {
     const leaving = connected[0]?.waiting.size === 0 ? connected.shift() : undefined
     leaving?.socket?.close()
@@ -185,7 +185,7 @@ const withOwner = (ticket: Ticket) => [ticket, ticket.owner] as const
 
 function oneOf<T>(values: readonly T[]): T {
   const value = values[random(values.length)]
-  if (value === undefined) throw new Error('there is nothing to choose from')
+  if (value === undefined) throw new Error('cannot pick from an empty list')
   return value
 }
 

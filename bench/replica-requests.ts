@@ -9,7 +9,7 @@ const methods = ['PUT', 'LIST', 'GET', 'DELETE'] as const
 /** List prices of Amazon S3, us-east-1, in dollars a million. */
 const prices = { PUT: 5, LIST: 5, GET: 0.4, DELETE: 0 }
 
-/** What nodes ask of the bucket while nobody asks anything of them. */
+/** The requests that idle nodes send to the bucket. */
 export async function measureRequests(workshop: string, seconds: number): Promise<void> {
   console.log(`\n| idle, a day | ${methods.join(' | ')} | $ a month |\n|---|---|---|---|---|---|`)
   const pair = { REPLICA_PAIR: 'true' }

@@ -18,7 +18,8 @@ const wantedObjects = 200
 const patienceMilliseconds = 120_000
 const delays = join(import.meta.dir, 'loop-delay.ts')
 
-/** How long the loop stops while a snapshot is taken under load, and how long that and a restore take. */
+/** Measures how long the event loop stops during a snapshot under load, and how long the snapshot and a restore
+ *  take. */
 export async function measureSnapshot(workshop: string, megabytes: number): Promise<Figure[]> {
   const dataDir = join(workshop, 'filled')
   await fillDatabase(dataDir, megabytes / 2_750, [peopleFill(100_000), messagesFill(10_000_000)])
@@ -49,7 +50,7 @@ async function underLoad(dataDir: string, bucket: Bucket): Promise<Figure[]> {
     await untilTaken()
   })
   await loading
-  // After a kill the log may have to go on from another snapshot.
+  // After a SIGKILL the log may continue from another snapshot.
   await server.kill('SIGTERM')
   return [
     { what: 'a snapshot under load, s', value: during.seconds },
@@ -67,13 +68,13 @@ const untilManifest = (bucket: Bucket) =>
 
 type Watched = { seconds: number; delays: number[]; turns: number[] }
 
-/** Watches the loop of a server meanwhile. */
+/** Records the delays of the server's event loop while `work` runs. */
 async function watch(server: ServerProcess, work: () => Promise<void>): Promise<Watched> {
   const from = server.output().length
   const startedAt = performance.now()
   await work()
   const seconds = (performance.now() - startedAt) / 1_000
-  // The last second is told at its end.
+  // A second is reported at its end.
   await Bun.sleep(1_000)
   const output = server.output().slice(from)
   const numbers = (pattern: RegExp) =>
@@ -82,7 +83,7 @@ async function watch(server: ServerProcess, work: () => Promise<void>): Promise<
   return { seconds, delays, turns: numbers(/turns: ([\d. ]+)/g) }
 }
 
-/** What a snapshot adds to a turn is what it holds the loop for. */
+/** The turns that a snapshot adds show how long it blocks the event loop. */
 function figuresOf(when: string, { delays, turns }: Watched): Figure[] {
   return [
     { what: `longest delay of the loop ${when}, ms`, value: Math.max(...delays) },
@@ -91,7 +92,7 @@ function figuresOf(when: string, { delays, turns }: Watched): Figure[] {
   ]
 }
 
-/** Makes the log behind the snapshot so long. */
+/** Ships so many objects after the snapshot. */
 async function shipObjects(dataDir: string, bucket: Bucket) {
   const environment = { REPLICA_S3_URL: bucket.url, REPLICA_ACK: 'bucket', REPLICA_PUTS: '100' }
   await using server = await startPinned('hostline', { dataDir, environment })

@@ -9,9 +9,9 @@ import { type Figure, judge, median, pin, runLoad, startPinned } from './measure
 import { measureRequests } from './replica-requests.ts'
 import { measureSnapshot } from './replica-snapshot.ts'
 
-/** `bun run bench:replica`: what replication to a bucket costs. The server has a core of its own; the bucket, a process that
- *  takes so long for each request, shares the other one with the load. What is compared alternates, and each run has a
- *  database of its own. It ends with 1 when a goal is missed. */
+/** `bun run bench:replica`: the cost of replication to a bucket. The server has a core of its own; the bucket, a
+ *  process with a configured latency, shares the other core with the load. Compared cases alternate, and each run
+ *  has a new database. Exits with 1 when a goal is missed. */
 
 const { values } = parseArgs({
   options: {
@@ -19,7 +19,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '5' },
-    /** The executables of two versions: what those pay who have no bucket. */
+    /** Executables of two versions, to compare the cost without a bucket. */
     before: { type: 'string' },
     now: { type: 'string' },
     megabytes: { type: 'string', default: '200' },
@@ -31,7 +31,7 @@ const workshop = mkdtempSync(join(tmpdir(), 'hostline-replica-'))
 const socket = { transport: 'socket', senders: 32 } as const
 const steady = { ...socket, perSecond: 1_000 }
 
-/** What came out of one run; of the log in the bucket, while it was measured. */
+/** The result of one run; bytes and requests of the log in the bucket during the measurement. */
 type Sample = Series & { bytes: number; puts: number }
 type Setup = Load & { bucket?: Bucket; environment?: Record<string, string>; executable?: string }
 
@@ -93,14 +93,14 @@ async function measureDisk(): Promise<Figure[]> {
   return compared
 }
 
-/** Two things in turns; each round gives a pair. */
+/** Runs two cases in turns; each round gives a pair. */
 async function alternate(what: string, of: Record<string, () => Promise<Sample>>) {
   console.log(`\n| ${what} | messages/s | p50 / p99 ms | CPU µs each | bytes each | objects/s |`)
   console.log('|---|---|---|---|---|---|')
   const pairs: Sample[][] = []
   for (let round = 0; round < rounds; round++) {
     const pair: Sample[] = []
-    for (const [name, run] of Object.entries(of)) pair.push(tell(name, await run()))
+    for (const [name, run] of Object.entries(of)) pair.push(print(name, await run()))
     pairs.push(pair)
   }
   const over = (join: (first: number, second: number) => number) => (of: 'rate' | 'p99' | 'cpu') =>
@@ -117,14 +117,14 @@ async function measureBucket(): Promise<Figure[]> {
         const environment = { REPLICA_ACK: 'bucket', REPLICA_PUTS: String(puts) }
         const load = { ...socket, senders, environment }
         const sample = await withBucket(latency, (bucket) => measure({ ...load, bucket }))
-        tell(`${latency} ms, REPLICA_PUTS=${puts}, ${senders} senders`, sample)
+        print(`${latency} ms, REPLICA_PUTS=${puts}, ${senders} senders`, sample)
       }
     }
   }
   return []
 }
 
-function tell(name: string, sample: Sample): Sample {
+function print(name: string, sample: Sample): Sample {
   const { rate, p50, p99, cpu, bytes, puts } = sample
   const times = `${p50.toFixed(2)} / ${p99.toFixed(2)}`
   const cells = [rate.toFixed(), times, (cpu ?? Number.NaN).toFixed(1)]

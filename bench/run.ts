@@ -14,15 +14,15 @@ import {
 } from './measure.ts'
 import { measureStart } from './start.ts'
 
-/** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another; then what
- *  that says about the goals: it ends with 1 when one is missed. */
+/** `bun run bench`: Hostline beside the floor, alternating, each server on the same core, the load on another. Exits
+ *  with 1 when a goal is missed. */
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '4' },
     senders: { type: 'string', default: '32' },
     rounds: { type: 'string', default: '2' },
-    /** Only the cases whose name has this in it. */
+    /** Only the cases whose name contains this. */
     only: { type: 'string', default: '' },
   },
 })
@@ -32,11 +32,11 @@ const measures = ['rate', 'cpu', 'p99'] as const
 type Measure = (typeof measures)[number]
 type Case = Load & {
   name: string
-  /** How much longer each sync takes. */
+  /** Delay added to each sync. */
   syncMs?: number
-  /** Of the ratios Hostline : floor; a case without them runs without the floor. */
+  /** Goals for the ratio Hostline : floor; a case without them runs without the floor. */
   goals?: { [measure in Measure]?: Goal }
-  /** Of Hostline alone. */
+  /** A goal for Hostline alone. */
   own?: { what: string; of: (result: Result) => number | undefined; goal: Goal }
 }
 
@@ -80,7 +80,7 @@ try {
   rmSync(workshop, { recursive: true })
 }
 
-/** @returns what the medians of all rounds say */
+/** @returns the medians of all rounds */
 async function measureCases(): Promise<Figure[]> {
   const measured = cases
     .filter(({ name, syncMs = 0 }) => name.includes(values.only) && (canSlow || syncMs === 0))

@@ -1,4 +1,4 @@
-// LD_PRELOAD shim: every sync takes SLOW_SYNC_MS more, as on a slower disk.
+// LD_PRELOAD shim: each sync takes SLOW_SYNC_MS longer, as on a slower disk.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -10,16 +10,16 @@ import { ticketsFill } from './growth/support-fill.ts'
 import { type Figure, judge, median, percentile, rssMegabytes } from './measure.ts'
 import { createMix, type Mix, UnexpectedAnswer } from './mix.ts'
 
-/** `bun run bench:soak`: finds how much of a mixed load this machine takes, then puts 70 % of that on one server for a long
- *  time, at a steady pace whatever the answers take. A latency counts from when the operation was due. It ends with 1
- *  when a goal is missed. */
+/** `bun run bench:soak`: finds the maximum mixed load of this machine, then runs one server at 70 % of it for a long
+ *  time, at a fixed rate that does not wait for responses. Latency counts from the time an operation was due. Exits
+ *  with 1 when a goal is missed. */
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '15' },
     /** Operations a second, instead of 70 % of the maximum. */
     rate: { type: 'string' },
-    /** Of the people, messages and tickets of bench:growth. */
+    /** Share of the people, messages and tickets of bench:growth. */
     scale: { type: 'string', default: '0.04' },
   },
 })
@@ -30,7 +30,7 @@ const share = 0.7
 const maxRunning = 10_000
 const settleSeconds = 5
 
-/** What happened in an interval: milliseconds by kind of operation, errors by their beginning. */
+/** Results of an interval: milliseconds by kind of operation, and errors. */
 type Times = Map<string, number[]>
 type Interval = {
   operations: number
@@ -104,7 +104,7 @@ function count(error: string) {
   errors.set(error, (errors.get(error) ?? 0) + 1)
 }
 
-/** @returns how to stop */
+/** @returns a function that stops the load */
 function startPaced(mix: Mix, rate: number): () => void {
   console.log(`${rate.toFixed()} operations/s for ${minutes} minutes`)
   const startedAt = performance.now()
@@ -135,7 +135,12 @@ async function watch(server: Server, { kinds }: Mix): Promise<Interval[]> {
     await Bun.sleep(intervalSeconds * 1_000)
     const all = [...times.values()].flat()
     const output = server.output().slice(outputBefore)
-    const interval = { ...(await look(server, output)), operations: all.length, errors, all }
+    const interval = {
+      ...(await sampleServer(server, output)),
+      operations: all.length,
+      errors,
+      all,
+    }
     for (const [kind, own] of times) everything.get(kind)?.push(...own)
     intervals.push(interval)
     console.log(`| ${n * intervalSeconds} | ${cellsOf(interval).join(' | ')} |`)
@@ -149,7 +154,7 @@ async function watch(server: Server, { kinds }: Mix): Promise<Interval[]> {
   return intervals
 }
 
-async function look(server: Server, output: string) {
+async function sampleServer(server: Server, output: string) {
   const text = await (await fetch(`${server.base}/metrics`)).text()
   const metric = (name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1])
   const delays = [...output.matchAll(/longest delay: ([\d.]+)/g)].map(([, delay]) => Number(delay))

@@ -6,8 +6,8 @@ const starts = 10
 const settleMilliseconds = 3_000
 const idleSeconds = 10
 
-/** The executable beside an empty program that is compiled alike: from the start to the first answer, on a database that
- *  is there already. Then what the executable holds and does while nobody asks for anything. */
+/** The executable beside an empty program compiled the same way: the time from start to first response on an
+ *  existing database, and the memory and CPU time of an idle server. */
 export async function measureStart(workshop: string): Promise<Figure[]> {
   const [hostline, empty] = [join(workshop, 'hostline'), join(workshop, 'empty')]
   const dataDir = join(workshop, 'data')
@@ -37,7 +37,7 @@ async function build(hostline: string, empty: string) {
     `const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('ok') })
 console.log('listens on 127.0.0.1:' + server.port)`,
   )
-  // As scripts/build.ts does it.
+  // Same options as scripts/build.ts.
   await Bun.build({
     entrypoints: [`${empty}.ts`],
     compile: { outfile: empty, autoloadDotenv: false, autoloadBunfig: false },
@@ -55,7 +55,7 @@ async function timeStart(executable: string, dataDir: string): Promise<number> {
   return milliseconds
 }
 
-/** Resolves with the first answer. */
+/** Resolves with the first response. */
 async function start(executable: string, dataDir: string, preload?: string) {
   const environment = preload ? { BUN_OPTIONS: `--preload=${preload}` } : {}
   const server = await startServer({ command: [executable], dataDir, environment })

@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util'
 import type { Series } from './load.ts'
 import { judge, median, pin, runLoad, startPinned } from './measure.ts'
 
-/** `bun run bench:webhooks`: what webhooks cost those who send messages. A steady load runs without a webhook and with one,
- *  in turns, each time on a database of its own; the endpoint shares the core of the load. */
+/** `bun run bench:webhooks`: the cost of webhooks for senders of messages. A steady load runs without and with a
+ *  webhook in turns, each time on a new database; the endpoint shares the core of the load. */
 
 const { values } = parseArgs({
   options: {

@@ -13,8 +13,8 @@ self.addEventListener('push', (event) => {
   )
 })
 
-// A click goes to a page of this scope that is open. It is told what was pushed; a page that is opened finds it in its
-// address, after `#hostline=`.
+// Focuses an open page of this scope and posts the notification to it. A newly opened page finds it in its URL, after
+// `#hostline=`.
 self.addEventListener('notificationclick', (event) => {
   event.notification.close()
   event.waitUntil(show(event.notification.data))

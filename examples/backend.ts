@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { createClient } from 'hostline-client'
 import { Webhook } from 'standardwebhooks'
 
-/** A platform that has users of its own: `bun examples/backend.ts URL SERVICE_KEY WEBHOOK_SECRET [PORT]`. It brings a
- *  customer along, logs them in, tells them of a payment, and hears of it by webhook.
+/** A platform that has its own users: `bun examples/backend.ts URL SERVICE_KEY WEBHOOK_SECRET [PORT]`. It creates a
+ *  customer, logs them in, notifies them of a payment, and receives the webhook.
  *
  *    hostline service-key create --name platform --scope users --scope sessions --scope notifications
  *    hostline webhook create --url http://localhost:4000/ --events notification.created */
@@ -32,7 +32,7 @@ async function read(request: IncomingMessage) {
   return Buffer.concat(parts).toString()
 }
 
-// The same customer again gives the same user: no need to remember who was brought along.
+// The same external id returns the same user, so the platform need not store the user's id.
 const user = await platform.request('POST /v1/service/users', {
   body: {
     email: 'customer-7@example.com',
@@ -43,7 +43,7 @@ const user = await platform.request('POST /v1/service/users', {
 })
 console.log('user:', user.id)
 
-// What the platform's own login hands to the app of the customer.
+// The platform's own login passes this session to the customer's app.
 const session = await platform.request('POST /v1/service/users/{id}/sessions', {
   params: { id: 'ext:customer-7' },
 })

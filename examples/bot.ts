@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { ApiError, createClient, type Message, type Storage } from 'hostline-client'
 
-/** A host that answers, also what was said while it was away: `bun examples/bot.ts URL EMAIL PASSWORD [FILE]`. It ends when
- *  somebody says "bye". */
+/** A host that replies to messages, including those sent while it was offline: `bun examples/bot.ts URL EMAIL
+ *  PASSWORD [FILE]`. It exits when somebody says "bye". */
 
 const [baseUrl = 'http://localhost:3000', email = '', password = '', file = 'bot.json'] =
   process.argv.slice(2)
 
-/** Session, unsent messages and the last message that was answered, in one file. */
+/** Session, unsent messages and the last answered message, in one file. */
 function fileStorage(path: string): Storage {
   const values: Record<string, string> = existsSync(path)
     ? JSON.parse(readFileSync(path, 'utf8'))
@@ -33,8 +33,8 @@ const user = client.restore() ?? (await client.login({ email, password }))
 const answerTo = ({ body }: Message) =>
   body === 'bye' ? 'Goodbye!' : `You said: ${body}. I will call you back.`
 
-// One message after the other. After a crash the same message is answered again: with the same key, so that the answer
-// comes once.
+// One message at a time. After a crash the last message may be answered again, with the same key, so that the reply is
+// stored once.
 let work = Promise.resolve()
 client.on('new_message', ({ message }) => {
   if (message.sender_id !== user.id) work = work.then(() => answer(message)).catch(console.error)

@@ -14,10 +14,10 @@ import { fileURLToPath } from 'node:url'
 const project = fileURLToPath(new URL('..', import.meta.url))
 const folder = join(project, 'client')
 
-/** Makes the package in client/dist: `bun scripts/build-client.ts` prints its archive. */
+/** Builds the package in client/dist: `bun scripts/build-client.ts` prints the path of its archive. */
 if (import.meta.main) console.log(packClient(join(folder, 'dist')))
 
-/** Packs what npm takes.
+/** Packs the npm package.
  *  @returns the path of the archive */
 export function packClient(destination: string): string {
   const built = mkdtempSync(join(tmpdir(), 'hostline-client-'))
@@ -34,7 +34,8 @@ export function packClient(destination: string): string {
   return archive
 }
 
-/** The client as one module. It and `clientTypes` are called while the executable is built, where `Bun.build` cannot be. */
+/** The client as one module. It and `clientTypes` run as macros while the executable is built, where `Bun.build` is
+ *  not available. */
 export function clientScript(): string {
   const entry = join(folder, 'src/client.ts')
   return run([process.execPath, 'build', entry, '--format=esm', '--target=browser', '--minify'])
@@ -56,8 +57,8 @@ export function clientTypes(): string {
   return mergeTypes(modules, 'client')
 }
 
-/** One module of many: every name is there once (the compiler finds it otherwise). Exported are the
- *  entry's and the contract's. */
+/** Merges modules into one: every name is unique (the compiler reports a clash). Only the names of the entry and of
+ *  the contract are exported. */
 function mergeTypes(modules: Map<string, string>, entry: string): string {
   const all = [...modules.values()].join('')
   const declarations = all
@@ -77,7 +78,7 @@ function mergeTypes(modules: Map<string, string>, entry: string): string {
   return `${declarations}export { ${list.join(', ')} };\n`
 }
 
-/** The names that a module exports in declaring them. */
+/** The exported declarations of a module. */
 function declaredIn(text = ''): string[] {
   const found = text.matchAll(/^export (?:declare )?(?:type|interface|function|class) (\w+)/gm)
   return [...found].map(([, name = '']) => name)

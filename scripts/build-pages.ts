@@ -15,17 +15,18 @@ const types: Record<string, string> = {
 }
 
 export type PageName = (typeof pageNames)[number]
-/** Bytes are base64, of what is no font compressed. */
+/** Bytes are base64, and compressed except for fonts. */
 type Asset = { type: string; encoding: 'gzip' | undefined; bytes: string }
 
 export type Pages = {
   /** The HTML of each page. */
   html: Record<PageName, string>
-  /** What pages load, by name; the name changes with the content. */
+  /** Assets by name; the name contains a hash of the content. */
   assets: Record<string, Asset>
 }
 
-/** Bundles the pages of src/web. It is called while the executable is built, where `Bun.build` cannot be. */
+/** Bundles the pages of src/web. It runs as a macro while the executable is built, where `Bun.build` is not
+ *  available. */
 export function buildPages(): Pages {
   return withBundle((output) => {
     const html = Object.fromEntries(
@@ -40,7 +41,7 @@ export function buildPages(): Pages {
   })
 }
 
-/** @returns the files that the pages are made of, relative to the project */
+/** @returns the source files of the pages, relative to the project */
 export function pageInputs(): string[] {
   return withBundle((output) => {
     const { inputs } = JSON.parse(readFileSync(join(output, 'meta.json'), 'utf8'))
@@ -75,7 +76,7 @@ const options = (output: string) => [
   '--entry-naming=[dir]/[name].[ext]',
   '--chunk-naming=assets/[name]-[hash].[ext]',
   '--asset-naming=assets/[name]-[hash].[ext]',
-  // Bun would write fonts into the stylesheet: then everybody loads what few need.
+  // Bun would inline all fonts into the stylesheet, and few pages need more than one.
   '--external=/assets/*',
 ]
 
@@ -88,7 +89,7 @@ function assetOf(path: string): Asset {
   return { type, encoding: 'gzip', bytes }
 }
 
-/** The fonts that the stylesheet names, by the version of their package. */
+/** The fonts of the stylesheet, by the version of their package. */
 function fonts() {
   const font = join(project, 'node_modules/@fontsource-variable/instrument-sans')
   const { version } = JSON.parse(readFileSync(join(font, 'package.json'), 'utf8'))

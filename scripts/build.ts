@@ -2,22 +2,22 @@ import { fileURLToPath } from 'node:url'
 import { version } from '../package.json' with { type: 'json' }
 import { pageInputs } from './build-pages.ts'
 
-/** Makes the executable with everything in it: `bun scripts/build.ts [FILE]`, dist/hostline by default. */
+/** Builds the executable: `bun scripts/build.ts [FILE]`, dist/hostline by default. */
 if (import.meta.main) {
   const outfile = process.argv[2] ?? source('dist/hostline')
   await build(outfile)
   console.log(`${outfile} ${version}`)
 }
 
-/** @param target for another platform, such as `bun-linux-arm64`: Bun fetches its runtime from the npm registry
- *  @returns the files that went in, relative to the project
- *  @throws when it was not built */
+/** @param target for another platform, such as `bun-linux-arm64`: Bun downloads its runtime from the npm registry
+ *  @returns the bundled files, relative to the project
+ *  @throws when the build failed */
 export async function build(outfile: string, target?: Bun.Build.CompileTarget): Promise<string[]> {
   const { metafile } = await Bun.build({
-    // The Worker is loaded by its name at run time, so it is an entry point of its own.
+    // The worker is loaded by name at run time, so it is an entry point of its own.
     entrypoints: [source('src/main.ts'), source('src/db/checkpoint-worker.ts')],
     root: source('src'),
-    // What lies in the folder where it is started must not change what it does.
+    // Files in the working directory must not change the behaviour of the executable.
     compile: { outfile, autoloadDotenv: false, autoloadBunfig: false, ...(target && { target }) },
     bytecode: true,
     format: 'esm',

@@ -20,7 +20,8 @@ type Documents = { openapi: Json; asyncapi: Json }
 const banner = '// Made by scripts/client-types.ts from the descriptions of the service.\n'
 const project = fileURLToPath(new URL('..', import.meta.url))
 
-/** Writes the client's types anew from what the service says about itself: `bun scripts/client-types.ts [FILE]`. */
+/** Generates the client's types from the service's OpenAPI and AsyncAPI documents: `bun scripts/client-types.ts
+ *  [FILE]`. */
 if (import.meta.main) {
   const file = process.argv[2] ?? join(project, 'client/src/schema.ts')
   writeFileSync(file, await generateTypes())
@@ -47,9 +48,9 @@ async function describe(): Promise<Documents> {
   return documents
 }
 
-/** Of both descriptions what a client needs: operations with their JSON, frames, reasons. */
+/** The client's part of both documents: operations with JSON bodies, frames, reasons. */
 function contractOf({ openapi, asyncapi }: Documents): Json {
-  // Beside the global `Error`, the name would mislead.
+  // The name would be confused with the global `Error`.
   const { Error: ErrorBody, ...schemas } = (openapi['components'] as { schemas: Json }).schemas
   const channel = asyncapi['components'] as { schemas: Json; messages: Json }
   return {
@@ -63,7 +64,7 @@ function contractOf({ openapi, asyncapi }: Documents): Json {
   }
 }
 
-/** By method and path: what each takes, and its answer, which is null where there is none. */
+/** Operations by method and path with their input and response; null for an empty response. */
 function operationsOf(paths: Record<string, Record<string, Operation>>): Json {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => [
@@ -92,7 +93,7 @@ function formOf({ summary, parameters = [], requestBody, responses }: Operation)
   return { type: 'object', description: summary, properties, required }
 }
 
-/** An object with all of these properties. */
+/** An object with all properties required. */
 function wholeObject(properties: Json): Json {
   return { type: 'object', properties, required: Object.keys(properties) }
 }
@@ -137,7 +138,7 @@ async function generate(schemas: Json): Promise<string> {
   return formatted(withoutOrigins(text))
 }
 
-/** Leaves out what the generator says of each interface: which schema led to it. */
+/** Removes the generator's comments about the origin of each interface. */
 function withoutOrigins(text: string) {
   return text
     .replace(/export interface Contract \{[^}]*\}\n/, '')

@@ -5,7 +5,8 @@ import { createTestClock } from '../test/support/clock.ts'
 import { startService, type TestService } from '../test/support/service.ts'
 import { tour } from '../test/support/tour.ts'
 
-/** Makes the database of this version that later ones must open, once for each release: `bun scripts/fixture.ts`. */
+/** Creates the database fixture of this version, which later versions must open; run once for each release: `bun
+ *  scripts/fixture.ts`. */
 
 const clock = createTestClock()
 await using service = await startService({
@@ -22,7 +23,7 @@ const fixture = fileURLToPath(new URL(`../test/fixtures/${version}.db.gz`, impor
 writeFileSync(fixture, Bun.gzipSync(readFileSync(copy)))
 console.log(fixture)
 
-/** What the test of the fixtures reads, and what the tour has removed or finished at its end. */
+/** Adds the rows that the fixture test reads and that the tour has removed or finished at its end. */
 async function leaveSomething({
   call,
   login,

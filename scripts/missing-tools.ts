@@ -1,4 +1,4 @@
-// Says after the tests which programs would have had more of them run.
+// Runs after the tests and names programs whose absence has skipped tests.
 import { tools } from '../test/support/tools.ts'
 
 const missing = Object.entries(tools).filter(([, path]) => !path)

@@ -7,7 +7,7 @@ import { build } from './build.ts'
 import { packClient } from './build-client.ts'
 import { createSbom } from './sbom.ts'
 
-/** Makes dist/release: the executables of every platform, their contents (SBOM), the client, the changes, the checksums. */
+/** Builds dist/release: the executables of all platforms, their SBOM, the client, the changelog and the checksums. */
 
 const targets = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'windows-x64'] as const
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -25,7 +25,7 @@ writeFileSync(
 )
 packClient(folder)
 copyFileSync(join(project, 'CHANGELOG.md'), join(folder, 'CHANGELOG.md'))
-// The executables carry their source maps.
+// The executables contain their source maps.
 for (const name of readdirSync(folder).filter((name) => name.endsWith('.map'))) {
   rmSync(join(folder, name))
 }

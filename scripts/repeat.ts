@@ -1,5 +1,5 @@
-// Runs the suite again and again: `bun run test:repeat 20`. Prints the tests that failed, and the files that took longest.
-// `--busy` keeps all processors occupied meanwhile.
+// Runs the suite repeatedly: `bun run test:repeat 20`. Prints the failed tests and the slowest files. `--busy` keeps
+// all processors occupied meanwhile.
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,8 +47,8 @@ function runSuite(report: string, log: string): boolean {
   return success
 }
 
-/** Notes how long each file took.
- *  @returns the names of the tests that failed */
+/** Collects the duration of each file.
+ *  @returns the names of the failed tests */
 function readReport(path: string): string[] {
   const report = existsSync(path) ? readFileSync(path, 'utf8') : ''
   for (const [, file = '', time] of report.matchAll(

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 import lock from '../bun.lock'
 import { license, name, version } from '../package.json' with { type: 'json' }
 
-/** What an executable holds, as CycloneDX 1.6: the Bun runtime and the packages of which files went in.
+/** The contents of an executable as CycloneDX 1.6: the Bun runtime and the packages of the bundled files.
  *  @param inputs paths of those files */
 export function createSbom(inputs: readonly string[]) {
   const folders = inputs.flatMap(
     (path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
   )
   const components = [bun, ...[...new Set(folders)].sort().map(packageIn)]
-  // No serial number and no time: whoever builds the same sources gets the same file.
+  // No serial number and no time: a build from the same sources gives the same file.
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
     bomFormat: 'CycloneDX',
@@ -64,7 +64,7 @@ function packageIn(folder: string) {
     name: manifest.name,
     version: manifest.version,
     description: manifest.description,
-    // Of the package as the registry has it.
+    // Hash of the package in the registry.
     hashes: [{ alg: 'SHA-512', content: hexOf(integrity) }],
     licenses: [{ license: { id: manifest.license } }],
     purl,

@@ -4,9 +4,9 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { openProfile } from '../test/support/browser.ts'
 import { createTestClock } from '../test/support/clock.ts'
 import { startService } from '../test/support/service.ts'
-import { storyMilliseconds, tellStory } from './story.ts'
+import { playStory, storyMilliseconds } from './story.ts'
 
-/** Makes docs/screenshots: the pages as they look in the middle of a day. Needs chromium. */
+/** Creates docs/screenshots. Needs chromium. */
 
 const folder = join(import.meta.dir, '../docs/screenshots')
 const wide = { viewport: { width: 1360, height: 850 }, locale: 'en-GB' }
@@ -20,7 +20,7 @@ const service = await startService({
   listen: true,
   environment: { PUBLIC_URL: 'https://chat.example', DEMO: 'true' },
 })
-const { payout, report, cast } = await tellStory(service, clock)
+const { payout, report, cast } = await playStory(service, clock)
 const ticket = `/console/desk/${payout}?view=all`
 
 for (const [name, path, options] of [
@@ -82,7 +82,7 @@ async function write(panel: ReturnType<Page['locator']>, text: string) {
   await field.press('Enter')
 }
 
-/** Takes a picture once everything has come. */
+/** Takes a screenshot once the page has loaded. */
 async function take(page: Page, name: string) {
   await page.waitForLoadState('networkidle')
   await page.locator('.skeleton').first().waitFor({ state: 'detached' })

@@ -3,7 +3,7 @@ import type { TestService } from '../test/support/service.ts'
 
 const minute = 60_000
 const hour = 60 * minute
-/** How long the story takes: it ends now. */
+/** The story ends now, so it begins this long ago. */
 export const storyMilliseconds = 54 * hour + 15 * minute
 
 type Clock = ReturnType<typeof createTestClock>
@@ -23,9 +23,9 @@ const roles = {
 } as const
 type Cast = Record<keyof typeof roles, Person>
 
-/** Fills a service with what happens on a platform of language teachers in three days, for pictures of the pages. The
- *  clock stands at its beginning. */
-export async function tellStory(service: TestService, clock: Clock) {
+/** Fills a service with three days of a platform for language teachers, for screenshots. The clock stands at the
+ *  beginning. */
+export async function playStory(service: TestService, clock: Clock) {
   const people = createPeople(service, clock)
   const cast = {} as Cast // filled by the loop
   for (const [name, role] of Object.entries(roles)) {
@@ -44,7 +44,7 @@ export async function tellStory(service: TestService, clock: Clock) {
 type Tickets = Awaited<ReturnType<typeof firstDay>>
 type Scene = { clock: Clock; people: People; cast: Cast; desk: ReturnType<typeof createDesk> }
 
-/** @returns the tickets that go on */
+/** @returns the tickets that stay open */
 async function firstDay({ clock, cast, desk }: Scene) {
   const invoice = await desk.open(cast['Ewa Nowak'], 'Invoice for March shows the wrong address', {
     body: 'Hello, my invoice still has my old address in Kraków. I moved in January and changed it in my profile. Can you send a corrected one?',
@@ -77,7 +77,7 @@ async function firstDay({ clock, cast, desk }: Scene) {
   return { video, rename }
 }
 
-/** @returns the ticket that goes on */
+/** @returns the ticket that stays open */
 async function secondDay(
   { clock, cast, desk }: Scene,
   { video, rename }: Tickets,
@@ -280,7 +280,7 @@ async function report({ as }: People, cast: Cast): Promise<string> {
   return reportId
 }
 
-/** Traffic of an hour, so that the charts have something to show. */
+/** Traffic of an hour for the charts. */
 async function busyHour(service: TestService, clock: Clock, call: ReturnType<People['as']>) {
   for (let passed = 0; passed < 60; passed++) {
     const wave = 12 + Math.round(8 * Math.sin(passed / 7)) + (passed % 5)

@@ -50,9 +50,9 @@ test(
     const after = await looks()
     const all = after.all - before.all
     const late = all - (after.within - before.within)
-    console.log(`export: ${late} of ${all} looks at the loop came more than 25 ms late`)
+    console.log(`export: ${late} of ${all} timers fired more than 25 ms late`)
     expect(all).toBeGreaterThan(10)
-    // Other tests run on the same machine: a few may be late because of them.
+    // Other tests run on the same machine, so a few may be late.
     expect(late).toBeLessThan(all / 10)
   },
   measured,

@@ -9,7 +9,7 @@ import { tools } from '../../test/support/tools.ts'
 import { waitFor } from '../../test/support/wait.ts'
 import { measured } from '../measure.ts'
 
-// Whoever floods pays for it alone. The server is a process of its own, so that its memory is its memory.
+// A flood must slow down its sender only. The server is a process of its own, so that its memory can be measured.
 
 const floodMilliseconds = 1_500
 const unseenMessages = 5_000
@@ -23,8 +23,8 @@ function residentBytes(pid: number) {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1_024
 }
 
-/** Two people who talk as people do, while something else happens.
- *  @returns how long each message took to arrive, in ms */
+/** Two people send each other messages while `happening` runs.
+ *  @returns the delivery times in ms */
 async function talkMeanwhile(base: string, pair: Pair, happening: Promise<unknown>) {
   const [ada, bob] = [await open(base, pair.a), await open(base, pair.b)]
   const took: number[] = []
@@ -61,7 +61,7 @@ async function startFlooded() {
       return { id: user.id, email, token, refreshToken }
     }),
   )
-  if (!mallory || !trent) throw new Error('nobody came')
+  if (!mallory || !trent) throw new Error('two people were not registered')
   const opened = await call(server.base, 'POST', '/v1/chat/conversations', {
     token: mallory.token,
     body: { user_id: trent.id },
@@ -80,7 +80,7 @@ async function startFlooded() {
   }
 }
 
-/** Sends as fast as it goes over a socket that is opened again whenever it is closed.
+/** Sends as fast as possible over a socket that is reopened whenever it is closed.
  *  @returns the close codes */
 async function flood(base: string, mallory: Visitor, frames: readonly string[]) {
   const codes: number[] = []
@@ -173,7 +173,7 @@ test(
   measured,
 )
 
-/** Fills the conversations of `count` people with messages that they have never seen. */
+/** Fills the conversations of `readers` with unread messages. */
 function addUnseen(path: string, readers: readonly string[], messages: number) {
   const sqlite = new Database(path)
   const conversation = sqlite.prepare<{ id: string; user_a: string; user_b: string }, [string]>(
@@ -201,7 +201,7 @@ function addUnseen(path: string, readers: readonly string[], messages: number) {
 }
 
 test(
-  'forty replays at once, two of each of twenty people, hold up nobody',
+  'forty replays at once, two of each of twenty people, do not delay others',
   async () => {
     await using flooded = await startFlooded()
     const { server, pair, trent } = flooded
@@ -233,7 +233,7 @@ test(
   measured,
 )
 
-// Opens `argv[2]` connections that read nothing and whose kernel takes little, each with the request from stdin.
+// Opens `argv[2]` connections with small receive buffers that never read, each with the request from stdin.
 const holder = `
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -257,7 +257,7 @@ int main(int count, char **argv) {
 }`
 
 test.skipIf(!tools.gcc)(
-  'answers that nobody reads take little memory, and other clients are answered',
+  'unread responses take little memory, and other clients are served',
   async () => {
     await using flooded = await startFlooded()
     const { server, mallory, conversationId } = flooded
@@ -286,7 +286,7 @@ test.skipIf(!tools.gcc)(
     expect(refused.body.error.code).toBe('rate_limited')
     expect(await headFrom('127.0.0.2', server.base, '/v1/openapi.json')).toMatch(/^HTTP.1.1 200/)
     const grown = residentBytes(server.pid) - before
-    console.log(`unread answers: resident memory ${(grown / megabyte).toFixed(0)} MB more`)
+    console.log(`unread responses: resident memory ${(grown / megabyte).toFixed(0)} MB more`)
     expect(grown).toBeLessThan(160 * megabyte)
     child.kill()
     await child.exited

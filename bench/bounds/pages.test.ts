@@ -4,7 +4,7 @@ import { tools } from '../../test/support/tools.ts'
 import { measured } from '../measure.ts'
 
 describe.skipIf(!tools.chromium)('a page is there within 300 ms', () => {
-  // Each is empty until its script has run: then everything in it answers.
+  // The pages are empty until their script has run, so all controls work.
   test.each([
     ['/console', '#main, input'],
     ['/docs', 'article'],

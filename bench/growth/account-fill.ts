@@ -12,7 +12,7 @@ import {
   password,
 } from './dataset.ts'
 
-/** `count` people at scale 1, the cast among them, and one more. */
+/** `count` people at scale 1, the cast included, and one more. */
 export function peopleFill(count: number): Fill {
   return {
     name: 'people',
@@ -25,7 +25,7 @@ export function peopleFill(count: number): Fill {
 
 async function fillPeople(dataset: Dataset, count: number) {
   const { sqlite, landmarks, newId, clock, repeat } = dataset
-  // Hashing is meant to be slow: everybody has the same password, hashed once.
+  // Hashing is slow on purpose: all people share a password, hashed once.
   const passwordHash = await createPasswords().hash(password)
   const insert = prepareInsert(sqlite, users)
   repeat(count, (n) => {
@@ -51,14 +51,14 @@ async function fillPeople(dataset: Dataset, count: number) {
   })
 }
 
-/** At scale 1: ten for each user at every scale. */
+/** At scale 1; ten for each user at every scale. */
 const plannedSessions = 1_000_000
 const day = 86_400_000
 const refreshTokenDays = 30
-/** A session is used for so long. */
+/** The days between login and last use of a session. */
 const usedDays = 10
 
-/** The one live refresh token of the n-th session. */
+/** The valid refresh token of the n-th session. */
 export const refreshTokenOf = (n: number) => `rt_${String(n).padStart(43, '0')}`
 
 export const sessionsFill: Fill = {
@@ -75,7 +75,6 @@ export const sessionsFill: Fill = {
   }),
 }
 
-/** Every other session was refreshed once. */
 function fillSessions({ sqlite, landmarks, newId, clock, pick, repeat }: Dataset) {
   const insertSession = prepareInsert(sqlite, sessions)
   const insertToken = prepareInsert(sqlite, refreshTokens)

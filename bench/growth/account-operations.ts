@@ -11,7 +11,7 @@ export const accountOperations: readonly Operation[] = [
   {
     name: 'log in',
     prepare: ({ landmarks }) => ({
-      // Not the cast: their sessions are listed.
+      // The cast is excluded, because their sessions are listed.
       request(n) {
         const anybody = cast.length + (n % (landmarks.people.length - cast.length))
         return posting('login', { email: addressOf(anybody), password })
@@ -38,12 +38,12 @@ function posting(what: string, body: object): Request {
   return { as: 'nobody', method: 'POST', path: `/v1/auth/${what}`, body, status: 200 }
 }
 
-/** Each time another session. A refresh token works once: each operation has those of every third session. */
+/** A refresh token works once, so each operation has a third of the sessions to itself. */
 function refreshing(n: number, third: 0 | 1 | 2): Request {
   return posting('refresh', { refresh_token: refreshTokenOf(n * 3 + third) })
 }
 
-/** Something done with a session right after it was refreshed. */
+/** An operation on a session that was just refreshed. */
 function refreshed(name: string, third: 1 | 2, request: (session: Session) => Request): Operation {
   return {
     name,

@@ -5,10 +5,10 @@ import { atScale, cast, type Dataset, differs, type Fill, idOf } from './dataset
 // At scale 1.
 const pairs = 20_000
 
-// At every scale.
-/** A full page of conversations with something unread. */
+// The same at every scale.
+/** A full page of conversations with unread messages. */
 const talksOfCleo = 40
-/** What came to Cleo last, while she was away. */
+/** The messages that Cleo missed. */
 const messagesToCleo = 6_000
 
 /** `count` messages at scale 1, a fifth of them in the big conversation. */
@@ -58,8 +58,8 @@ type Talk = {
   participants: [Participant, Participant]
 }
 
-/** A fifth of all messages in the big conversation, three tenths in those of the busy one, the rest in the others, and
- *  then Cleo's. Straight into the table: what is counted with each message is written once, in the end. */
+/** A fifth of all messages in the big conversation, three tenths in those of the busy person, the rest in the
+ *  others, and then Cleo's. Inserts go straight into the table; counters are written once at the end. */
 function fillMessages(dataset: Dataset, count: number) {
   const { landmarks, newId, clock, pick, repeat } = dataset
   const insert = prepareInsert(dataset.sqlite, messages)
@@ -79,7 +79,7 @@ function fillMessages(dataset: Dataset, count: number) {
 
   /** @returns the id of the message */
   function post({ conversation, participants: [a, b] }: Talk, n: number): string {
-    // Cleo only listens.
+    // Cleo never sends.
     const isFromB = a.userId === cleo || (b.userId !== cleo && pick(2) === 0)
     const [sender, recipient] = isFromB ? [b, a] : [a, b]
     const id = newId()
@@ -105,7 +105,7 @@ function fillMessages(dataset: Dataset, count: number) {
     return id
   }
 
-  /** Each once, then at random. */
+  /** Each one once, then at random. */
   function eachThenAny(some: readonly Talk[]) {
     let used = 0
     return () => some[used++] ?? some[pick(some.length)] ?? talks.big

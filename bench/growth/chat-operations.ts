@@ -12,7 +12,7 @@ const body = 'a message of the usual length, as people write them all day'
 const inboxDepth = ({ landmarks }: Subject) => Math.max(2, atScale(inboxPages, landmarks.scale))
 const messageDepth = ({ landmarks }: Subject) => atScale(messagePages, landmarks.scale)
 
-/** Where an operation goes deep, it goes as deep in proportion at every size. */
+/** Page depth grows in proportion to the size of the database. */
 export const chatOperations: readonly Operation[] = [
   { name: 'inbox, page 1', prepare: () => reading('busy', `${inbox}?page=1`) },
   deepPage('inbox, page 4,000', inboxDepth),
@@ -94,7 +94,7 @@ function message(as: Person, path: string): Request {
 const messagesOf = (conversationId: string) => `${inbox}/${conversationId}/messages`
 const big = ({ landmarks }: Subject) => messagesOf(landmarks.bigConversation)
 
-/** In proportion at every size; at the largest size of 100,000 conversations. */
+/** The page number at the largest size of 100,000 conversations; in proportion at smaller sizes. */
 function deepPage(name: string, pageOf: (subject: Subject) => number): Operation {
   return {
     name,
@@ -104,7 +104,7 @@ function deepPage(name: string, pageOf: (subject: Subject) => number): Operation
   }
 }
 
-/** The same at every size. */
+/** The same number of missed messages at every size. */
 function catchingUp(missed: number): Operation {
   return {
     name: `catching up after ${missed.toLocaleString('en')} missed`,

@@ -1,6 +1,6 @@
 import type { Connection } from '../../src/db/open.ts'
 
-/** What can be found again in a filled database. */
+/** Rows of a filled database that the operations refer to. */
 export type Landmarks = {
   /** 1 is the full size. */
   scale: number
@@ -8,35 +8,33 @@ export type Landmarks = {
   people: string[]
   bigConversation: string
   smallConversation: string
-  /** Ada's with the busy one. */
+  /** Ada's with the busy person. */
   busyConversation: string
   /** The newest messages to Cleo, in their order. */
   newestToCleo: string[]
 }
 
-/** What a fill works with. The same scale makes the same rows, but for the salt of the password. */
+/** The tools of a fill. The same scale makes the same rows, except for the salt of the password. */
 export type Dataset = Connection & {
   landmarks: Landmarks
   newId: () => string
   clock: { now(): number; every(): () => void }
-  /** From 0 up to, not with, `below`. */
+  /** A number from 0 to `below` − 1. */
   pick(below: number): number
   /** Runs `work` with 0 … `count` − 1, in large transactions. */
   repeat(count: number, work: (n: number) => void): void
 }
 
-/** One part of the database. */
 export type Fill = {
   name: string
   fill(dataset: Dataset): void | Promise<void>
-  /** Rules of what was filled in: queries that count the rows which break them, or differ from a number. */
+  /** Checks of the filled rows: queries for the number of wrong rows, or for the difference from a number. */
   rules: (landmarks: Landmarks) => Record<string, string>
 }
 
 /** The people who are measured, in the order of `Landmarks.people`. */
 export const cast = ['ada', 'bob', 'cleo', 'dora', 'busy', 'root', 'eve', 'max'] as const
 export type Person = (typeof cast)[number]
-/** Those of the cast who work at the desk. */
 export const admins: readonly Person[] = ['root', 'eve', 'max']
 
 export const password = 'correct horse battery'
@@ -44,7 +42,6 @@ export const addressOf = (n: number) => `${cast[n] ?? `person-${n}`}@growth.exam
 
 export const idOf = ({ people }: Landmarks, person: Person) => people[cast.indexOf(person)] ?? ''
 
-/** How many there are of something at a scale. */
 export const atScale = (fullSize: number, scale: number) =>
   Math.max(1, Math.round(fullSize * scale))
 

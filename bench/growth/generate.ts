@@ -6,17 +6,17 @@ import type { Dataset, Fill, Landmarks } from './dataset.ts'
 import { isScope, type Scope, scopes } from './scopes.ts'
 
 const day = 86_400_000
-// Lately, so that nothing is old enough for the service to forget it.
+// Recent enough that retention deletes nothing.
 const firstDay = Math.floor(Date.now() / day) * day - 28 * day
 // Small enough for twenty million ids before today.
 const stepMilliseconds = 100
 const rowsPerTransaction = 50_000
 
-/** Fills a new data directory for one scope of `bench:growth`, as `fillDatabase` does. */
+/** Fills a new data directory for one scope of `bench:growth`. */
 export const generate = (directory: string, scale: number, scope: Scope) =>
   fillDatabase(directory, scale, scopes[scope].fills)
 
-/** Fills a new data directory and checks what came of it.
+/** Fills a new data directory and verifies it.
  *  @throws when a rule of a fill is broken */
 export async function fillDatabase(
   directory: string,
@@ -26,12 +26,12 @@ export async function fillDatabase(
   const connection = openForServer(directory)
   const { sqlite, path } = connection
   try {
-    // Nobody else is here, and what a crash would lose is made again: no wal, and nothing waits for the disk. The runtime
-    // refuses OFF without an error, and the wal would grow until the end.
+    // The fill is the only connection and can be repeated after a crash, so it needs no WAL and no syncs. Bun ignores
+    // `OFF` without an error, and a WAL would grow until the end.
     sqlite.run('PRAGMA journal_mode = MEMORY')
     sqlite.run('PRAGMA synchronous = OFF')
     sqlite.run('PRAGMA cache_size = -1000000')
-    // They are checked at once in the end.
+    // Verified once at the end.
     sqlite.run('PRAGMA foreign_keys = OFF')
     const conversations = { bigConversation: '', smallConversation: '', busyConversation: '' }
     const landmarks = { scale, people: [], newestToCleo: [], ...conversations }
@@ -47,12 +47,12 @@ export async function fillDatabase(
     return landmarks
   } finally {
     connection.close()
-    // What comes next must not wait for this to reach the disk.
+    // Later measurements must not wait for these pages to reach the disk.
     sync(path)
   }
 }
 
-/** A time that moves with every id, and numbers that look random: both start alike each time. */
+/** A clock that advances with each id, and a seeded random generator. */
 function reproducible(): Pick<Dataset, 'newId' | 'clock' | 'pick'> {
   let now = firstDay
   let state = 1
@@ -87,11 +87,11 @@ function verify(sqlite: Database, landmarks: Landmarks, filled: readonly Fill[])
   for (const { name, rules } of filled) {
     for (const [rule, query] of Object.entries(rules(landmarks))) {
       const [broken] = sqlite.query<Record<string, number>, []>(query).values()[0] ?? []
-      if (broken !== 0) throw new Error(`${name}: not true that ${rule} (${String(broken)})`)
+      if (broken !== 0) throw new Error(`${name}: ${rule} is violated (${String(broken)})`)
     }
   }
   const orphan = sqlite.query('PRAGMA foreign_key_check').get()
-  if (orphan) throw new Error(`a foreign key leads nowhere: ${JSON.stringify(orphan)}`)
+  if (orphan) throw new Error(`a foreign key has no target: ${JSON.stringify(orphan)}`)
 }
 
 function sync(path: string) {

@@ -2,9 +2,9 @@ import { notificationTypes } from '../../src/lib/vocabulary.ts'
 import { atScale, type Dataset, differs, type Fill, idOf } from './dataset.ts'
 import { textOf } from './vocabulary.ts'
 
-/** At scale 1: two hundred for each user at every scale. */
+/** At scale 1; two hundred for each user at every scale. */
 const notifications = 2_000_000
-/** As many as anybody may have. */
+/** The limit for a single user. */
 const ofBusy = 1_000
 const texts = 500
 
@@ -20,7 +20,7 @@ export const notificationsFill: Fill = {
       `notifications WHERE user_id = '${idOf(landmarks, 'busy')}'`,
       ofBusy,
     ),
-    'nobody has more': `SELECT count(*) FROM (SELECT 1 FROM notifications GROUP BY user_id HAVING count(*) > ${ofBusy})`,
+    'no user has more': `SELECT count(*) FROM (SELECT 1 FROM notifications GROUP BY user_id HAVING count(*) > ${ofBusy})`,
     'the counts are those of the notifications': `SELECT count(*) FROM (
       SELECT user_id, count(*), count(*) FILTER (WHERE read_at IS NULL) FROM notifications GROUP BY user_id
       EXCEPT SELECT user_id, total_count, unread_count FROM notification_counts)`,
@@ -29,8 +29,8 @@ export const notificationsFill: Fill = {
   }),
 }
 
-/** Two of three are read. Straight into the table, its triggers at work: the product's way makes unread ones alone, and
- *  reading them one by one would be as much work again. */
+/** Two of three are read. Inserts go straight into the table, with its triggers: the service creates unread
+ *  notifications only, and reading them one by one would double the work. */
 function fillNotifications({ sqlite, landmarks, newId, clock, pick, repeat }: Dataset) {
   const insert = sqlite.prepare(
     'INSERT INTO notifications (user_id, id, type, title, body, data, in_app, read_at, created_at) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)',

@@ -1,20 +1,20 @@
 import type { Person } from './dataset.ts'
 import type { Request, Subject } from './subject.ts'
 
-/** Something whose cost must not depend on how much there is. */
+/** An operation whose cost must not depend on the size of the database. */
 export type Operation = {
   name: string
-  /** Done once for each server, before it is measured. */
+  /** Runs once on each server, before the measurement. */
   prepare(subject: Subject): Sampling | Promise<Sampling>
-  /** Why its growth is told, but not judged. */
+  /** Reason for reporting the growth without failing on it. */
   excuse?: string
-  /** What it may take at the largest size, besides: a share of the samples in so many milliseconds. */
+  /** An absolute limit at the largest size: a share of the samples within so many milliseconds. */
   goal?: [share: number, milliseconds: number]
 }
 export type Sampling = {
-  /** Done before each sample, and not measured. */
+  /** Runs before each sample, outside the measured time. */
   before?(n: number): Promise<unknown>
-  /** What is measured. */
+  /** The measured request. */
   request(n: number): Request
 }
 

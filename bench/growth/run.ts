@@ -8,18 +8,18 @@ import type { Operation, Sampling } from './operation.ts'
 import { isScope, type Scope, scopes } from './scopes.ts'
 import { type Subject, startSubject } from './subject.ts'
 
-/** `bun run bench:growth`: the same requests at 1 %, 10 % and 100 % of the full size. Every sample is taken on the three
- *  servers in turn, so that whatever else the machine does hits all of them alike. */
+/** `bun run bench:growth`: the same requests at 1 %, 10 % and 100 % of the full size. Each sample is taken on the
+ *  three servers in turn, so that other load on the machine affects all of them alike. */
 
 const { values } = parseArgs({
   options: {
-    /** The largest size; 0.5 for a quick look, less has no deep pages. */
+    /** The largest size; 0.5 for a quick run, less has no deep pages. */
     scale: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '4' },
     samples: { type: 'string', default: '200' },
     /** One scope instead of all. */
     only: { type: 'string', default: '' },
-    /** Only operations whose name has this in it. */
+    /** Only operations whose name contains this. */
     name: { type: 'string', default: '' },
   },
 })
@@ -63,20 +63,20 @@ async function openSubject(directory: string, share: number, scope: Scope) {
 }
 
 /** An operation on one of the servers. */
-type Lane = { subject: Subject; sampling: Sampling; times: number[] }
-type Measured = { operation: Operation; lanes: Lane[] }
+type Run = { subject: Subject; sampling: Sampling; times: number[] }
+type Measured = { operation: Operation; runs: Run[] }
 
 async function measure(chosen: readonly Operation[], subjects: Subject[]): Promise<Measured[]> {
   for (const subject of subjects) await subject.logIn()
   const measured: Measured[] = []
   for (const operation of chosen) {
-    const lanes = subjects.map(async (subject) => {
+    const runs = subjects.map(async (subject) => {
       return { subject, sampling: await operation.prepare(subject), times: [] }
     })
-    measured.push({ operation, lanes: await Promise.all(lanes) })
+    measured.push({ operation, runs: await Promise.all(runs) })
   }
   for (let round = 0; round < rounds; round++) await takeAll(measured, subjects, round)
-  // What seems too slow is looked at for as long again: a busy machine is not growth.
+  // Slow results are measured again for as long: other load on the machine must not look like growth.
   const slow = measured.filter((one) => growthOf(one) > largestGrowth || missOf(one))
   for (let round = rounds; round < 2 * rounds; round++) await takeAll(slow, subjects, round)
   return measured
@@ -84,19 +84,19 @@ async function measure(chosen: readonly Operation[], subjects: Subject[]): Promi
 
 async function takeAll(measured: Measured[], subjects: Subject[], round: number) {
   for (const subject of subjects) await subject.logIn()
-  for (const { lanes } of measured) {
+  for (const { runs } of measured) {
     for (let n = -warmUps; n < samples; n++) {
-      // Each size goes first as often as the others.
-      const first = (n + warmUps) % lanes.length
-      for (const lane of [...lanes.slice(first), ...lanes.slice(0, first)]) {
-        const time = await timed(lane, (n + warmUps) * 2 * rounds + round)
-        if (n >= 0) lane.times.push(time)
+      // Each size goes first equally often.
+      const first = (n + warmUps) % runs.length
+      for (const run of [...runs.slice(first), ...runs.slice(0, first)]) {
+        const time = await timed(run, (n + warmUps) * 2 * rounds + round)
+        if (n >= 0) run.times.push(time)
       }
     }
   }
 }
 
-async function timed({ subject, sampling }: Lane, n: number): Promise<number> {
+async function timed({ subject, sampling }: Run, n: number): Promise<number> {
   await sampling.before?.(n)
   const request = sampling.request(n)
   const askedAt = performance.now()
@@ -104,16 +104,16 @@ async function timed({ subject, sampling }: Lane, n: number): Promise<number> {
   return performance.now() - askedAt
 }
 
-/** p50 at the largest size for each millisecond at the smallest. */
-function growthOf({ lanes }: Measured): number {
-  return percentile(lanes.at(-1)?.times ?? [], 0.5) / percentile(lanes[0]?.times ?? [], 0.5)
+/** p50 at the largest size divided by p50 at the smallest. */
+function growthOf({ runs }: Measured): number {
+  return percentile(runs.at(-1)?.times ?? [], 0.5) / percentile(runs[0]?.times ?? [], 0.5)
 }
 
-/** What is longer than the goal at the largest size, if it has one. */
-function missOf({ operation: { goal }, lanes }: Measured): string | undefined {
+/** A miss of the absolute limit at the largest size. */
+function missOf({ operation: { goal }, runs }: Measured): string | undefined {
   if (!goal) return undefined
   const [share, milliseconds] = goal
-  const time = percentile(lanes.at(-1)?.times ?? [], share)
+  const time = percentile(runs.at(-1)?.times ?? [], share)
   if (time <= milliseconds) return undefined
   return `p${share * 100} of ${time.toFixed(2)} ms, not ${milliseconds}`
 }
@@ -128,7 +128,7 @@ function print(measured: Measured[]): 0 | 1 {
   )
   for (const one of measured) {
     const { name, excuse } = one.operation
-    const cells = one.lanes.map(({ times }) =>
+    const cells = one.runs.map(({ times }) =>
       [0.5, 0.99].map((share) => percentile(times, share).toFixed(2)).join(' / '),
     )
     const growth = growthOf(one)

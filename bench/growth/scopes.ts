@@ -9,8 +9,8 @@ import type { Operation } from './operation.ts'
 import { ticketsFill } from './support-fill.ts'
 import { supportOperations } from './support-operations.ts'
 
-/** Each has databases of its own, so that none waits for the rows of the others: what is filled in, in this order, and what
- *  is measured. */
+/** Each scope has databases of its own, so that it does not wait for rows that only others need: the fills in their
+ *  order, and the operations. */
 export const scopes = {
   accounts: { fills: [peopleFill(100_000), sessionsFill], operations: accountOperations },
   chat: { fills: [peopleFill(100_000), messagesFill(1_000_000)], operations: chatOperations },

@@ -1,25 +1,25 @@
 import { startServer } from '../../test/support/process.ts'
 import { addressOf, cast, idOf, type Landmarks, type Person, password } from './dataset.ts'
 
-/** Also the rest of the platform, and sessions that an operation opens for itself. */
+/** `platform` has a service key; a token is for a session that an operation opens itself. */
 export type Caller = Person | 'platform' | 'nobody' | { token: string }
 export type Request = {
   as: Caller
   method: 'GET' | 'PATCH' | 'POST' | 'PUT'
   path: string
   body?: unknown
-  /** What a good answer has. */
+  /** The expected status. */
   status: 200 | 201 | 204
 }
 
-/** A server on a filled database, with the people who are measured logged in. */
+/** A server on a filled database, with the measured people logged in. */
 export type Subject = Awaited<ReturnType<typeof startSubject>>
 
 export async function startSubject(directory: string, landmarks: Landmarks) {
   const server = await startServer({
     dataDir: directory,
     environment: {
-      // What was settled long ago stays as it is until somebody writes.
+      // Resolved tickets are closed only by an operation.
       SUPPORT_AUTOCLOSE_DAYS: '0',
       SUPPORT_REOPEN_DAYS: '365',
       RATE_LIMIT_SERVICE: 'off',
@@ -29,8 +29,8 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
   const tokenOf = (caller: Caller) =>
     typeof caller === 'object' ? caller.token : tokens.get(caller)
 
-  /** @returns the text of the answer
-   *  @throws when the answer is not the expected one */
+  /** @returns the body as text
+   *  @throws when the status is not the expected one */
   async function ask({ as, method, path, body, status }: Request): Promise<string> {
     const token = tokenOf(as)
     const answer = await fetch(server.base + path, {
@@ -67,7 +67,7 @@ export async function startSubject(directory: string, landmarks: Landmarks) {
     read: async (as: Caller, path: string) =>
       JSON.parse(await ask({ as, method: 'GET', path, status: 200 })) as List,
     idOf: (person: Person) => idOf(landmarks, person),
-    /** Access tokens live for minutes only. */
+    /** Access tokens expire within minutes. */
     async logIn() {
       for (const [n, person] of cast.entries()) {
         const answer = await fetch(`${server.base}/v1/auth/login`, {

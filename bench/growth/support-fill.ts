@@ -7,13 +7,13 @@ import { createHub } from '../../src/realtime/hub.ts'
 import { admins, atScale, type Dataset, differs, type Fill, idOf } from './dataset.ts'
 import { textOf } from './vocabulary.ts'
 
-/** One ticket in so many is Ada's. */
+/** One ticket in twenty is Ada's. */
 const ofAda = 20
-/** Once for so many tickets an older one is answered. */
+/** One ticket in forty brings a reply to an older one. */
 const answers = 40
 const indexedAtOnce = 2_000
 
-/** In so many tickets at every scale. */
+/** The number of tickets with this word is the same at every scale. */
 export const rareWord = { word: 'zyzzyva', tickets: 25 }
 
 /** `count` tickets at scale 1. */
@@ -31,9 +31,9 @@ export const ticketsFill = (count: number): Fill => ({
   }),
 })
 
-/** Tickets of all kinds with one to three messages, and now and then an answer to an older one. The full-text index
- *  makes a segment of each statement that changes it: tickets are inserted as they are in the end, and then counted, which
- *  is when the trigger takes them into the index, many with one statement. */
+/** Tickets of all kinds with one to three messages, and replies to older ones. Each statement that changes the
+ *  full-text index adds a segment, so tickets are inserted in their final state and then counted: the trigger on
+ *  that update indexes many of them with one statement. */
 function fillTickets(dataset: Dataset, count: number) {
   const { sqlite, orm, landmarks, newId, clock, pick, repeat } = dataset
   const store = createTicketStore(orm)
@@ -73,7 +73,7 @@ function fillTickets(dataset: Dataset, count: number) {
 
   function oneOf<T>(values: readonly T[]): T {
     const value = values[pick(values.length)]
-    if (value === undefined) throw new Error('there is nothing to choose from')
+    if (value === undefined) throw new Error('cannot pick from an empty list')
     return value
   }
 

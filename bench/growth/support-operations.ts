@@ -11,8 +11,8 @@ const touchedTickets = 100
 let picked = 0
 const text = textOf(60, (below) => (picked++ * 7_919) % below)
 
-// Lists of one size can be compared. So the words are frequent enough for a full page at every size, and for the two
-// hundred that are counted where pages go by number; what is rarer is asked for by cursor.
+// Only lists of equal length can be compared. These words are frequent enough for a full page at every size, and for
+// the two hundred rows that numbered pages count; rarer words are searched by cursor.
 const inThreeOfFour = wordAt(10)
 const inEveryOther = wordAt(20)
 const inEverySeventh = wordAt(80)
@@ -154,7 +154,7 @@ function writing(as: Person, path: string, body: object): Request {
   return { as, method: 'POST', path, body, status: 201 }
 }
 
-/** Works on some tickets in turn, which lie anywhere; `turn` is 1 once each has been worked on. */
+/** Works on some tickets in turn; `turn` is 1 once each has been worked on. */
 async function touching(
   subject: Subject,
   request: (id: string, turn: number) => Request,
@@ -170,7 +170,7 @@ async function touching(
   }
 }
 
-/** @returns the path of the part in the middle */
+/** @returns the path of the page in the middle */
 async function halfway(subject: Subject, as: Person, path: string, total: number) {
   const cursor = await walk(subject, as, path, Math.floor(total / 2))
   return `${path}?limit=20&cursor=${cursor}`

@@ -91,21 +91,21 @@ export function createClient(options: ClientOptions) {
     delivery.connected()
     if (isHeard('unread_notifications')) countUnread()
   })
-  on('notification', ({ unread_count: count }) => tellUnread(count))
-  on('notifications_read', ({ unread_count: count }) => tellUnread(count))
+  on('notification', ({ unread_count: count }) => publishUnread(count))
+  on('notifications_read', ({ unread_count: count }) => publishUnread(count))
 
-  let toldUnread = 0
-  function tellUnread(count: number) {
-    toldUnread++
+  let publishedUnread = 0
+  function publishUnread(count: number) {
+    publishedUnread++
     emit('unread_notifications', { count })
   }
 
   // A frame that arrives meanwhile is newer than the response. A failure is ignored: the next opening of the channel counts
   // again.
   function countUnread() {
-    const before = toldUnread
+    const before = publishedUnread
     api.notifications.unreadCount().then(
-      ({ count }) => toldUnread === before && tellUnread(count),
+      ({ count }) => publishedUnread === before && publishUnread(count),
       () => {},
     )
   }
