@@ -10,7 +10,7 @@ const seedsAtOnce = size(100, 100, 60)
 const starts = Array.from({ length: size(30, 3, 1) }, (_, index) => index * seedsAtOnce)
 
 test.each(starts)(
-  'an account is its owner’s, whatever happens to it (seeds from %i on)',
+  'only its owner can use an account, after any sequence of actions (seeds from %i on)',
   async (start) => {
     await using stage = await startStage()
     const seeds = Array.from({ length: seedsAtOnce }, (_, index) => start + index)
@@ -289,8 +289,8 @@ const mutations: Mutation[] = [
   },
 ]
 
-describe('the model notices every rule that is broken on purpose', () => {
-  test('what the mutations replace stands in the sources once', () => {
+describe('the model detects each deliberately broken rule', () => {
+  test('each text that a mutation replaces occurs once in the sources', () => {
     expect(mutations.filter((mutation) => countOf(mutation) !== 1)).toEqual([])
   })
 
@@ -298,7 +298,7 @@ describe('the model notices every rule that is broken on purpose', () => {
     const found = await findMutation(
       mutation,
       'test/account-model.test.ts',
-      'an account is its owner',
+      'only its owner can use an account',
     )
     console.log(`${mutation.name}: ${found}`)
     expect(found).toBeDefined()

@@ -82,7 +82,7 @@ describe('register', () => {
     expect(body.user.display_name).toBe('ada')
   })
 
-  test('writes nothing that the body claims about role, id or verification', async () => {
+  test('ignores role, id and verification in the body', async () => {
     await using service = await startService()
     const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
     const body = { ...credentials, role: 'admin', email_verified: true, id, is_admin: true }
@@ -104,7 +104,7 @@ describe('register', () => {
     })
   })
 
-  test('lets one of two simultaneous registrations of an address win', async () => {
+  test('two simultaneous registrations of an address create one account', async () => {
     await using service = await startService()
     const answers = await Promise.all(
       [1, 2, 3].map(() => service.call('POST', '/v1/auth/register', { body: credentials })),
@@ -146,7 +146,7 @@ describe('register', () => {
     expect(JSON.stringify(answer.body)).not.toContain('correct horse')
   })
 
-  test('says why a password is refused, in the language of the request', async () => {
+  test('explains a refused password in the language of the request', async () => {
     await using service = await startService()
     const body = { ...credentials, password: 'Princess1' }
     const told = async (language: string) => {
@@ -166,7 +166,7 @@ describe('register', () => {
     expect((await service.call('POST', '/v1/auth/register', { body })).status).toBe(201)
   })
 
-  test('notes the verification mail in the transaction of the account, without a secret', async () => {
+  test('queues the verification mail in the transaction of the account, and logs no secret', async () => {
     // Nobody takes the mail: the job stays to be looked at.
     await using service = await startService({ environment: { SMTP_URL: 'smtp://127.0.0.1:1' } })
     const { id } = await service.register('ada')
@@ -247,7 +247,7 @@ describe('login', () => {
     expect(costs).toEqual(Array(2).fill('$argon2id$v=19$m=64,t=1,p=1'))
   })
 
-  test('tells when a session was used last', async () => {
+  test('updates the last use of the session', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const { token, refreshToken } = await service.register('ada')
@@ -258,7 +258,7 @@ describe('login', () => {
     expect(Date.parse(last_used_at) - Date.parse(created_at)).toBe(60_000)
   })
 
-  test('keeps a disabled account out with the same answer', async () => {
+  test('refuses a disabled account with the same 401', async () => {
     await using service = await startService()
     const { id } = await service.register('ada')
     service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [id])
@@ -266,7 +266,7 @@ describe('login', () => {
     expect(answer.body.error.code).toBe('invalid_credentials')
   })
 
-  test('hashes a password again when the parameters have changed', async () => {
+  test('rehashes the password when the hash parameters have changed', async () => {
     await using service = await startService()
     const { id } = await service.register('ada')
     const old = await Bun.password.hash('correct horse', {
@@ -284,7 +284,7 @@ describe('login', () => {
   })
 })
 
-test('spaces around an address are nothing, as keyboards of phones leave them', async () => {
+test('spaces around an address, as typed by phone keyboards, are ignored', async () => {
   await using service = await startService()
   const post = (path: string, email: string) =>
     service.call('POST', path, { body: { email, password: credentials.password } })
@@ -306,7 +306,7 @@ test('spaces around an address are nothing, as keyboards of phones leave them', 
 })
 
 describe('refresh', () => {
-  test('gives a new token set and uses the old token up', async () => {
+  test('returns a new token set and invalidates the old token', async () => {
     await using service = await startService()
     const { refreshToken } = await service.register('ada')
     const answer = await refresh(service, refreshToken)
@@ -320,7 +320,7 @@ describe('refresh', () => {
     expect((await refresh(service, refreshToken)).body).toEqual(invalidToken)
   })
 
-  test('reusing the parent of the live token within 10 s does nothing else: two tabs raced', async () => {
+  test('reusing the parent of the live token within 10 s revokes nothing: two tabs raced', async () => {
     await using service = await startService()
     const ada = await service.register('ada')
     const next = await refresh(service, ada.refreshToken)
@@ -351,7 +351,7 @@ describe('refresh', () => {
     expect((await refresh(service, third.body.refresh_token)).status).toBe(401)
   })
 
-  test('a stolen family does not touch the other devices', async () => {
+  test('a stolen token family does not affect other devices', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const laptop = await service.register('ada')
@@ -389,7 +389,7 @@ describe('refresh', () => {
     },
   )
 
-  test('is no use as a bearer token, and an access token none here', async () => {
+  test('a refresh token is no bearer token, and an access token cannot be refreshed', async () => {
     await using service = await startService()
     const { token, refreshToken } = await service.register('ada')
     expect(await isIn(service, { token: refreshToken })).toBe(false)
@@ -422,7 +422,7 @@ describe('refresh with an idempotency key', () => {
   const reuses = (service: TestService) =>
     service.sqlite.query("SELECT 1 FROM audit_log WHERE action = 'refresh_token_reused'").all()
 
-  test('gives who lost the answer another successor for 24 hours, and what it gave works', async () => {
+  test('returns another successor for 24 hours to a client that lost the response', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const { refreshToken } = await service.register('ada')
@@ -435,7 +435,7 @@ describe('refresh with an idempotency key', () => {
     expect((await renew(service, again.body.refresh_token, 'k2')).status).toBe(200)
   })
 
-  test('is a reuse once the 24 hours are over', async () => {
+  test('counts as reuse after 24 hours', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const { refreshToken } = await service.register('ada')
@@ -446,7 +446,7 @@ describe('refresh with an idempotency key', () => {
     expect(reuses(service)).toHaveLength(1)
   })
 
-  test('betrays who copied token and key: the successor that was replaced is a reuse', async () => {
+  test('reveals a copied token and key: use of the replaced successor is a reuse', async () => {
     await using service = await startService()
     const ada = await service.register('ada')
     const own = await renew(service, ada.refreshToken, 'k1')
@@ -456,7 +456,7 @@ describe('refresh with an idempotency key', () => {
     expect([await isIn(service, ada), reuses(service).length]).toEqual([false, 1])
   })
 
-  test('is a reuse as soon as the successor was used', async () => {
+  test('counts as reuse once the successor was used', async () => {
     await using service = await startService()
     const ada = await service.register('ada')
     const own = await renew(service, ada.refreshToken, 'k1')
@@ -468,7 +468,7 @@ describe('refresh with an idempotency key', () => {
   test.each([
     ['another key', 'k2', 'phone'],
     ['another user agent', 'k1', 'laptop'],
-  ])('is none with %s: nothing within 10 s, a reuse later', async (_, key, agent) => {
+  ])('%s counts as no key: nothing within 10 s, a reuse later', async (_, key, agent) => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const ada = await service.register('ada')
@@ -480,7 +480,7 @@ describe('refresh with an idempotency key', () => {
     expect([await isIn(service, ada), reuses(service).length]).toEqual([false, 1])
   })
 
-  test('sent 20 times at once leaves one successor that works', async () => {
+  test('sent 20 times at once leaves one valid successor', async () => {
     await using service = await startService()
     const { refreshToken } = await service.register('ada')
     const answers = await Promise.all(
@@ -517,7 +517,7 @@ describe('refresh with an idempotency key', () => {
       (service, { token }) =>
         service.call('DELETE', '/v1/users/me', { token, body: { password: 'correct horse' } }),
     ],
-  ])('answers 401 to who was %s meanwhile', async (_, end) => {
+  ])('answers 401 when the account was %s meanwhile', async (_, end) => {
     await using service = await startService()
     const ada = await service.register('ada')
     const { body } = await refresh(service, ada.refreshToken, 'k1')
@@ -525,7 +525,7 @@ describe('refresh with an idempotency key', () => {
     expect((await refresh(service, ada.refreshToken, 'k1')).body).toEqual(invalidToken)
   })
 
-  test('keeps nothing but the hash of the key', async () => {
+  test('stores only the hash of the key', async () => {
     await using service = await startService()
     const { refreshToken } = await service.register('ada')
     const { body } = await refresh(service, refreshToken, 'key of ada')
@@ -550,7 +550,7 @@ describe('logout', () => {
   const logout = (service: TestService, person: Person, token: unknown = person.refreshToken) =>
     service.call('POST', '/v1/auth/logout', { token: person.token, body: { refresh_token: token } })
 
-  test('ends the session: refresh token, access token, and no other device', async () => {
+  test('ends the session: its refresh and access tokens stop working, other devices stay logged in', async () => {
     await using service = await startService()
     const laptop = await service.register('ada')
     const phone = await service.login(laptop.email)
@@ -560,7 +560,7 @@ describe('logout', () => {
     expect([await isIn(service, laptop), await isIn(service, phone)]).toEqual([false, true])
   })
 
-  test('of a session that has ended leaves no second row in the audit log', async () => {
+  test('of an ended session writes no second row into the audit log', async () => {
     await using service = await startService()
     const [laptop, phone] = [await service.register('ada'), await service.login('ada@example.com')]
     for (const _ of [1, 2]) {
@@ -579,7 +579,7 @@ describe('logout', () => {
     expect((await refresh(service, bob.refreshToken)).status).toBe(200)
   })
 
-  test('needs a bearer token first, then the field', async () => {
+  test('requires a bearer token first, then the field', async () => {
     await using service = await startService()
     const ada = await service.register('ada')
     const anonymous = await service.call('POST', '/v1/auth/logout', { body: {} })
@@ -592,8 +592,8 @@ describe('logout', () => {
   })
 })
 
-describe('the account behind a token', () => {
-  test('is shut out as soon as it is disabled or gone', async () => {
+describe('the account of a token', () => {
+  test('is locked out as soon as it is disabled or deleted', async () => {
     await using service = await startService()
     const [ada, bob] = [await service.register('ada'), await service.register('bob')]
     service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [ada.id])
@@ -603,7 +603,7 @@ describe('the account behind a token', () => {
 })
 
 describe('the generated picture', () => {
-  test('shows initials, can be cached for good, and runs nothing', async () => {
+  test('shows initials, can be cached forever, and runs no script', async () => {
     await using service = await startService()
     const answer = await service.call('GET', '/v1/avatars/7/AL.svg')
     expect(answer.status).toBe(200)
@@ -616,7 +616,7 @@ describe('the generated picture', () => {
   })
 
   test.each(['/v1/avatars/12/AL.svg', '/v1/avatars/1/%3Cscript%3E.svg', '/v1/avatars/1/A'])(
-    '%s is none',
+    '%s is not found',
     async (path) => {
       await using service = await startService()
       expect((await service.call('GET', path)).body.error.code).toBe('not_found')
@@ -624,7 +624,7 @@ describe('the generated picture', () => {
   )
 })
 
-test('SQL in every text is only text', async () => {
+test('SQL in any text is stored as text', async () => {
   await using service = await startService()
   const text = "'); DROP TABLE users; --"
   const { b, conversationId } = await service.pair()
@@ -637,7 +637,7 @@ test('SQL in every text is only text', async () => {
   expect(service.sqlite.query('SELECT count(*) n FROM users').get()).toEqual({ n: 3 })
 })
 
-test('no secret reaches the log, whatever happens', async () => {
+test('no secret appears in the log', async () => {
   await using service = await startService({
     listen: true,
     environment: { SMTP_URL: 'smtp://127.0.0.1:1' },

@@ -7,7 +7,7 @@ import { waitFor } from './support/wait.ts'
 
 const mebibyte = 1_048_576
 
-test('the runtime knows the connection of a request until its answer was sent or it is gone', async () => {
+test('the runtime tracks the connection of a request until its response was sent or the client is gone', async () => {
   const requests: Request[] = []
   await using server = Bun.serve({
     port: 0,
@@ -29,7 +29,7 @@ test('the runtime knows the connection of a request until its answer was sent or
   await waitFor(() => !isUnsent(), 'the end of the answer')
 })
 
-describe('answers that nobody reads', async () => {
+describe('unread responses', async () => {
   const service = await startService({ listen: true })
   afterAll(() => service[Symbol.asyncDispose]())
   const ada = await service.register()
@@ -46,7 +46,7 @@ describe('answers that nobody reads', async () => {
     return { [Symbol.dispose]: () => sockets.forEach((socket) => void socket.destroy()) }
   }
 
-  test('are 64 of one client; it alone is refused more, but no change, until they are gone', async () => {
+  test('are limited for each client: past the limit it gets 429, except for writes, until some are read', async () => {
     {
       using _ = await hold(Array(110).fill('127.0.0.1'))
       for (const path of [pathname, '/v1/openapi.json']) {
@@ -60,7 +60,7 @@ describe('answers that nobody reads', async () => {
     await waitFor(async () => (await statusFor('127.0.0.1')) === '200', 'answers as before')
   })
 
-  test('of a hundred clients shut nobody out, neither them nor others', async () => {
+  test('of a hundred clients lock out neither them nor others', async () => {
     using _ = await hold(Array.from({ length: 100 }, (_, n) => `127.0.1.${n + 1}`))
     expect([await statusFor('127.0.1.1'), await statusFor('127.0.0.1')]).toEqual(['200', '200'])
   })

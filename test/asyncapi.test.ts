@@ -68,7 +68,7 @@ test('it has every frame, and each reference leads somewhere', async () => {
   }
 })
 
-test('each frame has an example that fits its description', async () => {
+test('each frame has an example that matches its schema', async () => {
   await using service = await startService()
   const document = await described(service)
   const judge = createJudge(document)
@@ -81,8 +81,8 @@ test('each frame has an example that fits its description', async () => {
   }
 })
 
-describe('what is really sent', () => {
-  test('fits the description, frame by frame', async () => {
+describe('real frames', () => {
+  test('match the AsyncAPI description', async () => {
     await using service = await startService({ listen: true })
     const judge = createJudge(await described(service))
     const { a, b, conversationId } = await service.pair()
@@ -116,7 +116,7 @@ describe('what is really sent', () => {
       expect([frame.type, judge('server', frame)]).toEqual([frame.type, null])
   })
 
-  test('fits it for notifications and tickets, too', async () => {
+  test('match it for notifications and tickets, too', async () => {
     await using service = await startService({ listen: true })
     const judge = createJudge(await described(service))
     const [ada, root] = [await service.register('ada'), await service.registerAs('admin', 'root')]
@@ -138,7 +138,7 @@ describe('what is really sent', () => {
       expect([frame.type, judge('server', frame)]).toEqual([frame.type, null])
   })
 
-  test('a frame that is not as described would be noticed', async () => {
+  test('a frame that differs from its description fails the check', async () => {
     await using service = await startService()
     const judge = createJudge(await described(service))
     expect(judge('server', { type: 'typing', conversation_id: 5 })).toHaveLength(2)

@@ -73,7 +73,7 @@ async function messagesIn(dataDir: string, { a, conversationId }: People) {
 }
 
 describe('a backup', () => {
-  test('beside a server that is written to is one checked file with all that was acknowledged before', async () => {
+  test('beside a busy server is one verified file with all writes acknowledged before it began', async () => {
     const [dataDir, file] = [at('busy'), at('busy.db')]
     await using server = await startServer({ dataDir })
     const people = await meet(server.base)
@@ -110,7 +110,7 @@ describe('a backup', () => {
     expect(out).toMatch(/ok {4} last backup: .*, 0 days ago/)
   })
 
-  testAtLength('ends although others write faster than it copies', async () => {
+  testAtLength('ends although writes arrive faster than it copies', async () => {
     await using service = await startService()
     service.sqlite.run('CREATE TABLE filler (bytes BLOB)')
     let isOver = false
@@ -127,7 +127,7 @@ describe('a backup', () => {
     expect(statSync(at('outrun.db')).size).toBeLessThan(40_000_000)
   })
 
-  test('in a directory has the date as its name, and the newest stay', async () => {
+  test('in a directory is named after the date, and the newest are kept', async () => {
     const { dataDir } = await filled
     const directory = at('dated')
     mkdirSync(directory)
@@ -143,7 +143,7 @@ describe('a backup', () => {
     ])
   })
 
-  test('within the same second as another one takes no place of it, and so does what restores keep', async () => {
+  test('within the same second gets a name of its own; so do the files that restores keep', async () => {
     const { dataDir } = await filled
     const [directory, target] = [at('at-once'), at('replaced-at-once')]
     mkdirSync(directory)
@@ -158,7 +158,7 @@ describe('a backup', () => {
     expect(readdirSync(target).filter((name) => name.includes('replaced'))).toHaveLength(2)
   })
 
-  test('beside one of another process takes no place of it', async () => {
+  test('beside a backup by another process gets a name of its own', async () => {
     const { dataDir } = await filled
     const directory = at('beside')
     mkdirSync(directory)
@@ -171,7 +171,7 @@ describe('a backup', () => {
     expect(readdirSync(directory)).toHaveLength(2)
   })
 
-  test('that is killed leaves the one before', async () => {
+  test('that is killed leaves the previous backup', async () => {
     const { dataDir } = await filled
     const file = at('killed.db')
     await run(['backup', file], dataDir)
@@ -206,7 +206,7 @@ describe('a backup', () => {
     expect(result.err.trim().split('\n')).toHaveLength(1)
   })
 
-  test('of a damaged database is not made', async () => {
+  test('of a damaged database fails', async () => {
     const { dataDir } = await filled
     const damaged = at('damaged')
     cpSync(dataDir, damaged, { recursive: true })
@@ -218,7 +218,7 @@ describe('a backup', () => {
 })
 
 describe('a restore', () => {
-  test('into an empty directory brings everything back', async () => {
+  test('into an empty directory restores everything', async () => {
     const { dataDir, people } = await filled
     await run(['backup', at('whole.db')], dataDir)
     const target = at('empty', 'data')
@@ -227,7 +227,7 @@ describe('a restore', () => {
     expect(await messagesIn(target, people)).toEqual(['kept'])
   })
 
-  test('belongs to whom the directory belongs to, also when root does it', async () => {
+  test('gives the files to the owner of the directory, also when root runs it', async () => {
     const { dataDir } = await filled
     const target = at('owned')
     const self = process.getuid?.() ?? 0
@@ -239,7 +239,7 @@ describe('a restore', () => {
     expect(new Set(owners)).toEqual(new Set([isRoot ? 65_534 : self]))
   })
 
-  test('follows no links, also when root does it', async () => {
+  test('follows no symbolic links, also when root runs it', async () => {
     const { dataDir } = await filled
     const [target, victim] = [at('linked'), at('victim')]
     mkdirSync(join(target, 'files'), { recursive: true })
@@ -265,7 +265,7 @@ describe('a restore', () => {
     expect({ mode, uid }).toEqual({ mode: before.mode, uid: before.uid })
   })
 
-  test('over data needs --force, keeps it aside, and the wal of a killed server stays with it', async () => {
+  test('over existing data needs --force and keeps the old data, with the WAL of a killed server', async () => {
     const { dataDir, people } = await filled
     const file = at('over.db')
     await run(['backup', file], dataDir)
@@ -290,7 +290,7 @@ describe('a restore', () => {
     expect(await messagesIn(again, people)).toEqual(['newer', 'kept'])
   })
 
-  test('takes the plain database of a killed server with its wal', async () => {
+  test('accepts the database file of a killed server with its WAL', async () => {
     const { dataDir, people } = await filled
     const source = at('plain')
     cpSync(dataDir, source, { recursive: true })
@@ -335,7 +335,7 @@ describe('a restore', () => {
       (file: string) => change(file, 'user_version = 99'),
       'use a newer executable',
     ],
-  ])('of %s is refused, and what is there stays', async (_, spoil, reason) => {
+  ])('of %s is refused and leaves the current data unchanged', async (_, spoil, reason) => {
     const { dataDir, people } = await filled
     const [file, target] = [at('spoilt.db'), at('stays')]
     copyFileSync(join(dataDir, 'hostline.db'), file)

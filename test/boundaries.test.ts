@@ -106,7 +106,7 @@ test.each([...allowed])('%s may import %s', (file, imported) => {
   expect(complaints).not.toContain(`${file} ${imported}`)
 })
 
-test('every file that is named here exists', () => {
+test('every file named here exists', () => {
   const files = [...refused, ...allowed].flatMap(([file, imported]) => {
     const path = imported.replace('type ', '')
     return path.startsWith('.') ? [file, join(dirname(file), path)] : [file]
@@ -114,7 +114,7 @@ test('every file that is named here exists', () => {
   expect(files.filter((file) => !existsSync(join(project, file)))).toEqual(['src/lib/nowhere.ts'])
 })
 
-test('every rule is shown', () => {
+test('every import rule has an example', () => {
   const bitten = new Set(violations.map(({ rule }) => rule.name))
   expect(config.forbidden.filter(({ name = '' }) => !bitten.has(name))).toEqual([])
 })

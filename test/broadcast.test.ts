@@ -53,7 +53,7 @@ function copies(sqlite: Database) {
 }
 
 describe('a broadcast', () => {
-  test('and its count leave out who is disabled, also by a command, and count them again when enabled', async () => {
+  test('and its recipient count leave out disabled accounts, also ones disabled by a command, until they are enabled', async () => {
     await using started = await startHost()
     const { service, host, broadcast } = started
     const [fan, banned] = [await service.register('fan'), await service.register('banned')]
@@ -69,7 +69,7 @@ describe('a broadcast', () => {
     expect(await inbox(service, await service.login(banned.email))).toHaveLength(1)
   })
 
-  test('to few is done with its answer: a conversation and an unread message for each', async () => {
+  test('to few recipients is complete with its response: a conversation and an unread message for each', async () => {
     await using started = await startHost()
     const { service, host, broadcast } = started
     const [fan, friend] = [await service.register('fan'), await service.register('friend')]
@@ -99,13 +99,13 @@ describe('a broadcast', () => {
     ).toEqual([0, 0])
   })
 
-  test('to nobody is completed', async () => {
+  test('without recipients is completed', async () => {
     await using started = await startHost()
     const { body } = await started.broadcast({ body: 'anybody?' })
     expect(body).toMatchObject({ recipients_count: 0, status: 'completed' })
   })
 
-  test('to many goes on as a job, which tells how far it has come', async () => {
+  test('to many recipients continues as a job and reports its progress', async () => {
     await using started = await startHost(300)
     const { service, broadcast, completed } = started
     const { body } = await broadcast({ body: 'hello all' })
@@ -120,7 +120,7 @@ describe('a broadcast', () => {
     await waitFor(() => waiting.get()?.n === 0, 'the end of the job')
   })
 
-  test('reaches those who follow when their turn comes, and says so at the end', async () => {
+  test('reaches users who still follow at their turn, and counts them at the end', async () => {
     await using started = await startHost(120)
     const { service, host, followerIds, broadcast, completed } = started
     const { token } = await service.issueKey()
@@ -130,7 +130,7 @@ describe('a broadcast', () => {
     expect(await completed(body.id)).toMatchObject({ recipients_count: 119, delivered_count: 119 })
   })
 
-  test('ends with the right to send it', async () => {
+  test('stops when its sender loses the role', async () => {
     await using started = await startHost(300)
     const { service, host, broadcast, completed } = started
     const { body } = await broadcast({ body: 'spam' })
@@ -140,7 +140,7 @@ describe('a broadcast', () => {
     expect(delivered_count).toBeLessThan(300)
   })
 
-  test('comes as a frame to followers who are online, and not as an echo to the host', async () => {
+  test('arrives as a frame for online followers, and not as an echo for the host', async () => {
     await using started = await startHost(0, { listen: true })
     const { service, host, broadcast } = started
     const fan = await service.register('fan')
@@ -153,7 +153,7 @@ describe('a broadcast', () => {
     expect(own.frames).toEqual([])
   })
 
-  test('is sent once, however often it is posted with one key', async () => {
+  test('is sent once, however often it is posted with the same key', async () => {
     await using started = await startHost(120)
     const { service, broadcast, completed } = started
     const body = { body: 'only once', client_id: 'b1' }
@@ -173,21 +173,18 @@ describe('a broadcast', () => {
     ['host', false, 403],
     ['host', true, 201],
     ['admin', false, 201],
-  ])(
-    'by a %s whose address is verified: %p is answered with %i',
-    async (role, verified, status) => {
-      await using service = await startService()
-      const { id, token } = await service.registerAs(role)
-      service.sqlite.run('UPDATE users SET email_verified = ? WHERE id = ?', [verified, id])
-      const answer = await service.call('POST', '/v1/chat/broadcast', {
-        token,
-        body: { body: 'hi' },
-      })
-      expect(answer.status).toBe(status)
-      const wrong = await service.call('POST', '/v1/chat/broadcast', { token, body: {} })
-      expect(wrong.status).toBe(status === 201 ? 400 : 403)
-    },
-  )
+  ])('by a %s with a verified address (%p) is answered with %i', async (role, verified, status) => {
+    await using service = await startService()
+    const { id, token } = await service.registerAs(role)
+    service.sqlite.run('UPDATE users SET email_verified = ? WHERE id = ?', [verified, id])
+    const answer = await service.call('POST', '/v1/chat/broadcast', {
+      token,
+      body: { body: 'hi' },
+    })
+    expect(answer.status).toBe(status)
+    const wrong = await service.call('POST', '/v1/chat/broadcast', { token, body: {} })
+    expect(wrong.status).toBe(status === 201 ? 400 : 403)
+  })
 
   test.each([{}, { body: '' }, { body: ' \u2060\n' }, { body: 'x'.repeat(5_001) }, { body: 5 }])(
     'with %j is refused',
@@ -198,7 +195,7 @@ describe('a broadcast', () => {
     },
   )
 
-  test('shows its progress to its sender alone', async () => {
+  test('shows its progress to its sender only', async () => {
     await using started = await startHost()
     const { service, broadcast } = started
     const { body } = await broadcast({ body: 'hello' })
@@ -207,7 +204,7 @@ describe('a broadcast', () => {
     expect([(await look(body.id)).status, (await look(unknownId)).status]).toEqual([403, 404])
   })
 
-  test('is in the export of its sender, once', async () => {
+  test('appears once in the export of its sender', async () => {
     await using started = await startHost(3)
     const { service, host, broadcast } = started
     const { body } = await broadcast({ body: 'hello' })
@@ -216,42 +213,39 @@ describe('a broadcast', () => {
   })
 })
 
-testAtLength(
-  'kill -9 again and again in the middle of a broadcast: each follower gets one message',
-  async () => {
-    using directory = temporaryDirectory()
-    const dataDir = directory.path
-    const count = size(10_000, 3_000, 1_000)
-    const first = await startServer({ dataDir })
-    const { a: host } = await meet(first.base)
-    await first.kill('SIGTERM')
-    using sqlite = new Database(join(dataDir, 'hostline.db'))
-    sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [host.id])
-    addFollowers(sqlite, host.id, count)
+testAtLength('repeated kill -9 during a broadcast: each follower gets one message', async () => {
+  using directory = temporaryDirectory()
+  const dataDir = directory.path
+  const count = size(10_000, 3_000, 1_000)
+  const first = await startServer({ dataDir })
+  const { a: host } = await meet(first.base)
+  await first.kill('SIGTERM')
+  using sqlite = new Database(join(dataDir, 'hostline.db'))
+  sqlite.run("UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?", [host.id])
+  addFollowers(sqlite, host.id, count)
 
-    let id = ''
-    for (let kill = 0; kill < size(10, 3, 1); kill++) {
-      await using server = await startServer({ dataDir })
-      const post = { token: host.token, body: { body: 'hello all', client_id: 'once' } }
-      const answer = await call(server.base, 'POST', '/v1/chat/broadcast', post)
-      id = answer.body.id
-      await aWhile(30)
-      await server.kill('SIGKILL')
-    }
+  let id = ''
+  for (let kill = 0; kill < size(10, 3, 1); kill++) {
     await using server = await startServer({ dataDir })
-    const path = `/v1/chat/broadcasts/${id}`
-    const seen = await waitFor(
-      async () => {
-        const { body } = await call(server.base, 'GET', path, { token: host.token })
-        return body.status === 'completed' && body
-      },
-      'the end of the broadcast',
-      45_000,
-    )
-    expect(seen.delivered_count).toBe(count)
-    expect(copies(sqlite)).toEqual({ messages: count, people: count })
-    const unread =
-      'SELECT count(*) AS n, sum(unread_count) AS unread FROM participants WHERE other_user_id = ?'
-    expect(sqlite.query(unread).get(host.id)).toMatchObject({ unread: count })
-  },
-)
+    const post = { token: host.token, body: { body: 'hello all', client_id: 'once' } }
+    const answer = await call(server.base, 'POST', '/v1/chat/broadcast', post)
+    id = answer.body.id
+    await aWhile(30)
+    await server.kill('SIGKILL')
+  }
+  await using server = await startServer({ dataDir })
+  const path = `/v1/chat/broadcasts/${id}`
+  const seen = await waitFor(
+    async () => {
+      const { body } = await call(server.base, 'GET', path, { token: host.token })
+      return body.status === 'completed' && body
+    },
+    'the end of the broadcast',
+    45_000,
+  )
+  expect(seen.delivered_count).toBe(count)
+  expect(copies(sqlite)).toEqual({ messages: count, people: count })
+  const unread =
+    'SELECT count(*) AS n, sum(unread_count) AS unread FROM participants WHERE other_user_id = ?'
+  expect(sqlite.query(unread).get(host.id)).toMatchObject({ unread: count })
+})

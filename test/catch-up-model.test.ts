@@ -3,7 +3,7 @@ import { createRandom } from './support/random.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 
 test.each([31, 32])(
-  'what users catch up on is what a model of their conversations says (seed %i)',
+  'the catch-up of each user matches a model of their conversations (seed %i)',
   async (seed) => {
     await using service = await startService()
     const random = createRandom(seed)

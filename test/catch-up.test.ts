@@ -33,8 +33,8 @@ async function sayMany(service: TestService, from: Person, conversationId: strin
 const messageIds = ({ frames }: TestSocket) =>
   frames.filter(({ type }) => type === 'new_message').map(({ message }) => message.id)
 
-describe('frames that were asked for', () => {
-  test('none of them come unasked', async () => {
+describe('optional frames', () => {
+  test('are not sent unless requested', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const [ada, other, bob] = [
@@ -51,7 +51,7 @@ describe('frames that were asked for', () => {
     expect(types).toEqual([['new_message'], ['new_message'], []])
   })
 
-  test('ack answers the socket that sent, also a second time', async () => {
+  test('ack answers the sending socket, also for a repeated message', async () => {
     const pair = await startPair()
     const { service, a, conversationId } = pair
     const ada = await service.connect(a, '&events=ack')
@@ -67,7 +67,7 @@ describe('frames that were asked for', () => {
     expect(other.frames.map(({ type }) => type)).toEqual(['new_message'])
   })
 
-  test('with ack the sender’s own sockets, and no others, hear under which key a message was sent', async () => {
+  test('with ack only the sender’s own sockets get the key of a message', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const sockets = [
@@ -90,7 +90,7 @@ describe('frames that were asked for', () => {
     for (const socket of sockets) expect(await socket.next('new_message')).toEqual(other)
   })
 
-  test('conversation_read reaches the other devices of who read', async () => {
+  test('conversation_read reaches the other devices of the reader', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     await service.say(a, conversationId, 'hi')
@@ -122,7 +122,7 @@ describe('frames that were asked for', () => {
 })
 
 describe('catching up over the socket', () => {
-  test('brings what was missed, own messages too, in order, before what comes live', async () => {
+  test('delivers missed messages, own ones included, in order, before live messages', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const ids = await sayMany(service, a, conversationId, 250)
@@ -133,7 +133,7 @@ describe('catching up over the socket', () => {
     expect(messageIds(bob)).toEqual([...ids.slice(10), live])
   })
 
-  test('tells each message with every field, as it was told live', async () => {
+  test('delivers each message with the same fields as a live one', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const live = await service.connect(b)
@@ -142,7 +142,7 @@ describe('catching up over the socket', () => {
     expect(await replayed.next('new_message')).toEqual(await live.next('new_message'))
   })
 
-  test('tells the key of an own message to who asked for ack', async () => {
+  test('includes the key of own messages when ack was requested', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -162,7 +162,7 @@ describe('catching up over the socket', () => {
     ])
   })
 
-  test('holds back what happens meanwhile until the replay is through', async () => {
+  test('delays live frames until the replay is complete', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     await sayMany(service, a, conversationId, 150)
@@ -172,7 +172,7 @@ describe('catching up over the socket', () => {
     expect(messageIds(ada)).toHaveLength(150)
   })
 
-  test('from a place that no message has reached yet, nothing later is withheld', async () => {
+  test('from a position beyond all messages delivers live messages at once', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     await service.say(a, conversationId, 'before')
@@ -181,7 +181,7 @@ describe('catching up over the socket', () => {
     expect((await bob.next('new_message')).message.body).toBe('after')
   })
 
-  test('goes at the pace of the reader, and meets what is sent meanwhile once', async () => {
+  test('runs at the pace of the reader, and delivers messages sent meanwhile once', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const send = () => service.say(a, conversationId, 'x'.repeat(5_000))
@@ -193,7 +193,7 @@ describe('catching up over the socket', () => {
     expect(messageIds(bob)).toEqual(ids)
   })
 
-  test('two at once for each user: the third waits', async () => {
+  test('runs twice at a time for each user: a third one waits', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     // Who is not has no room for ten megabytes a day.
@@ -211,7 +211,7 @@ describe('catching up over the socket', () => {
     stuck[1]?.destroy()
   })
 
-  test('does not bring the copies of a broadcast back to the host', async () => {
+  test('does not return the copies of a broadcast to the host', async () => {
     await using service = await startService({ listen: true })
     const [host, fan] = [await service.registerAs('host'), await service.register()]
     const { token } = await service.issueKey()
@@ -232,7 +232,7 @@ describe('catching up over REST', () => {
   const page = async (service: TestService, { token }: Person, query: string) =>
     (await service.call('GET', `/v1/chat/messages?${query}`, { token })).body
 
-  test('pages what came and what was sent after a message, oldest first', async () => {
+  test('pages messages received and sent after a message, oldest first', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const ids = await sayMany(service, a, conversationId, 5)
@@ -246,7 +246,7 @@ describe('catching up over REST', () => {
     expect(found).toEqual(ids.slice(2))
   })
 
-  test('begins at the beginning without since, and shows whole messages of one’s own alone', async () => {
+  test('without since starts at the beginning, and shows keys of one’s own messages only', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const sent = await service.say(a, conversationId, 'hi')
@@ -269,7 +269,7 @@ describe('catching up over REST', () => {
   )
 })
 
-describe('too much to catch up with', () => {
+describe('too many missed messages', () => {
   /** Adds messages straight to the database: there are too many to send. */
   function addMessages(
     { sqlite }: TestService,
@@ -293,7 +293,7 @@ describe('too much to catch up with', () => {
     return ids
   }
 
-  test('is a resync frame on the socket, before what comes live, and a 409 over REST', async () => {
+  test('cause a resync frame on the socket, before live messages, and a 409 over REST', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
     const ids = addMessages(service, conversationId, a, 10_001)
@@ -311,7 +311,7 @@ describe('too much to catch up with', () => {
     expect([rest.status, rest.body.data[0].id]).toEqual([200, ids[10]])
   })
 
-  test('is more than a thousand conversations, too', async () => {
+  test('include more than a thousand conversations', async () => {
     await using service = await startService()
     const host = await service.register()
     const fans = addFollowers(service.sqlite, host.id, 1_001)
@@ -333,7 +333,7 @@ describe('too much to catch up with', () => {
 })
 
 describe('ids', () => {
-  test('rise above those of an earlier process, even when the clock was set back', () => {
+  test('are greater than those of an earlier process, even when the clock was set back', () => {
     const clock = createTestClock()
     const before = createIds(clock)
     const newest = [before(), before()].at(-1) ?? ''
@@ -343,7 +343,7 @@ describe('ids', () => {
     expect([newest < first, first < second]).toEqual([true, true])
   })
 
-  test('of messages do so in a service that starts again', async () => {
+  test('of messages stay in order across a restart', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const { a, conversationId } = await service.pair()
@@ -365,7 +365,7 @@ describe('ids', () => {
 
 // Devices come and go at random while messages flow; whatever they got on the way must be all, once, in order.
 test.each([1, 2, 3])(
-  'random disconnects of several devices lose and double nothing (run %i)',
+  'random disconnects of several devices lose and duplicate nothing (run %i)',
   async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair

@@ -42,7 +42,7 @@ test.each(routes)(
   },
 )
 
-test('routes for commands are not there for anybody else', async () => {
+test('the routes of the command socket do not exist for other clients', async () => {
   const { token } = await service.registerAs('admin')
   const own = all.filter(({ access }) => access === 'operator')
   expect(own.map(({ path }) => path)).toContain('/v1/operator/users')
@@ -51,7 +51,7 @@ test('routes for commands are not there for anybody else', async () => {
   }
 })
 
-test('nothing is open that is not meant to be', () => {
+test('only the intended routes are open', () => {
   const open = routes.filter(({ access }) => access === 'public').map(({ path }) => path)
   expect(open.sort()).toEqual([
     '/',
@@ -92,7 +92,7 @@ test('nothing is open that is not meant to be', () => {
   ])
 })
 
-test('every route names a repeated parameter, known or not', async () => {
+test('every route names a repeated query parameter, known or not', async () => {
   const admin = await service.registerAs('admin')
   const key = await service.issueKey(['all', 'sessions'])
   for (const { method, path, access } of routes) {
@@ -113,7 +113,7 @@ const isSameList = (path: string, other: string) =>
   (other.endsWith('/messages') && other === path.replace('/v1/admin', '/v1')) ||
   (path.endsWith('/sessions') && other.endsWith('/sessions'))
 
-test('a list takes its own cursors and no others', async () => {
+test('a list accepts its own cursors and no others', async () => {
   await using own = await startService()
   const { token, id, email } = await own.registerAs('admin')
   const key = await own.issueKey()
@@ -172,7 +172,7 @@ test('a list takes its own cursors and no others', async () => {
 })
 
 test.each(routes.filter(({ access }) => access === 'admin'))(
-  '$method $path is for admins alone',
+  '$method $path is for admins only',
   async ({ method, path }) => {
     const { token } = await service.register()
     const { status, body } = await service.call(method, at(path), { token })
@@ -180,7 +180,7 @@ test.each(routes.filter(({ access }) => access === 'admin'))(
   },
 )
 
-test('every action of an admin is in the audit log, with who acted and on what', async () => {
+test('every action of an admin is in the audit log, with actor and target', async () => {
   await using d = await openDesk({ resolveHost: async () => [] })
   const { service, root } = d
   const eve = await service.register('eve')
@@ -259,7 +259,7 @@ const takingBodies = service.app.routes.flatMap(({ method, path, hooks }) => {
 })
 
 test.each(takingBodies)(
-  '$method $path takes null for what may be left out',
+  '$method $path accepts null for optional fields',
   ({ method, path, body, guard }) => {
     for (const value of nullBodies(body)) {
       const at = `${method} ${path} ${JSON.stringify(value)}`
@@ -316,7 +316,7 @@ async function everyAnswer(
   return answers
 }
 
-test('no answer and no frame for its owner holds a note', async () => {
+test('no response or frame for the owner of a ticket contains a note', async () => {
   await using d = await openDesk({ listen: true })
   const marker = 'what only the desk may know'
   const socket = await d.service.connect(d.ada, '&events=ack,read,notification,support')
@@ -347,7 +347,7 @@ test('no answer and no frame for its owner holds a note', async () => {
   )
 })
 
-test('no test waits for a fixed time, bounds one or tries twice: bounds live in bench', async () => {
+test('no test sleeps for a fixed time, measures time or retries: such tests are in bench', async () => {
   const timed = /Bun\.sleep\(|setTimeout\(|\bretry: \d|expect\(performance/
   const files = [...new Bun.Glob('*.test.ts').scanSync(import.meta.dir)]
   const isTimed = async (file: string) =>

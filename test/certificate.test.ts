@@ -54,7 +54,7 @@ describe.skipIf(!openssl)('a certificate', () => {
     }
   })
 
-  test('is read anew on SIGHUP; what is open stays open', async () => {
+  test('is reloaded on SIGHUP while open connections stay', async () => {
     install('old')
     using directory = temporaryDirectory()
     await using server = await startServer({ dataDir: directory.path, environment })
@@ -76,7 +76,7 @@ describe.skipIf(!openssl)('a certificate', () => {
     expect(await server.kill('SIGTERM')).toBe(0)
   })
 
-  test('that does not match its key ends the start naming both entries', async () => {
+  test('that does not match its key stops the start with an error naming both settings', async () => {
     install('old', 'new')
     using directory = temporaryDirectory()
     const options = { dataDir: directory.path, environment }
@@ -89,7 +89,7 @@ describe.skipIf(!openssl)('a certificate', () => {
     ])
   })
 
-  test('that ends soon is told at the start and by check', async () => {
+  test('that expires soon causes a warning at start and in check', async () => {
     install('short')
     using directory = temporaryDirectory()
     await using server = await startServer({ dataDir: directory.path, environment })
@@ -98,7 +98,7 @@ describe.skipIf(!openssl)('a certificate', () => {
     expect(out).toContain('warn   TLS: the certificate ends in 2 days')
   })
 
-  test('that is no certificate is told in one line', async () => {
+  test('that is invalid is reported in one line', async () => {
     install('old')
     writeFileSync(environment.TLS_CERT, 'nonsense')
     const { out } = await hostline(['check'], workshop.path, { environment })

@@ -44,7 +44,7 @@ describe('opening a conversation', () => {
     expect((await open(bob, ada)).body).toEqual({ ...first.body, participant })
   })
 
-  test('takes the UUID of the same bits, and both in either case', async () => {
+  test('accepts the UUID form of an id, and both forms in either case', async () => {
     const service = await anyService()
     const [ada, bob] = [await service.register(), await service.register()]
     const ids = [bob.id, bob.id.toLowerCase(), uuidOf(bob.id), uuidOf(bob.id).toUpperCase()]
@@ -57,7 +57,7 @@ describe('opening a conversation', () => {
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1)
   })
 
-  test('two people who open it at once get one', async () => {
+  test('by two people at once creates one conversation', async () => {
     const service = await anyService()
     const [ada, bob] = [await service.register(), await service.register()]
     const ids = await Promise.all([
@@ -131,7 +131,7 @@ describe('the conversation list', () => {
     }
   })
 
-  test('puts the most recent activity first; reading does not count', async () => {
+  test('is sorted by most recent activity, which reading is not', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const ada = await service.register('ada')
@@ -174,7 +174,7 @@ describe('the conversation list', () => {
     expect(third.pagination).toEqual({ cursor: null, has_more: false, limit: 2 })
   })
 
-  test('never shows what others talk about', async () => {
+  test('never shows the conversations of others', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     await service.say(a, conversationId, 'between us')
@@ -205,7 +205,7 @@ describe('sending', () => {
     })
   })
 
-  test('a file keeps its four fields, and its body may show nothing', async () => {
+  test('a file keeps its four fields, and its body may be blank', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -214,7 +214,7 @@ describe('sending', () => {
     expect([answer.status, answer.body]).toEqual([201, expect.objectContaining(body)])
   })
 
-  test('null counts as left out: what the service answers can be sent again', async () => {
+  test('null counts as absent, so a response can be sent as a request', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     const { body: first } = await service.say(a, conversationId, 'hello')
@@ -230,7 +230,7 @@ describe('sending', () => {
     ])
   })
 
-  test('a text drops the fields of a file, and what a client may not write', async () => {
+  test('a text drops the fields of a file and fields that only the service sets', async () => {
     const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -294,7 +294,7 @@ describe('sending', () => {
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
 
-  test('takes 5,000 code points of any plane', async () => {
+  test('accepts 5,000 code points of any plane', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     expect((await service.say(a, conversationId, '🙂'.repeat(5_000))).status).toBe(201)
@@ -302,7 +302,7 @@ describe('sending', () => {
 })
 
 describe('idempotency', () => {
-  test('the same key and content gives the first answer again, and one message', async () => {
+  test('the same key and content returns the first response and stores one message', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -315,7 +315,7 @@ describe('idempotency', () => {
     expect((await service.call('GET', path, { token: a.token })).body.pagination.total).toBe(1)
   })
 
-  test('20 parallel sends with one key make one message', async () => {
+  test('20 parallel sends with one key store one message', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -346,7 +346,7 @@ describe('idempotency', () => {
     })
   })
 
-  test('other content or another conversation is a conflict; another sender has keys of their own', async () => {
+  test('other content or another conversation is a conflict; each sender has keys of their own', async () => {
     const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     const elsewhere = await service.openConversation(a, await service.register())
@@ -364,7 +364,7 @@ describe('idempotency', () => {
 })
 
 describe('reading messages', () => {
-  test('pages are newest first, dense and counted', async () => {
+  test('numbered pages are newest first, without gaps, and counted', async () => {
     const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     for (let n = 1; n <= 7; n++) await service.say(n % 2 ? a : b, conversationId, `message ${n}`)
@@ -393,7 +393,7 @@ describe('reading messages', () => {
     expect(await page('page=999999999999999')).toMatchObject([[], { total: 7 }])
   })
 
-  test('by cursor nothing is missed or doubled while messages arrive', async () => {
+  test('by cursor no message is missed or duplicated while others arrive', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     for (let n = 1; n <= 5; n++) await service.say(a, conversationId, `${n}`)
@@ -438,7 +438,7 @@ describe('read positions', () => {
     return body.data[0].unread_count
   }
 
-  test("the other side's messages count, one's own do not, and sending does not read", async () => {
+  test('only messages of the other side count as unread, and sending does not mark as read', async () => {
     const service = await anyService()
     const { a, b, conversationId } = await service.pair()
     await service.say(a, conversationId, 'one')
@@ -454,7 +454,7 @@ describe('read positions', () => {
     expect(await unread(service, b.token)).toBe(1)
   })
 
-  test('a body-less PUT is fine with and without a content type', async () => {
+  test('a PUT without a body is accepted with and without a content type', async () => {
     const service = await anyService()
     const { a, conversationId } = await service.pair()
     for (const headers of [{}, { 'content-type': 'application/json' }]) {
@@ -468,25 +468,28 @@ test.each([
   ['GET', 'messages', undefined],
   ['POST', 'messages', { body: 'hi' }],
   ['PUT', 'read', undefined],
-])('%s …/%s tells strangers 403 and unknown conversations 404', async (method, what, body) => {
-  await using service = await startService()
-  const { conversationId } = await service.pair()
-  const { token } = await service.register('eve')
-  const at = async (id: string) => {
-    const answer = await service.call(method, `/v1/chat/conversations/${id}/${what}`, {
-      token,
-      body,
-    })
-    return [answer.status, answer.body.error.code]
-  }
-  expect(await at(conversationId)).toEqual([403, 'forbidden'])
-  expect(await at(conversationId.toLowerCase())).toEqual([403, 'forbidden'])
-  expect(await at(unknownId)).toEqual([404, 'not_found'])
-  expect(await at('not-an-id')).toEqual([404, 'not_found'])
-  expect(await at("'%20OR%201=1")).toEqual([404, 'not_found'])
-})
+])(
+  '%s …/%s answers 403 to strangers and 404 for unknown conversations',
+  async (method, what, body) => {
+    await using service = await startService()
+    const { conversationId } = await service.pair()
+    const { token } = await service.register('eve')
+    const at = async (id: string) => {
+      const answer = await service.call(method, `/v1/chat/conversations/${id}/${what}`, {
+        token,
+        body,
+      })
+      return [answer.status, answer.body.error.code]
+    }
+    expect(await at(conversationId)).toEqual([403, 'forbidden'])
+    expect(await at(conversationId.toLowerCase())).toEqual([403, 'forbidden'])
+    expect(await at(unknownId)).toEqual([404, 'not_found'])
+    expect(await at('not-an-id')).toEqual([404, 'not_found'])
+    expect(await at("'%20OR%201=1")).toEqual([404, 'not_found'])
+  },
+)
 
-test('ids of messages rise in the order of the commits', async () => {
+test('message ids rise in commit order', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock })
   const { a, b, conversationId } = await service.pair()
@@ -502,7 +505,7 @@ test('ids of messages rise in the order of the commits', async () => {
   expect(new Set(answers.map(({ body }) => body.id))).toEqual(new Set(ids))
 })
 
-describe('somebody who is gone', () => {
+describe('a missing account', () => {
   const gone: [string, (service: TestService, person: Person) => Promise<unknown>][] = [
     [
       'removed',
@@ -519,7 +522,7 @@ describe('somebody who is gone', () => {
     ],
   ]
 
-  test.each(gone)('%s is written to no more, over REST and the socket', async (_, leave) => {
+  test.each(gone)('that was %s gets no messages, over REST and the socket', async (_, leave) => {
     await using service = await startService({ listen: true })
     const { a, b, conversationId } = await service.pair()
     expect((await service.say(a, conversationId, 'hello')).status).toBe(201)
@@ -534,7 +537,7 @@ describe('somebody who is gone', () => {
     expect(body.data).toHaveLength(1)
   })
 
-  test('removed is nobody to open a conversation with; disabled is found again', async () => {
+  test('that was removed opens no conversation; with a disabled one the existing one is returned', async () => {
     await using service = await startService()
     const { a, b, conversationId } = await service.pair()
     const open = async () => {

@@ -22,7 +22,7 @@ afterAll(() => {
 })
 
 test.each(['serve', 'standby', 'restore backup.db', 'backup backup.db', 'user list', 'check'])(
-  '%s refuses an SQLite that may lose commits',
+  '%s refuses to run with an SQLite that may lose commits',
   async (line) => {
     using directory = temporaryDirectory()
     for (const sqliteVersion of ['3.51.2', '3.9.0']) {
@@ -67,7 +67,7 @@ describe('usage', () => {
     ['help user', 'user disable E', 'keys rotate'],
     ['user --help', 'user disable E', 'keys rotate'],
     ['keys rotate --help', 'keys rotate [--now]', 'user disable'],
-  ])('%s tells that command alone', async (line, told, untold) => {
+  ])('%s shows that command only', async (line, told, untold) => {
     const { exitCode, out } = await hostline(line, empty.path)
     expect(exitCode).toBe(0)
     expect(out).toContain(told)
@@ -114,7 +114,7 @@ describe('usage', () => {
     expect(err.split('\n')).toHaveLength(1)
   })
 
-  test('a mistake in the configuration is exit 1', async () => {
+  test('an invalid configuration exits with 1', async () => {
     const { exitCode, err } = await hostline('serve', empty.path, { environment: { PORT: 'x' } })
     expect([exitCode, err]).toEqual([
       1,
@@ -126,7 +126,7 @@ describe('usage', () => {
 describe('accounts', () => {
   const created = 'user create --email Ada@Example.com --role admin --password-stdin'
 
-  test('a user made here can log in, is verified and has the role', async () => {
+  test('a user created by a command can log in, is verified and has the role', async () => {
     await using service = await startService()
     const made = await hostline(created, service.directory, { stdin: 'correct horse\nmore' })
     expect(made.exitCode).toBe(0)
@@ -136,7 +136,7 @@ describe('accounts', () => {
     expect(user).toMatchObject({ role: 'admin', email_verified: true })
   })
 
-  test('without --password-stdin the password is made and shown', async () => {
+  test('without --password-stdin a password is generated and shown', async () => {
     await using service = await startService()
     const { out } = await hostline('user create --email a@b.co --role host', service.directory)
     const password = /password: (\S{24})$/.exec(out)?.[1]
@@ -151,7 +151,7 @@ describe('accounts', () => {
     'user list',
     'keys list',
     'service-key list',
-  ])('%s makes no database where there is none, and says where that is', async (line) => {
+  ])('%s creates no database and names the missing path', async (line) => {
     using directory = temporaryDirectory()
     const path = join(directory.path, 'mistyped')
     const { exitCode, err } = await hostline(line, path)
@@ -162,7 +162,7 @@ describe('accounts', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test('a command leaves a database of another version as it is', async () => {
+  test('a command leaves a database of another version unchanged', async () => {
     await using service = await startService()
     await service.stop()
     const path = join(service.directory, 'hostline.db')
@@ -192,7 +192,7 @@ describe('accounts', () => {
     expect([exitCode, err]).toEqual([1, expect.stringContaining(`hostline: ${reason}`)])
   })
 
-  test('verify turns user into verified_user, and leaves a host a host', async () => {
+  test('verify turns user into verified_user, and leaves a host unchanged', async () => {
     await using service = await startService()
     await service.register('ada')
     await service.register('bob')
@@ -212,7 +212,7 @@ describe('accounts', () => {
     ])
   })
 
-  test('a user with a verified address is a verified_user, however the role was given', async () => {
+  test('a user with a verified address is a verified_user, whichever role was set', async () => {
     await using service = await startService()
     await hostline('user create --email ada@example.com --role user', service.directory)
     expect((await hostline('user list', service.directory)).out).toContain('\tverified_user\t')
@@ -230,7 +230,7 @@ describe('accounts', () => {
     expect((await service.login(email)).email).toBe(email)
   })
 
-  test('each act is in the audit log', async () => {
+  test('each command is in the audit log', async () => {
     await using service = await startService()
     const { id } = await service.register('ada')
     for (const act of [
@@ -257,7 +257,7 @@ describe('accounts', () => {
   test.each([
     ['user disable ada@example.com', 401],
     ['user role ada@example.com host', 200],
-  ])('a running server acts on "%s", sockets included', async (line, status) => {
+  ])('a running server applies "%s", also to open sockets', async (line, status) => {
     await using service = await startService({ listen: true })
     const [ada, bob] = [await service.register('ada'), await service.register('bob')]
     const [socket, other] = [await service.connect(ada), await service.connect(bob)]
@@ -268,7 +268,7 @@ describe('accounts', () => {
     await other.settled()
   })
 
-  test('a socket that was opened with the new role is not closed because of that change', async () => {
+  test('a role change does not close sockets opened with the new role', async () => {
     const clock = createTestClock()
     await using service = await startService({ listen: true, clock })
     const ada = await service.register('ada')
@@ -284,7 +284,7 @@ describe('accounts', () => {
     expect(await after.closed).toBe(4403)
   })
 
-  test('a command closes no sockets but those of whom it changed, also right after other changes', async () => {
+  test('a command closes only the sockets of the users it changed', async () => {
     await using service = await startService({ listen: true })
     const admin = await service.registerAs('admin')
     const [ada, bob, cleo] = [
@@ -328,7 +328,7 @@ test('keys list shows the keys without their secret', async () => {
 })
 
 describe('service keys', () => {
-  test('are made beside a running server, work at once, and end', async () => {
+  test('are created beside a running server, work at once, and can be revoked', async () => {
     await using service = await startService()
     const { id } = await service.register()
     const line = 'service-key create --name payments --scope users,calls --scope follows'
@@ -349,7 +349,7 @@ describe('service keys', () => {
     expect(out).not.toContain(key)
   })
 
-  test('with the scope all may do everything, and an unknown one cannot be revoked', async () => {
+  test('with the scope all may do everything, and revoking an unknown key fails', async () => {
     await using service = await startService()
     const { out } = await hostline('service-key create --name all --scope all', service.directory)
     expect(out).toContain('\tnotifications,follows,calls,users\n')
@@ -379,7 +379,7 @@ test('openapi prints the description that the server serves', async () => {
 
 describe('serve', () => {
   test.each(['10.255.255.1', 'nowhere.invalid'])(
-    'says in one line that HOST=%s is not of this machine',
+    'reports in one line that HOST=%s is no address of this machine',
     async (HOST) => {
       using directory = temporaryDirectory()
       const environment = { HOST, PORT: '19999' }
@@ -393,7 +393,7 @@ describe('serve', () => {
 })
 
 describe('check', () => {
-  test('says that all is well, beside a running server', async () => {
+  test('passes beside a running server', async () => {
     await using service = await startService()
     const { exitCode, out } = await hostline('check', service.directory)
     expect(out.split('\n').map((line) => line.slice(0, 6))).toEqual([
@@ -404,13 +404,13 @@ describe('check', () => {
     expect(exitCode).toBe(0)
   })
 
-  test('finds names of the configuration that are misspelt', async () => {
+  test('finds misspelt settings', async () => {
     const environment = { SMTP_URI: 'smtp://secret@x' }
     const { out } = await hostline('check', empty.path, { environment })
     expect(out).toContain('warn   configuration: names that nobody reads: SMTP_URI (SMTP_URL?)\n')
   })
 
-  test('finds no database before the first start, and makes none', async () => {
+  test('finds no database before the first start, and creates none', async () => {
     const { exitCode, out } = await hostline('check', empty.path)
     expect([exitCode, out]).toEqual([
       1,
@@ -430,7 +430,7 @@ describe('check', () => {
     expect(err).toMatch(/^hostline: 1 of \d checks failed$/)
   })
 
-  test('finds jobs that were given up, and a mail server that cannot be reached', async () => {
+  test('finds failed jobs, and a mail server that cannot be reached', async () => {
     await using service = await startService()
     service.sqlite.run(
       "INSERT INTO outbox (id, kind, payload, created_at, run_at, dead_at) VALUES ('1', 'broadcast', '{}', 1, 1, 1)",
@@ -442,7 +442,7 @@ describe('check', () => {
     expect(out).toContain('FAILED mail: ')
   })
 
-  test('tries the service account of push', async () => {
+  test('tests the service account of push', async () => {
     using directory = temporaryDirectory()
     await using google = startGoogle(systemClock)
     const environment = { FCM_SERVICE_ACCOUNT: google.keyFile }
@@ -474,7 +474,7 @@ describe('health', () => {
   const ask = (port: number, environment: Record<string, string> = {}) =>
     hostline('health', empty.path, { environment: { PORT: String(port), ...environment } })
 
-  test('is that of the server on this machine, wherever it listens', async () => {
+  test('asks the server on this machine, whatever address it listens on', async () => {
     await using service = await startService({ listen: true })
     const port = Number(new URL(service.base).port)
     for (const HOST of ['127.0.0.1', '0.0.0.0', 'localhost']) {
@@ -487,13 +487,13 @@ describe('health', () => {
     expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers at http://')])
   })
 
-  test('is bad when the answer is', async () => {
+  test('fails when the server is unhealthy', async () => {
     using other = Bun.serve({ port: 0, fetch: () => new Response('no', { status: 503 }) })
     const { exitCode, err } = await ask(other.port ?? 0)
     expect([exitCode, err]).toEqual([1, expect.stringContaining('/healthz answers 503')])
   })
 
-  test('is bad when no answer comes', async () => {
+  test('fails without a response', async () => {
     const { exitCode, err } = await unanswered
     expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers')])
   })

@@ -34,8 +34,8 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]()
 })
 
-describe('people who talk', () => {
-  test('mute, count, remove and read up to a message, and hear of it', async () => {
+describe('chat', () => {
+  test('users mute, count, remove and read up to a message, and get the events', async () => {
     const [ada, bob] = [await enter(), await enter()]
     const { id } = await ada.client.conversations.open(bob.id)
     const [first, second] = [
@@ -56,7 +56,7 @@ describe('people who talk', () => {
     expect((await bob.client.conversations.list()).data[0]?.muted).toBe(false)
   })
 
-  test('send files, which the other can read', async () => {
+  test('users send files that the other side can read', async () => {
     const [ada, bob] = [await enter(), await enter()]
     const { id } = await ada.client.conversations.open(bob.id)
     const steps: number[] = []
@@ -75,7 +75,7 @@ describe('people who talk', () => {
     expect((await (await fetch(service.base + path)).text()).length).toBe(200_000)
   })
 
-  test('block each other, and are told why nothing goes through', async () => {
+  test('users block each other and learn why messages are refused', async () => {
     const [ada, bob] = [await enter(), await enter()]
     const { id } = await ada.client.conversations.open(bob.id)
     await bob.client.blocks.add(ada.id)
@@ -106,8 +106,8 @@ function next<Name extends Parameters<Client['on']>[0]>(client: Client, name: Na
   })
 }
 
-describe('people who need help', () => {
-  test('open a ticket once, answer, hear of the desk and close it', async () => {
+describe('support', () => {
+  test('users open a ticket once, reply, get the desk’s events and close it', async () => {
     const [ada, root] = [await enter(), await enterAs('admin')]
     const ticket = await ada.client.tickets.create({ subject: 'Help', body: 'It is broken.' })
     const updated = next(ada.client, 'ticket_updated')
@@ -128,8 +128,8 @@ describe('people who need help', () => {
   })
 })
 
-describe('people who are told things', () => {
-  test('always know how many they have not read', async () => {
+describe('notifications', () => {
+  test('users always know their unread count', async () => {
     const ada = await enter()
     const counts: number[] = []
     ada.client.on('unread_notifications', ({ count }) => counts.push(count))
@@ -148,7 +148,7 @@ describe('people who are told things', () => {
     expect(await ada.client.notifications.unreadCount()).toEqual({ count: 0 })
   })
 
-  test('choose what they are told, and on which devices', async () => {
+  test('users choose types, channels and devices', async () => {
     const { client } = await enter()
     const preferences = await client.notifications.updatePreferences({
       broadcast: { push: false },
@@ -161,7 +161,7 @@ describe('people who are told things', () => {
     expect((await client.pushTokens.list()).data).toEqual([])
   })
 
-  test('subscribe a browser with the key of the service, once, and end that', async () => {
+  test('users subscribe a browser once with the service’s key, and unsubscribe', async () => {
     const { client } = await enter()
     const asked: object[] = []
     const keys = { p256dh: publicKey, auth: Buffer.alloc(16, 1).toString('base64url') }
@@ -209,8 +209,8 @@ async function notify(user_id: string) {
   })
 }
 
-describe('people who look after their account', () => {
-  test('change it, log out other devices and take their data along', async () => {
+describe('accounts', () => {
+  test('users change theirs, log out other devices and export their data', async () => {
     const { client, id, email } = await enter()
     const elsewhere = createClient({ baseUrl: service.base })
     await elsewhere.login({ email, password })
@@ -231,7 +231,7 @@ describe('people who look after their account', () => {
     expect(await refusalOf(client.account.get())).toMatchObject({ name: 'SessionEndedError' })
   })
 
-  test('have a second factor, and are told when its code is missing', async () => {
+  test('users set up a second factor, and a login without its code names the reason', async () => {
     const { client, email } = await enter()
     const { secret } = await client.totp.setUp({ password })
     const { recovery_codes } = await client.totp.confirm(codeOf(secret, Date.now()))
@@ -245,7 +245,7 @@ describe('people who look after their account', () => {
     expect((await login()).email).toBe(email)
   })
 
-  test('get links by mail, whose tokens are worth nothing when they are wrong', async () => {
+  test('users get links by mail, and a wrong token is refused', async () => {
     const { client, email } = await enter()
     expect(await client.account.forgotPassword(email)).toBeUndefined()
     await client.account.changeEmail({ new_email: `new-${email}`, password })
@@ -264,7 +264,7 @@ describe('people who look after their account', () => {
     }
   })
 
-  test('are logged in by the platform that brought them along', async () => {
+  test('users are logged in by the platform that created them', async () => {
     const { token } = await service.issueKey(['users', 'sessions'])
     const platform = createClient({ baseUrl: service.base, serviceKey: token })
     const body = { email: 'own@example.com', external_id: 'c-7', display_name: 'Carla' }
@@ -277,7 +277,7 @@ describe('people who look after their account', () => {
   })
 })
 
-test('a closed client answers nothing any more, and keeps what it could not send', async () => {
+test('a closed client answers nothing and keeps unsent messages', async () => {
   const { client, id } = await enter()
   client.close()
   expect(client.status()).toBe('closed')

@@ -62,12 +62,12 @@ async function startApp({ host }: { host: string }) {
   }
 }
 
-describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
-  test('is built without a warning', () => {
+describe.skipIf(!tools.chromium)('an app built with Vite, in a browser', () => {
+  test('builds without a warning', () => {
     expect(built).toEqual({ exitCode: 0, output: '' })
   })
 
-  test('chats from an insecure origin, shares a session between tabs and goes on after a reload', async () => {
+  test('chats from an insecure origin, shares a session between tabs and continues after a reload', async () => {
     await using all = await startApp({ host: 'app.test' })
     const one = await all.open()
     const other = await all.open(await one.context().newPage())
@@ -98,7 +98,7 @@ describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
     await other.close()
   })
 
-  testAtLength('sends after a reload what it could not send before', async () => {
+  testAtLength('sends messages after a reload that it could not send before', async () => {
     await using all = await startApp({ host: 'app.test' })
     const page = await all.open()
     const bob = await all.service.register('bob')
@@ -113,7 +113,7 @@ describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
     expect(body.data.map((message: { body: string }) => message.body)).toEqual(['kept'])
   })
 
-  testAtLength('sends a file and shows how far it is, and knows why one is refused', async () => {
+  testAtLength('sends a file with its progress, and shows the reason of a refusal', async () => {
     await using all = await startApp({ host: 'app.test' })
     const page = await all.open()
     await page.evaluate(`client.register({ email: 'ada@example.com', password: 'correct horse' })`)
@@ -164,7 +164,7 @@ describe.skipIf(!tools.chromium)('an app that Vite built, in a browser', () => {
     expect(await page.locator('li').allTextContents()).toEqual(['Hello Bob', 'Hello Ada'])
   })
 
-  test('shows a push with the service worker of the package, also while no page is looked at', async () => {
+  test('shows a push with the package’s service worker, also without an open page', async () => {
     await using all = await startApp({ host: 'localhost' })
     const page = await all.open()
     await page.context().grantPermissions(['notifications'], { origin: all.origin })

@@ -54,7 +54,7 @@ describe('a channel to the service', () => {
     expect(receipts).toEqual([{ type: 'read_receipt', conversation_id, user_id: users.other.id }])
   })
 
-  test('goes on past the expiry of its token', async () => {
+  test('outlives the expiry of its token', async () => {
     await using pair = await startPair()
     const { one, other, conversation } = pair
     pair.advance(expiry - 80_000)
@@ -75,7 +75,7 @@ describe('a channel to the service', () => {
     ['the server stops', closeCodes.goingAway],
     ['the token expired', closeCodes.tokenExpired],
     ['it flooded', closeCodes.tooManyFrames],
-  ])('comes back when %s', async (_, code) => {
+  ])('reconnects when %s', async (_, code) => {
     await using pair = await startPair()
     const { one, other, conversation } = pair
     const channel = await openChannel(other)
@@ -93,7 +93,7 @@ describe('a channel to the service', () => {
     ])
   })
 
-  test('misses nothing and hears nothing twice, and other devices hear what was read', async () => {
+  test('misses and duplicates nothing, and other devices get read events', async () => {
     await using pair = await startPair()
     const { one, other, conversation } = pair
     const say = (body: string) => one.messages.send(conversation.id, { body })
@@ -112,7 +112,7 @@ describe('a channel to the service', () => {
     expect(bodies).toEqual(['1', '2', '3', '4'])
   })
 
-  test('ends with the session when access was taken away', async () => {
+  test('ends with the session when access is revoked', async () => {
     await using pair = await startPair()
     const channel = await openChannel(pair.other)
     await pair.endSessionsOf(bob)
@@ -124,7 +124,7 @@ describe('a channel to the service', () => {
 })
 
 describe('a channel', () => {
-  test('shows its token to no address, and asks for everything that there is to tell', async () => {
+  test('keeps its token out of URLs, and requests all event groups', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
     const message = await chat.say('before')
@@ -139,7 +139,7 @@ describe('a channel', () => {
     expect(chat.proxy.upgrades[0]?.protocols).toEndWith(storedSession(storage).accessToken)
   })
 
-  test('delivers what came while it was away, in order and once', async () => {
+  test('delivers missed messages in order and once', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const bodies = bodiesOf(channel)
@@ -175,7 +175,7 @@ describe('a channel', () => {
     expect(bodies).toEqual(['missed'])
   })
 
-  test('begins after the message that the page names', async () => {
+  test('starts after the message named by the page', async () => {
     await using chat = await startChat()
     const [first, second] = [await chat.say('1'), await chat.say('2')]
     const channel = chat.client
@@ -185,7 +185,7 @@ describe('a channel', () => {
     expect([bodies, channel.newestMessageId()]).toEqual([['2'], second.id])
   })
 
-  test.each([4400, 4409])('stays away after %i', async (code) => {
+  test.each([4400, 4409])('stays closed after %i', async (code) => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const statuses = collect(channel, 'status')
@@ -222,7 +222,7 @@ describe('a channel', () => {
     },
   )
 
-  test('waits longer from try to try, and tries at once when there is a network again', async () => {
+  test('backs off between tries, and retries at once when the network is back', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     chat.proxy.control.refusesUpgrades = true
@@ -245,7 +245,7 @@ describe('a channel', () => {
     expect(chat.timers.waiting()).toEqual([500])
   })
 
-  test('waits longer, too, when its connections do not hold', async () => {
+  test('backs off, too, when its connections do not last', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const pauses: (number | undefined)[] = []
@@ -260,7 +260,7 @@ describe('a channel', () => {
     expect(pauses).toEqual([500, 1_000, 2_000])
   })
 
-  test('opens no connection when it was closed before', async () => {
+  test('opens no connection after it was closed', async () => {
     await using chat = await startChat()
     const asked = Promise.withResolvers<() => void>()
     chat.proxy.onNext('/v1/chat/conversations', async (forward) => {
@@ -276,7 +276,7 @@ describe('a channel', () => {
     expect(chat.proxy.upgrades).toHaveLength(1)
   })
 
-  test('makes sure of its connection when the network changed', async () => {
+  test('checks its connection when the network has changed', async () => {
     await using chat = await startChat()
     await openChannel(chat.client)
     chat.network.dispatchEvent(new Event('online'))
@@ -287,7 +287,7 @@ describe('a channel', () => {
     })
   })
 
-  test('does not wait forever for a connection that does not come about', async () => {
+  test('gives up a connection that does not open in time', async () => {
     await using chat = await startChat()
     chat.proxy.onNext('/v1/chat/ws', hang)
     const channel = chat.client
@@ -300,7 +300,7 @@ describe('a channel', () => {
     expect([channel.status(), chat.timers.waiting()]).toEqual(['closed', []])
   })
 
-  test('tells to list anew, once it knows from where on it hears everything', async () => {
+  test('emits resync once it knows the position from which it delivers everything', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const [bodies, resyncs] = [bodiesOf(channel), collect(channel, 'resync')]
@@ -317,7 +317,7 @@ describe('a channel', () => {
     expect([bodies, resyncs.length]).toEqual([['next'], 1])
   })
 
-  test('starts over when it cannot know that', async () => {
+  test('starts over when that position is unknown', async () => {
     await using chat = await startChat()
     const known = await chat.say('known')
     const channel = await openChannel(chat.client)
@@ -329,14 +329,14 @@ describe('a channel', () => {
     expect(chat.proxy.upgrades.at(-1)?.query['since']).toBe(known.id)
   })
 
-  test('is one, however often it is asked for', async () => {
+  test('opens one connection, however often connect is called', async () => {
     await using chat = await startChat()
     await Promise.all([chat.client.connect(), chat.client.connect()])
     await chat.client.connect()
     expect(chat.proxy.upgrades).toHaveLength(1)
   })
 
-  test('asks whether the session lives when it is refused, and ends with it', async () => {
+  test('checks the session after a refusal, and ends with it', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     chat.proxy.control.refusesUpgrades = true
@@ -350,7 +350,7 @@ describe('a channel', () => {
     expect([chat.endings(), chat.client.user()]).toEqual([1, undefined])
   })
 
-  test('notices a server that is gone without a word', async () => {
+  test('detects a server that vanished without a close', async () => {
     await using chat = await startChat()
     const channel = await openChannel(chat.client)
     const statuses = collect(channel, 'status')
@@ -367,7 +367,7 @@ describe('a channel', () => {
     expect(toServer).toEqual([{ type: 'ping' }, { type: 'ping' }])
   })
 
-  test('sends the token that a request renewed', async () => {
+  test('sends a token renewed by a request to the connection', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
     await openChannel(chat.client)
@@ -381,7 +381,7 @@ describe('a channel', () => {
     expect(toServer).toEqual([{ type: 'auth', token: accessToken }])
   })
 
-  test('tells nothing to a handler that was taken away, nor after it was closed', async () => {
+  test('calls no removed handler, and none after close', async () => {
     await using chat = await startChat()
     const { service, friend, conversationId, user, proxy } = chat
     const channel = await openChannel(chat.client)

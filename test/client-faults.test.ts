@@ -46,7 +46,7 @@ async function enter(baseUrl: string, name: string) {
 
 const seed = Date.now() % 1_000_000
 
-test(`${messages} messages each way arrive once and in order over ${cuts} cuts and two restarts (seed ${seed})`, async () => {
+test(`${messages} messages each way arrive once and in order despite ${cuts} cuts and two restarts (seed ${seed})`, async () => {
   using directory = temporaryDirectory()
   const start = () => startServer({ dataDir: directory.path })
   let server = await start()

@@ -28,7 +28,7 @@ async function startOpen(options: Parameters<typeof startChat>[0] = {}) {
   return { ...chat, send, refuseNext }
 }
 
-test('sends over the open channel and settles with the stored message', async () => {
+test('sends over the open channel and resolves with the stored message', async () => {
   await using chat = await startOpen()
   const { proxy, conversationId } = chat
   const file = { type: 'file', file_url: 'https://example.com/a.png' } as const
@@ -54,7 +54,7 @@ test('sends over REST when there is no channel', async () => {
   expect((await other.messages.list(conversation.id)).data).toEqual([sent])
 })
 
-test('has its messages acknowledged by the service, over the channel alone', async () => {
+test('gets acknowledgements over the channel, without REST', async () => {
   await using chat = await startOpen()
   const bodies = ['1', '2', '3']
   const sent = await Promise.all(bodies.map(chat.send))
@@ -63,7 +63,7 @@ test('has its messages acknowledged by the service, over the channel alone', asy
   expect(chat.proxy.count('POST', chat.messagesPath)).toBe(0)
 })
 
-test('sends over REST, as the same message, what nobody acknowledges over the channel', async () => {
+test('repeats an unacknowledged message over REST with the same key', async () => {
   await using chat = await startOpen()
   const { proxy, timers } = chat
   proxy.onNextFrame('toClient', 'ack', () => {})
@@ -75,7 +75,7 @@ test('sends over REST, as the same message, what nobody acknowledges over the ch
   expect(asked?.body).toEqual({ body: 'hello', client_id: proxy.frames.toServer[0].client_id })
 })
 
-test('sends what waits for the network as soon as a channel is open', async () => {
+test('sends messages waiting for the network as soon as a channel is open', async () => {
   await using chat = await startChat()
   const { proxy, client, timers, conversationId } = chat
   proxy.onNext(chat.messagesPath, unavailable)
@@ -103,7 +103,7 @@ test('keeps the order of a conversation through a lost connection, and stores ea
   expect(client.pending()).toEqual([])
 })
 
-test('stores a message once although the answer over REST got lost', async () => {
+test('stores a message once although the REST response was lost', async () => {
   await using chat = await startChat()
   const { proxy, client, timers, conversationId, messagesPath } = chat
   proxy.onNext(messagesPath, async (forward) => {
@@ -136,7 +136,7 @@ test.each([
   ['rate_limited', {}, 500],
   ['internal_error', { retry_after: 1 }, 1_000],
   ['internal_error', {}, 500],
-])('tries again after %s %j', async (code, more, pause) => {
+])('retries after %s %j', async (code, more, pause) => {
   await using chat = await startOpen()
   const { timers } = chat
   chat.refuseNext(code, more)
@@ -149,7 +149,7 @@ test.each([
   expect(toServer[1]).toEqual(toServer[0])
 })
 
-test('gives up on a message that makes the service fail again and again, and goes on', async () => {
+test('gives up a message that repeatedly makes the service fail, and continues with the next', async () => {
   await using chat = await startOpen()
   const { timers } = chat
   for (let round = 0; round < 5; round++) chat.refuseNext('internal_error')
@@ -162,7 +162,7 @@ test('gives up on a message that makes the service fail again and again, and goe
   expect((await next).body).toBe('2')
 })
 
-test('does not give up on a message while the service asks for time', async () => {
+test('does not give up a message while the service asks for time', async () => {
   await using chat = await startOpen()
   const { timers } = chat
   for (let round = 0; round < 6; round++) chat.refuseNext('internal_error', { retry_after: 2 })
@@ -174,7 +174,7 @@ test('does not give up on a message while the service asks for time', async () =
   expect((await sending).body).toBe('hello')
 })
 
-test('tells a refusal, drops the message and goes on with the next', async () => {
+test('reports a refusal, drops the message and continues with the next', async () => {
   await using chat = await startOpen({ storage: pageStorage() })
   chat.refuseNext('forbidden')
   const [refused, next] = [refusalOf(chat.send('1')), chat.send('2')]
@@ -183,7 +183,7 @@ test('tells a refusal, drops the message and goes on with the next', async () =>
   expect(chat.client.pending()).toEqual([])
 })
 
-test('tells what the service itself refuses over the channel', async () => {
+test('reports a refusal that arrives over the channel', async () => {
   await using chat = await startOpen()
   expect(await refusalOf(chat.send(' '))).toMatchObject({
     name: 'ApiError',
@@ -193,7 +193,7 @@ test('tells what the service itself refuses over the channel', async () => {
   expect(chat.proxy.count('POST', chat.messagesPath)).toBe(0)
 })
 
-test('sends after a reload what the page before did not get through, in order and once', async () => {
+test('sends messages queued by the previous page, in order and once', async () => {
   const storage = pageStorage()
   await using chat = await startChat({ storage })
   const { proxy, client, create, conversationId, messagesPath, user } = chat
@@ -212,7 +212,7 @@ test('sends after a reload what the page before did not get through, in order an
   expect([storage.get(outboxKey), reloaded.pending(), lost.length]).toEqual([undefined, [], 2])
 })
 
-test('keeps messages for the next login of the same person, and sends none for another', async () => {
+test('keeps messages for the same user’s next login, and sends none as another user', async () => {
   await using all = await startClients({ storage: pageStorage() })
   const { client, proxy } = all
   const users = [await client.register(bob), await client.register(ada)]
@@ -232,7 +232,7 @@ test('keeps messages for the next login of the same person, and sends none for a
 })
 
 test.each(['toServer', 'toClient'] as const)(
-  'sends nothing in the name of the next person who logs in (lost %s)',
+  'sends nothing as the next user (lost %s)',
   async (direction) => {
     await using chat = await startOpen({ storage: pageStorage() })
     const { proxy, client, messagesPath } = chat
@@ -249,7 +249,7 @@ test.each(['toServer', 'toClient'] as const)(
   },
 )
 
-test('sends nothing in the name of the next person while it waits as long as it was asked to', async () => {
+test('sends nothing as the next user after waiting for Retry-After', async () => {
   await using chat = await startChat({ storage: pageStorage() })
   const { proxy, client, timers, conversationId, messagesPath } = chat
   proxy.onNext(messagesPath, () => refusal(429, 'rate_limited', { 'retry-after': '7' }))
@@ -262,7 +262,7 @@ test('sends nothing in the name of the next person while it waits as long as it 
   expect(proxy.count('POST', messagesPath)).toBe(1)
 })
 
-test('forgets unsent messages with a logout', async () => {
+test('drops unsent messages on logout', async () => {
   const storage = pageStorage()
   await using chat = await startChat({ storage })
   const { proxy, client, messagesPath } = chat
@@ -276,7 +276,7 @@ test('forgets unsent messages with a logout', async () => {
   expect(storage.get(outboxKey)).toBeUndefined()
 })
 
-test('works with a storage that is full', async () => {
+test('works with a full storage', async () => {
   const full = () => {
     throw new Error('quota exceeded')
   }

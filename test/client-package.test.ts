@@ -38,7 +38,7 @@ bob.close()
 `
 
 describe('the package', () => {
-  test('is one module of at most 8 KB on the wire, needs nothing, and has the service’s version', async () => {
+  test('is one module of at most 8 KB compressed, without dependencies, with the service’s version', async () => {
     const own = await manifest('client/package.json')
     expect(Bun.gzipSync(clientScript(), { level: 9 }).length).toBeLessThan(8_192)
     expect([own.dependencies, own.version]).toEqual([
@@ -48,7 +48,7 @@ describe('the package', () => {
     expect(clientScript()).not.toMatch(/\bimport\b/)
   })
 
-  test('is written in what browsers of three years ago read', async () => {
+  test('uses only syntax that three-year-old browsers support', async () => {
     consumer.write({ 'client.js': clientScript() })
     const [old, newest] = ['es2022', 'esnext'].map((target) =>
       consumer.tool('esbuild', 'client.js', `--target=${target}`),
@@ -56,12 +56,12 @@ describe('the package', () => {
     expect((await old)?.output).toBe((await newest)?.output ?? '')
   })
 
-  test('has the types that the descriptions of the service give', async () => {
+  test('has types that match the service’s descriptions', async () => {
     const path = join(project, 'client/src/schema.ts')
     expect(await Bun.file(path).text()).toBe(await generateTypes())
   })
 
-  test('is served to pages of other origins, too', async () => {
+  test('can be loaded by pages of other origins', async () => {
     await using service = await startService()
     const { status, headers } = await service.call('GET', '/client.js')
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, '*'])
@@ -69,7 +69,7 @@ describe('the package', () => {
   })
 })
 
-describe('a program of somebody else', () => {
+describe('an external program', () => {
   test.each(['node', 'node22'] as const)('runs under %s, and ends by itself', async (node) => {
     await using service = await startService({ listen: true })
     consumer.write({ 'main.js': program })
@@ -79,7 +79,7 @@ describe('a program of somebody else', () => {
     })
   })
 
-  test('is told when there is no WebSocket', async () => {
+  test('gets an error without a WebSocket', async () => {
     consumer.write({
       'none.js': `import { createClient } from 'hostline-client'
         delete globalThis.WebSocket
@@ -89,7 +89,7 @@ describe('a program of somebody else', () => {
     expect(output).toBe('no WebSocket here: give createClient one\n')
   })
 
-  test('runs with nothing but what React Native has', async () => {
+  test('runs with the globals of React Native only', async () => {
     await using service = await startService({ listen: true })
     consumer.write({ 'main.js': app, 'native.js': reactNative })
     const options = ['--bundle', '--format=iife', '--outfile=app.js']
@@ -98,7 +98,7 @@ describe('a program of somebody else', () => {
     expect(output).toBe('hello ada@example.com ada@example.com undefined\nClosedError\n')
   })
 
-  testAtLength('runs as esbuild bundled it', async () => {
+  testAtLength('runs when bundled by esbuild', async () => {
     await using service = await startService({ listen: true })
     consumer.write({ 'main.js': program })
     const options = ['--bundle', '--platform=node', '--format=esm', '--outfile=bundled.mjs']
@@ -199,12 +199,12 @@ describe('a strict project', () => {
       'tsconfig.json': settings(more),
     })
 
-  test('of a browser compiles with it, by TypeScript 5, but for what is misspelt', async () => {
+  test('for browsers compiles with TypeScript 5, and misspelt names fail', async () => {
     write({ lib: ['ES2022', 'DOM'], types: [] }, '')
     expect(await consumer.tool('tsc', '--project', '.')).toEqual({ exitCode: 0, output: '' })
   })
 
-  testAtLength('of Node compiles with it, too', async () => {
+  testAtLength('for Node compiles with it, too', async () => {
     write({ lib: ['ES2022'], types: ['node'] }, `import { WebSocket } from 'ws'`)
     expect(await consumer.check('--project', '.')).toEqual({ exitCode: 0, output: '' })
   })

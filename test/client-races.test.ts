@@ -20,7 +20,7 @@ function hold(proxy: Awaited<ReturnType<typeof startChat>>['proxy'], path: strin
 
 const conversations = '/v1/chat/conversations'
 
-test('what one person asked for is not asked for in the name of the next', async () => {
+test('requests of one user are never sent with the token of the next', async () => {
   await using chat = await startChat()
   const { client, proxy, timers } = chat
   proxy.onNext('/v1/support/tickets', () => refusal(429, 'rate_limited', { 'retry-after': '5' }))
@@ -33,7 +33,7 @@ test('what one person asked for is not asked for in the name of the next', async
   expect((await client.tickets.list()).data).toEqual([])
 })
 
-test('a logout on its way does not end the session of the next', async () => {
+test('a slow logout does not end the next session', async () => {
   await using chat = await startChat()
   const { client, proxy } = chat
   const { asked, release } = hold(proxy, '/v1/auth/logout')
@@ -46,7 +46,7 @@ test('a logout on its way does not end the session of the next', async () => {
   expect((await client.account.get()).email).toBe('next@example.com')
 })
 
-test('a reload while the service has not heard of a logout yet does not resume the session', async () => {
+test('a reload before the service has processed the logout does not resume the session', async () => {
   const storage = pageStorage()
   await using chat = await startChat({ storage })
   const { client, proxy } = chat
@@ -58,7 +58,7 @@ test('a reload while the service has not heard of a logout yet does not resume t
   await leaving
 })
 
-test('a position that comes too late moves nobody', async () => {
+test('a late response does not change the position passed to connect', async () => {
   await using chat = await startChat()
   const { client, proxy } = chat
   const [first] = [await chat.say('1'), await chat.say('2')]
@@ -77,7 +77,7 @@ test('a position that comes too late moves nobody', async () => {
   expect(bodies).toEqual(['2', '3'])
 })
 
-test('a connection that breaks before a resync is told makes one new one, and the resync is told', async () => {
+test('a connection lost before a resync makes one new connection, with one resync', async () => {
   await using chat = await startChat()
   const { client, proxy, timers } = chat
   let resyncs = 0
@@ -98,7 +98,7 @@ test('a connection that breaks before a resync is told makes one new one, and th
   expect(timers.waiting()).toEqual([])
 })
 
-test('to connect again while the channel waits for the network is to wait for it', async () => {
+test('connecting again while the channel waits for the network waits for the same opening', async () => {
   await using chat = await startChat()
   const { client, proxy, timers } = chat
   await client.connect()
@@ -124,7 +124,7 @@ test('a closed client stays closed', async () => {
   expect(storage.get(sessionKey)).toContain(chat.user.id)
 })
 
-test('a lock that another tab never gives back holds up neither an abort nor a renewal for ever', async () => {
+test('a lock that another tab never releases blocks neither an abort nor a renewal for ever', async () => {
   const refused = {
     request: async () => Promise.reject(new Error('the wait for the lock was over')),
   }
@@ -140,7 +140,7 @@ test('a lock that another tab never gives back holds up neither an abort nor a r
   expect(await asking).toEqual(new Error('gone'))
 })
 
-test('a storage that is full keeps the messages that it has', async () => {
+test('a full storage keeps its messages', async () => {
   const storage = pageStorage()
   let room = true
   const set = (key: string, value: string) => {
@@ -155,7 +155,7 @@ test('a storage that is full keeps the messages that it has', async () => {
   expect(storage.get(`outbox.${chat.user.id}`)).toContain('kept')
 })
 
-test('a tab whose clock was set back renews the session for the others, too', async () => {
+test('a tab whose clock was set back renews the session for the other tabs, too', async () => {
   const storage = pageStorage()
   await using chat = await startChat({ storage })
   const other = chat.create({ timers: createTestTimers(chat.timers.now() - 3_600_000) })
@@ -168,14 +168,14 @@ test('a tab whose clock was set back renews the session for the others, too', as
   expect([chat.proxy.count('POST', '/v1/auth/refresh'), chat.endings()]).toEqual([1, 0])
 })
 
-test('a service does not get the session of another one from a storage that both use', async () => {
+test('services that share a storage do not see each other’s sessions', async () => {
   const storage = memoryStorage()
   await using chat = await startChat({ storage })
   const elsewhere = createClient({ baseUrl: 'http://elsewhere.test', storage })
   expect([chat.create().restore()?.id, elsewhere.restore()]).toEqual([chat.user.id, undefined])
 })
 
-test('a message waits while something in between answers for the service', async () => {
+test('messages wait while a proxy answers in place of the service', async () => {
   await using chat = await startChat()
   const { client, proxy, timers } = chat
   for (let n = 0; n < 6; n++) {
@@ -189,7 +189,7 @@ test('a message waits while something in between answers for the service', async
   expect((await sending).body).toBe('hello')
 })
 
-test('a message with a key of its own is sent once, whoever sends it again', async () => {
+test('a message with its own key is sent once, even by another client', async () => {
   await using chat = await startChat()
   const { client, conversationId } = chat
   const draft = { body: 'answer', client_id: 'answer-1' }
@@ -203,7 +203,7 @@ test('a message with a key of its own is sent once, whoever sends it again', asy
   expect(await chat.stored()).toHaveLength(1)
 })
 
-test('a logout ends the session also when another tab has begun a new one of the same person', async () => {
+test('a logout also ends a newer session of the same user from another tab', async () => {
   const storage = pageStorage()
   await using chat = await startChat({ storage })
   const other = chat.create()
@@ -214,7 +214,7 @@ test('a logout ends the session also when another tab has begun a new one of the
   expect([chat.client.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
 })
 
-test('the place of one person in the channel is not that of the next', async () => {
+test('the channel position of one user is not used for the next', async () => {
   await using chat = await startChat()
   const { client, proxy } = chat
   await chat.say('of Ada')
@@ -226,7 +226,7 @@ test('the place of one person in the channel is not that of the next', async () 
   expect(proxy.upgrades.at(-1)?.query['since']).toBe('0'.repeat(26))
 })
 
-test('a channel that was refused and that nobody is logged in for is over', async () => {
+test('a channel refused without a logged-in user is closed for good', async () => {
   await using chat = await startChat()
   const { client, proxy, timers } = chat
   proxy.control.refusesUpgrades = true

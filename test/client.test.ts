@@ -18,7 +18,7 @@ const expiry = 15 * 60_000
 const unauthorized = () => refusal(401, 'unauthorized')
 
 describe('the session', () => {
-  test('begins with a registration and a login, and both tell who it is', async () => {
+  test('starts with a registration or a login, both of which return the user', async () => {
     await using all = await startClients()
     const registered = await all.client.register(ada)
     const again = all.create()
@@ -27,7 +27,7 @@ describe('the session', () => {
     expect(again.user()).toEqual(registered)
   })
 
-  test('goes on after a reload, from the browser’s storage', async () => {
+  test('continues after a reload from the browser’s storage', async () => {
     await using all = await startClients()
     const values = new Map<string, string>()
     const storage = webStorage({
@@ -42,7 +42,7 @@ describe('the session', () => {
     expect(all.create().restore()).toBeUndefined()
   })
 
-  test('is renewed once for ten requests at a time when the token is about to expire', async () => {
+  test('is renewed once for ten parallel requests when the token is about to expire', async () => {
     await using all = await startClients()
     await all.client.register(ada)
     all.advance(expiry - 30_000)
@@ -51,7 +51,7 @@ describe('the session', () => {
     expect(all.proxy.count('GET', '/v1/users/me')).toBe(10)
   })
 
-  test('is renewed once for ten requests at a time whose token is refused', async () => {
+  test('is renewed once for ten parallel requests with a refused token', async () => {
     await using all = await startClients()
     const storage = pageStorage()
     await all.create({ storage }).register(ada)
@@ -64,7 +64,7 @@ describe('the session', () => {
     expect(all.endings()).toBe(0)
   })
 
-  test('ends once, for the requests of the moment too, when the service refuses to renew it', async () => {
+  test('ends once, also for parallel requests, when the service refuses the renewal', async () => {
     await using all = await startClients()
     const storage = pageStorage()
     await all.create({ storage }).register(ada)
@@ -83,7 +83,7 @@ describe('the session', () => {
     expect([restored.user(), storage.get(sessionKey)]).toEqual([undefined, undefined])
   })
 
-  test('outlives a network that fails while it is to be renewed', async () => {
+  test('survives a network failure during the renewal', async () => {
     await using all = await startClients()
     await all.client.register(ada)
     all.advance(expiry)
@@ -94,7 +94,7 @@ describe('the session', () => {
     expect(all.endings()).toBe(0)
   })
 
-  test('is shared by two tabs: what one renewed, the other uses', async () => {
+  test('is shared by two tabs: each uses the tokens that the other has renewed', async () => {
     await using all = await startClients()
     const storage = pageStorage()
     const [one, other] = [all.create({ storage }), all.create({ storage })]
@@ -119,7 +119,7 @@ describe('the session', () => {
     expect(all.endings()).toBe(0)
   })
 
-  test('of another person in another tab is not taken up', async () => {
+  test('of another user in another tab is not used', async () => {
     await using all = await startClients()
     const storage = pageStorage()
     const [one, other] = [all.create({ storage }), all.create({ storage })]
@@ -131,7 +131,7 @@ describe('the session', () => {
     expect(all.endings()).toBe(1)
   })
 
-  test('ends for good with a logout, which is no surprise to the page', async () => {
+  test('ends with a logout, without a session_ended event', async () => {
     await using all = await startClients()
     const storage = pageStorage()
     const client = all.create({ storage })
@@ -145,8 +145,8 @@ describe('the session', () => {
   })
 })
 
-describe('a session in a tight spot', () => {
-  test('uses a token to its end while it cannot be renewed, and no longer', async () => {
+describe('a session under faults', () => {
+  test('uses a token until it expires while it cannot be renewed', async () => {
     await using chat = await startChat()
     const { proxy, client, user } = chat
     const unavailable = () => refusal(503, 'internal_error')
@@ -159,7 +159,7 @@ describe('a session in a tight spot', () => {
     expect(chat.endings()).toBe(0)
   })
 
-  test('renews once for refusals that come one after another', async () => {
+  test('renews once for successive refusals', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client } = chat
@@ -178,7 +178,7 @@ describe('a session in a tight spot', () => {
     expect(proxy.requests.at(-1)?.token).toBe(`Bearer ${renewed}`)
   })
 
-  test('is not brought back by a renewal that ends after the logout', async () => {
+  test('is not revived by a renewal that ends after the logout', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client } = chat
@@ -204,7 +204,7 @@ describe('a session in a tight spot', () => {
     ['first', true],
     ['last', false],
   ])(
-    'lives on in two tabs that renew it at once without locks, the one that waits served %s',
+    'survives a simultaneous renewal by two tabs without locks (the waiting tab is served %s)',
     async (_, isFirst) => {
       const storage = pageStorage()
       await using chat = await startChat({ storage })
@@ -227,7 +227,7 @@ describe('a session in a tight spot', () => {
     },
   )
 
-  test('outlives an answer to its renewal that got lost, for a day', async () => {
+  test('survives a lost renewal response for a day', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client } = chat
@@ -242,7 +242,7 @@ describe('a session in a tight spot', () => {
     expect([proxy.count('POST', '/v1/auth/refresh'), chat.endings()]).toEqual([2, 0])
   })
 
-  test('has a new key for each renewal: a copy of the storage betrays the thief', async () => {
+  test('has a new key for each renewal, so that use of a copied storage is detected', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { refreshToken, renewalKey } = storedSession(storage)
@@ -259,7 +259,7 @@ describe('a session in a tight spot', () => {
     expect(await refusalOf(chat.client.account.get())).toMatchObject({ name: 'SessionEndedError' })
   })
 
-  test('is gone for all tabs after a logout, whoever renewed it last', async () => {
+  test('ends in all tabs on logout, whichever tab renewed it last', async () => {
     const storage = pageStorage()
     await using chat = await startChat({ storage })
     const { proxy, client, timers, create } = chat
@@ -272,7 +272,7 @@ describe('a session in a tight spot', () => {
     expect(storage.get(sessionKey)).toBeUndefined()
   })
 
-  test('is gone at the service, too, after a logout with an expired access token', async () => {
+  test('ends at the service, too, on logout with an expired access token', async () => {
     await using chat = await startChat()
     chat.advance(expiry)
     await chat.client.logout()
@@ -283,7 +283,7 @@ describe('a session in a tight spot', () => {
     expect(ended).toEqual([{ revoked_at: expect.any(Number) }])
   })
 
-  test('is gone after a logout that the service no longer understands', async () => {
+  test('ends locally even when the service does not understand the logout', async () => {
     await using chat = await startChat()
     await chat.endSessionsOf(ada)
     await chat.client.logout()
@@ -308,7 +308,7 @@ function createLocks() {
 }
 
 describe('REST', () => {
-  test('lists conversations and messages, by page and all of them', async () => {
+  test('lists conversations and messages, by page and by iteration', async () => {
     await using pair = await startPair()
     const { one, other, conversation } = pair
     const sent = []
@@ -333,7 +333,7 @@ describe('REST', () => {
     expect((await other.messages.list(conversation.id)).data).toEqual([sent])
   })
 
-  test('shows a refusal as an error with all that the service said', async () => {
+  test('turns a refusal into an error with all fields of the response', async () => {
     await using pair = await startPair()
     const error = await refusalOf(pair.one.conversations.open('nobody'))
     expect(error).toBeInstanceOf(ApiError)
@@ -347,7 +347,7 @@ describe('REST', () => {
     })
   })
 
-  test('has errors in the language of the page', async () => {
+  test('returns errors in the language of the page', async () => {
     await using all = await startClients({ language: 'de' })
     const login = all.client.login({ ...ada, password: 'wrong' })
     expect(await refusalOf(login)).toMatchObject({
@@ -356,7 +356,7 @@ describe('REST', () => {
     })
   })
 
-  test('waits as long as it is asked to for what may be repeated, and for nothing else', async () => {
+  test('waits for Retry-After before repeatable requests, and repeats no others', async () => {
     await using chat = await startChat()
     const { proxy, client, timers, user, friend } = chat
     const busy = () => refusal(429, 'rate_limited', { 'retry-after': '7' })
@@ -370,7 +370,7 @@ describe('REST', () => {
     expect(proxy.count('POST', '/v1/chat/conversations')).toBe(1)
   })
 
-  test('does not wait longer than half a minute, nor for what is aborted', async () => {
+  test('waits half a minute at most, and stops when aborted', async () => {
     await using chat = await startChat()
     const { proxy, client, timers } = chat
     proxy.onNext('/v1/users/me', () => refusal(503, 'internal_error', { 'retry-after': '31' }))
@@ -387,7 +387,7 @@ describe('REST', () => {
     expect(timers.waiting()).toEqual([])
   })
 
-  test('makes an error of an answer that the service did not write', async () => {
+  test('throws an error for a response that is not from the service', async () => {
     await using chat = await startChat()
     chat.proxy.onNext('/v1/users/me', () => new Response('<h1>Bad gateway', { status: 502 }))
     expect(await refusalOf(chat.client.account.get())).toEqual(
@@ -406,7 +406,7 @@ describe('REST', () => {
     expect(await Array.fromAsync(missed)).toEqual(later)
   })
 
-  test('sends a broadcast once and tells how far it has come', async () => {
+  test('sends a broadcast once and reads its progress', async () => {
     await using pair = await startPair()
     const role = "UPDATE users SET role = 'host', email_verified = 1 WHERE id = ?"
     pair.service.sqlite.run(role, [pair.users.one.id])

@@ -51,7 +51,7 @@ async function renew(service: TestService, { refreshToken }: Person) {
   return (await service.call('GET', '/v1/users/me', { token })).status
 }
 
-test('the clock is set back by an hour while the server runs: order and sessions go on, jobs are done later', async () => {
+test('when the clock is set back an hour on a running server, order and sessions continue, and jobs run later', async () => {
   const clock = createTestClock()
   await using mail = await startBusyMailServer()
   await using service = await startService({ clock, environment: { SMTP_URL: mail.url } })
@@ -67,7 +67,7 @@ test('the clock is set back by an hour while the server runs: order and sessions
   await mustSendTwoMails(mail, clock)
 })
 
-test('the clock is set back by an hour over a restart: order and sessions go on, jobs are done later', async () => {
+test('when the clock is set back an hour across a restart, order and sessions continue, and jobs run later', async () => {
   using directory = temporaryDirectory()
   const clock = createTestClock()
   await using mail = await startBusyMailServer()

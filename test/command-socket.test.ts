@@ -10,7 +10,7 @@ import { startService } from './support/service.ts'
 const run = (line: string, directory: string) => hostline(line.split(' '), directory)
 const actors = "SELECT actor_type, actor_id FROM audit_log WHERE action = 'role_changed'"
 
-test('only the owner of the data directory can open the socket, which goes with the server', async () => {
+test('only the owner of the data directory can open the socket, which is removed with the server', async () => {
   await using service = await startService()
   const path = join(service.directory, 'hostline.sock')
   const { mode } = statSync(path)
@@ -19,7 +19,7 @@ test('only the owner of the data directory can open the socket, which goes with 
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
 })
 
-test('the audit log names the command line and who ran it', async () => {
+test('the audit log names the command line and its user', async () => {
   await using service = await startService()
   const { email } = await service.register()
   await run(`user role ${email} host`, service.directory)
@@ -27,7 +27,7 @@ test('the audit log names the command line and who ran it', async () => {
   expect(service.sqlite.query(actors).values()).toEqual([['command_line', name]])
 })
 
-test('a request from the network is no command, whatever it says', async () => {
+test('a request from the network never counts as a command', async () => {
   await using service = await startService({ listen: true })
   const headers = { 'x-operator': 'root' }
   const users = await service.call('GET', '/v1/admin/users', { headers })
@@ -35,7 +35,7 @@ test('a request from the network is no command, whatever it says', async () => {
   expect([users.status, keys.status]).toEqual([401, 404])
 })
 
-test('without a server a command opens the directory, and leaves its jobs to the server', async () => {
+test('without a server a command opens the directory and leaves its jobs to the server', async () => {
   await using service = await startService()
   const { email } = await service.register()
   await service.stop()
@@ -47,7 +47,7 @@ test('without a server a command opens the directory, and leaves its jobs to the
   )
 })
 
-test('a server that was killed leaves no socket in the way', async () => {
+test('the socket of a killed server does not block the next one', async () => {
   using directory = temporaryDirectory()
   const dataDir = join(directory.path, 'data')
   await using killed = await startServer({ dataDir })
@@ -58,7 +58,7 @@ test('a server that was killed leaves no socket in the way', async () => {
   expect((await run('keys list', dataDir)).exitCode).toBe(0)
 })
 
-test('the path of the data directory may be longer than that of a socket', async () => {
+test('the data directory may have a longer path than a socket allows', async () => {
   using directory = temporaryDirectory()
   const dataDir = join(directory.path, 'a'.repeat(100))
   await using _ = await startServer({ dataDir })

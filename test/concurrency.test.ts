@@ -7,7 +7,7 @@ function startWork() {
   return { running, work: () => new Promise<void>((resolve) => running.push(resolve)) }
 }
 
-test('lets so many run at once and the others in their order', async () => {
+test('runs up to the limit at once, and the rest in order', async () => {
   const semaphore = createSemaphore(2, { maxWaiting: 10, refused: () => new Error('full') })
   const { running, work } = startWork()
   const finished: number[] = []
@@ -21,7 +21,7 @@ test('lets so many run at once and the others in their order', async () => {
   expect(finished).toEqual([0, 1, 2, 3])
 })
 
-test('work of low urgency waits for all other work, in a line of its own', async () => {
+test('low-priority work waits for all other work, in a queue of its own', async () => {
   const semaphore = createSemaphore(1, { maxWaiting: 1, refused: () => new Error('full') })
   const { running, work } = startWork()
   const finished: string[] = []
@@ -37,7 +37,7 @@ test('work of low urgency waits for all other work, in a line of its own', async
   expect(finished).toEqual(['low', 'high', 'low'])
 })
 
-test('refuses who finds the line full, and takes others again later', async () => {
+test('refuses work when the queue is full, and accepts it again later', async () => {
   const semaphore = createSemaphore(1, { maxWaiting: 1, refused: () => new Error('full') })
   const { running, work } = startWork()
   const first = semaphore(work)
@@ -54,13 +54,13 @@ test('refuses who finds the line full, and takes others again later', async () =
   await third
 })
 
-test('work that fails gives its place back', async () => {
+test('failed work frees its slot', async () => {
   const semaphore = createSemaphore(1, { maxWaiting: 1, refused: () => new Error('full') })
   expect(semaphore(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
   expect(await semaphore(async () => 'yes')).toBe('yes')
 })
 
-test('a key waits for its own work alone', async () => {
+test('work waits only for work with the same key', async () => {
   const semaphore = createKeyedSemaphore(1)
   const { running, work } = startWork()
   const started = () => running.length

@@ -14,7 +14,7 @@ function mistakes(environment: Record<string, string>): string[] {
   }
 }
 
-test('everything has a default', () => {
+test('every setting has a default', () => {
   const config = readConfig({}, true)
   expect(config).toMatchObject({
     port: 3000,
@@ -104,7 +104,7 @@ describe('each mistake is one clear line', () => {
     .filter(([name]) => /URL|TOKEN|KEY|CERT|ACCOUNT|ORIGINS|SECRET|PASSWORD/.test(name))
     .map(([name]) => name)
 
-  test.each(secretive)('the value of %s is not repeated, as it may be a secret', (name) => {
+  test.each(secretive)('the value of %s is not repeated, because it may be a secret', (name) => {
     const values = [
       'https://ada:hunter2@x.example/?key=hunter2',
       Buffer.from('{"private_key":"hunter2"').toString('base64'),
@@ -117,7 +117,7 @@ describe('each mistake is one clear line', () => {
     }
   })
 
-  test('a PEM in the place of its path is refused before anything tells that it cannot be found', () => {
+  test('a PEM where a path belongs is refused without printing it', () => {
     const pem = '-----BEGIN PRIVATE KEY-----\nhunter2\n'
     expect(mistakes({ TLS_CERT: pem, TLS_KEY: pem })).toEqual([
       'TLS_CERT must be the path of a PEM file',
@@ -125,14 +125,14 @@ describe('each mistake is one clear line', () => {
     ])
   })
 
-  test('and all of them are told at once', () => {
+  test('all of them are reported together', () => {
     const lines = mistakes({ PORT: 'x', LOG_LEVEL: 'x', TLS_CERT: '/cert.pem' })
     expect(lines).toHaveLength(3)
     expect(lines).toContain('TLS_CERT and TLS_KEY must be set together')
   })
 })
 
-test('the key file of push may come as it is, in base64, or by its path', () => {
+test('the key file of push is accepted as JSON, in base64, or by path', () => {
   using directory = temporaryDirectory()
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const keyFile = JSON.stringify({
@@ -159,18 +159,18 @@ test.each([
   ['FILES_QUOTA', 'FILES_QUOTA_MB'],
   ['SUPPORT_REOPEN', 'SUPPORT_REOPEN_DAYS'],
   ['TLS_CERTIFICATE', 'TLS_CERT'],
-])('%s is told as %s misspelt', (name, meant) => {
+])('%s is reported as a misspelt %s', (name, meant) => {
   expect(misspeltNames({ [name]: 'secret', HOME: '/', PATH: '/', LANG: 'C' })).toEqual([
     { name, meant },
   ])
 })
 
-test('names of other programs are none of ours misspelt', () => {
+test('variables of other programs are not reported as misspelt', () => {
   const others = ['LOGNAME', 'MAIL', 'MAIL_HOST', 'LOG_CHANNEL', 'HOSTNAME', 'DATABASE_URL']
   expect(misspeltNames(Object.fromEntries(others.map((it) => [it, ''])))).toEqual([])
 })
 
-test('no entry is taken for another one misspelt', () => {
+test('no known setting is reported as a misspelling of another', () => {
   expect(misspeltNames(Object.fromEntries(Object.keys(entries).map((it) => [it, ''])))).toEqual([])
 })
 
@@ -184,7 +184,7 @@ test('the table in the README is current', () => {
   )
 })
 
-test('the example for a service is valid and names what there is', () => {
+test('the example for systemd is valid and names existing settings', () => {
   const example = readFileSync(join(import.meta.dir, '../examples/hostline.env'), 'utf8')
   const values = [...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
     name,

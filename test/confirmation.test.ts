@@ -50,14 +50,14 @@ async function act({ token }: { token: string }, { route, body }: Action) {
   return resultOf(await service.call(method, path, { token, body }))
 }
 
-test('exactly these operations ask again who holds the session', () => {
+test('exactly these operations require a recent confirmation', () => {
   const asking = describedRoutes(service.app).filter(({ confirm }) => confirm)
   const asked = [...ofAdmins, ...ofOwners].map(({ route }) => route)
   expect(asking.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(asked.sort())
 })
 
 test.each(ofAdmins)(
-  '$route takes a confirmation in this session; no login is one',
+  '$route accepts a confirmation in this session; a login does not count',
   async (action) => {
     const root = await admin()
     expect(await act(root, action)).toEqual(refused)
@@ -72,7 +72,7 @@ test.each(ofAdmins)(
   },
 )
 
-test('broadcasts to fewer than all are not asked for', async () => {
+test('broadcasts to some users need no confirmation', async () => {
   const root = await admin()
   const some = [
     { audience: 'role', role: 'host', ...news },
@@ -82,7 +82,7 @@ test('broadcasts to fewer than all are not asked for', async () => {
     expect(await act(root, { route: 'POST /v1/admin/notifications', body })).toBe(201)
 })
 
-test.each(ofOwners)('$route takes the password or a confirmation', async (action) => {
+test.each(ofOwners)('$route accepts the password or a confirmation', async (action) => {
   const ada = await service.register()
   const { route, body } = action
   const field = route.includes('password/change') ? 'current_password' : 'password'
@@ -100,7 +100,7 @@ test.each(ofOwners)('$route takes the password or a confirmation', async (action
   expect(await act(ada, action)).toEqual(done)
 })
 
-test('for a second factor the confirmation is at most five minutes old', async () => {
+test('removing a second factor needs a confirmation within five minutes', async () => {
   const ada = await service.register()
   await service.confirm(ada)
   clock.advance(5 * minute - 1)
@@ -132,7 +132,7 @@ test('a code alone confirms, and a refreshed session stays confirmed', async () 
   expect(await act({ token: renewed }, removal)).toBe(204)
 })
 
-test('whom the platform logs in has nothing to confirm with; its keys are not asked', async () => {
+test('a session opened by the platform cannot confirm; service keys need no confirmation', async () => {
   const key = await service.issueKey(['users', 'sessions'])
   const as = (method: string, path: string, body: object = {}) =>
     service.call(method, `/v1/service/users${path}`, { token: key.token, body })
@@ -161,7 +161,7 @@ async function mailsTo(email: string, count: number) {
   return subjects()
 }
 
-test('the owner is mailed when a factor comes or goes, at a verified address alone', async () => {
+test('the owner gets a mail when a factor is added or removed, at a verified address only', async () => {
   const [ada, bob] = [await service.register(), await service.register()]
   service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [ada.id])
   for (const person of [bob, ada]) {
@@ -174,7 +174,7 @@ test('the owner is mailed when a factor comes or goes, at a verified address alo
   expect(await mailsTo(bob.email, 0)).toBe(0)
 })
 
-test('an admin takes the factor from who has lost it: audited, mailed, and once', async () => {
+test('an admin removes a lost factor: audited, mailed, and once', async () => {
   const [root, ada] = [await service.registerAs('admin'), await service.register()]
   service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [ada.id])
   await enrol(ada)

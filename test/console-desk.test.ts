@@ -41,7 +41,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const row = (text: string) => page.locator('.ticket-row', { hasText: text })
 
-  test('an operator answers who has waited longest, by the keyboard alone', async () => {
+  test('the ticket that has waited longest is answered by keyboard alone', async () => {
     const nina = await customer('Nina')
     const id = await nina.open('Payout is late')
     const tom = await customer('Tom')
@@ -82,72 +82,69 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     })
   })
 
-  testAtLength(
-    'a draft outlives a reload, and a reply that was overtaken waits for a look',
-    async () => {
-      const mia = await customer('Mia')
-      const id = await mia.open('Refund')
-      for (let n = 0; n < 12; n++) await mia.write(id, `Line ${n}\n\n\n\nof many`)
-      await page.goto(`${pages.base}/console#ticket=${id}`)
-      await said('Line 11')
-      await page.getByRole('textbox', { name: 'Reply' }).fill('Done.')
-      await page.reload()
-      await said('Line 11')
-      await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
-      await mia.write(id, 'One more thing')
-      await button('New message').waitFor()
-      await button('Send').click()
-      await page.getByText('Mia wrote meanwhile.').waitFor()
-      expect((await show(id)).messages).toHaveLength(14)
-      await button('Send anyway').click()
-      await said('Done.')
-      expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')
-    },
-  )
-
-  testAtLength('a reply whose answer is lost keeps text and files, and comes once', async () => {
-    const id = await (await customer('Ivy')).open('Receipt')
-    await page.getByRole('button', { name: /^1 new.* · Show$/ }).click()
-    await row('Receipt').locator('a').click()
-    await said('Receipt?')
-    const file = { name: 'receipt.txt', mimeType: 'text/plain', buffer: Buffer.from('42') }
-    await page.locator('input[type=file]').setInputFiles(file)
-    await button('Remove receipt.txt').waitFor()
-    await page.getByRole('textbox', { name: 'Reply' }).fill('Here it is.')
-    await page.route(`**${tickets}/*/messages`, async (route) => {
-      await route.fetch()
-      await route.abort()
-    })
+  testAtLength('a draft survives a reload, and a stale reply asks before it is sent', async () => {
+    const mia = await customer('Mia')
+    const id = await mia.open('Refund')
+    for (let n = 0; n < 12; n++) await mia.write(id, `Line ${n}\n\n\n\nof many`)
+    await page.goto(`${pages.base}/console#ticket=${id}`)
+    await said('Line 11')
+    await page.getByRole('textbox', { name: 'Reply' }).fill('Done.')
+    await page.reload()
+    await said('Line 11')
+    await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
+    await mia.write(id, 'One more thing')
+    await button('New message').waitFor()
     await button('Send').click()
-    await page.getByText('The service cannot be reached').waitFor()
-    await page.unroute(`**${tickets}/*/messages`)
-    await button('Send').click()
-    await button('Remove receipt.txt').waitFor({ state: 'detached' })
-    const [, reply, ...others] = (await show(id)).messages
-    expect(reply).toMatchObject({ body: 'Here it is.', attachments: [{ file_size: 2 }] })
-    expect(others).toEqual([])
+    await page.getByText('Mia wrote meanwhile.').waitFor()
+    expect((await show(id)).messages).toHaveLength(14)
+    await button('Send anyway').click()
+    await said('Done.')
+    expect(await page.getByRole('textbox', { name: 'Reply' }).inputValue()).toBe('')
   })
 
   testAtLength(
-    'an undo that comes late changes the ticket that it was about, and shows no other',
+    'a reply with a lost response keeps its text and files, and is stored once',
     async () => {
-      const id = await (await customer('Ida')).open('Late undo')
-      await (await customer('Uwe')).open('Another one')
-      await page.goto(`${pages.base}/console/desk/${id}?view=all`)
-      await said('Late undo?')
-      await page.keyboard.press('e')
-      await page.getByText('Status: resolved').waitFor()
-      await row('Another one').locator('a').click()
-      await said('Another one?')
-      await button('Undo').click()
-      await waitFor(async () => (await show(id)).status === 'open')
-      await said('Another one?')
-      expect(await page.title()).toBe('Another one · Desk · Hostline')
+      const id = await (await customer('Ivy')).open('Receipt')
+      await page.getByRole('button', { name: /^1 new.* · Show$/ }).click()
+      await row('Receipt').locator('a').click()
+      await said('Receipt?')
+      const file = { name: 'receipt.txt', mimeType: 'text/plain', buffer: Buffer.from('42') }
+      await page.locator('input[type=file]').setInputFiles(file)
+      await button('Remove receipt.txt').waitFor()
+      await page.getByRole('textbox', { name: 'Reply' }).fill('Here it is.')
+      await page.route(`**${tickets}/*/messages`, async (route) => {
+        await route.fetch()
+        await route.abort()
+      })
+      await button('Send').click()
+      await page.getByText('The service cannot be reached').waitFor()
+      await page.unroute(`**${tickets}/*/messages`)
+      await button('Send').click()
+      await button('Remove receipt.txt').waitFor({ state: 'detached' })
+      const [, reply, ...others] = (await show(id)).messages
+      expect(reply).toMatchObject({ body: 'Here it is.', attachments: [{ file_size: 2 }] })
+      expect(others).toEqual([])
     },
   )
 
+  testAtLength('a late undo changes its own ticket and does not switch to another', async () => {
+    const id = await (await customer('Ida')).open('Late undo')
+    await (await customer('Uwe')).open('Another one')
+    await page.goto(`${pages.base}/console/desk/${id}?view=all`)
+    await said('Late undo?')
+    await page.keyboard.press('e')
+    await page.getByText('Status: resolved').waitFor()
+    await row('Another one').locator('a').click()
+    await said('Another one?')
+    await button('Undo').click()
+    await waitFor(async () => (await show(id)).status === 'open')
+    await said('Another one?')
+    expect(await page.title()).toBe('Another one · Desk · Hostline')
+  })
+
   testAtLength(
-    'several tickets are changed at once, and the address keeps view, search and ticket',
+    'several tickets are changed at once, and the URL keeps view, search and ticket',
     async () => {
       const oskar = await customer('Oskar')
       for (const subject of ['First', 'Second', 'Third']) await oskar.open(subject)
@@ -175,7 +172,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     },
   )
 
-  testAtLength('on a phone list and ticket take turns', async () => {
+  testAtLength('on a phone only the list or the ticket is visible', async () => {
     const id = await (await customer('Eva')).open('Donaudampfschifffahrtselektrizität')
     await page.setViewportSize({ width: 320, height: 640 })
     await page.getByRole('searchbox').fill('Donau')

@@ -13,7 +13,7 @@ async function loseAnswer(route: Route) {
   await route.abort()
 }
 
-describe.skipIf(!tools.chromium)('people in the console', () => {
+describe.skipIf(!tools.chromium)('people and reports in the console', () => {
   let pages: Pages
   let page: Page
   let nina: Person
@@ -59,7 +59,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
   }
   const report = (body: object) => pages.as(nina.token)('POST', '/v1/reports', body)
 
-  test('a report comes live, shows its context, and what is done about it shows at once', async () => {
+  test('a report arrives live with its context, and actions on it appear at once', async () => {
     const { path, messageId } = await talk()
     await page.getByText('Nothing is open').waitFor()
     await page.getByText('Live').waitFor()
@@ -100,7 +100,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     await expectNarrowAccessible(page)
   })
 
-  testAtLength('reports that come while somebody reads the list wait to be shown', async () => {
+  testAtLength('new reports are counted, not inserted, while the list is read', async () => {
     await report({ user_id: pages.admin.id, reason: 'spam' })
     await show('Reports')
     const rows = page.getByRole('list', { name: 'Open reports' }).getByRole('listitem')
@@ -123,7 +123,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
     await page.locator(':focus', { hasText: 'Oscar' }).waitFor()
   })
 
-  test('a person is found by a part of the name, made a host, logged out, verified and removed', async () => {
+  test('a person is found by part of the name, made a host, logged out, verified and removed', async () => {
     const paula = await pages.register('Paula')
     await show('People')
     await page.getByRole('list', { name: 'People' }).getByText('Nina', { exact: true }).waitFor()
@@ -168,7 +168,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
   })
 
   testAtLength(
-    'the only admin reads why nothing of that can be done to oneself, and what a race refuses',
+    'the only admin learns why they cannot lock themselves out, also when the service refuses',
     async () => {
       const lookAtMyself = async () => {
         await show('People')
@@ -189,7 +189,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
   )
 
   testAtLength(
-    'a broadcast to a role says how many it reaches, is sent once, and is in the history',
+    'a broadcast to a role shows its recipient count, is sent once, and appears in the history',
     async () => {
       const hosts = await Promise.all(['Hana', 'Hugo', 'Hilde'].map(pages.register))
       const admin = await pages.trusted(pages.admin.email)
@@ -222,7 +222,7 @@ describe.skipIf(!tools.chromium)('people in the console', () => {
   )
 
   testAtLength(
-    'single people are picked, and a sending whose answer is lost is not sent twice',
+    'people are picked one by one, and a broadcast with a lost response is sent once',
     async () => {
       await show('Broadcast')
       await page.getByLabel('Chosen people').check()

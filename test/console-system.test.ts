@@ -15,7 +15,7 @@ import { startReceiver, verify } from './support/webhook-receiver.ts'
 
 const wide = { width: 1280, height: 800 }
 
-describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
+describe.skipIf(!tools.chromium)('the system pages of the console', () => {
   let pages: Awaited<ReturnType<typeof startPages>>
   let store: ObjectStore
   let page: Page
@@ -39,7 +39,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
   }
 
-  test('the overview says what to change, and tells the last hour minute by minute', async () => {
+  test('the overview shows warnings and the last hour by minute', async () => {
     await page.getByRole('heading', { name: 'Mails are not sent' }).waitFor()
     await button('Copy what to set: An admin has no second factor').waitFor()
     const chart = page.getByRole('slider', { name: /^Requests a minute/ })
@@ -51,7 +51,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await expectAccessible(page)
   })
 
-  testAtLength('the overview tells how far the bucket is, and what failed last', async () => {
+  testAtLength('the overview shows the lag of the replica and its last failure', async () => {
     const told = page.getByRole('region', { name: 'Replication' })
     await told.getByText('In step').waitFor()
     store.faults.errors = 1
@@ -66,7 +66,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     store.faults.errors = 0
   })
 
-  testAtLength('jobs that were given up are tried again or discarded, and leave', async () => {
+  testAtLength('failed jobs are retried or discarded, and leave the list', async () => {
     using sqlite = new Database(`${pages.dataDir}/hostline.db`)
     for (let made = 0; made < 3; made++) insertDeadJob(sqlite)
     await follow('Jobs')
@@ -86,7 +86,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     expect(await rows.count()).toBe(0)
   })
 
-  test('a webhook is made, tested, told of somebody new and removed', async () => {
+  test('a webhook is created, tested, called for a new user and removed', async () => {
     await using receiver = startReceiver()
     await follow('Webhooks')
     await button('Add a webhook').click()
@@ -115,7 +115,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await page.getByRole('heading', { name: 'No webhooks' }).waitFor()
   })
 
-  testAtLength('a webhook that was switched off says why, and gets another secret', async () => {
+  testAtLength('a disabled webhook shows the reason, and its secret is rotated', async () => {
     await using receiver = startReceiver({ status: 410 })
     await follow('Webhooks')
     await page.keyboard.press('n')
@@ -136,7 +136,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     expect(await shownOnce(page)).not.toBe(secret)
   })
 
-  testAtLength('a service key is made with its scopes, works, and is revoked', async () => {
+  testAtLength('a service key is created with scopes, works, and is revoked', async () => {
     await follow('Service keys')
     await button('Add a key').click()
     await page.getByLabel('Name', { exact: true }).fill('payments')
@@ -155,7 +155,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     expect((await answer()).status).toBe(401)
   })
 
-  testAtLength('canned replies are written, changed and removed', async () => {
+  testAtLength('canned replies are created, changed and removed', async () => {
     await follow('Canned replies')
     await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
     await button('Add a reply').click()
@@ -173,7 +173,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await page.getByRole('heading', { name: 'No canned replies' }).waitFor()
   })
 
-  testAtLength('the address says how the audit log is narrowed', async () => {
+  testAtLength('the filters of the audit log are in the URL', async () => {
     const { id } = await pages.register('Rosa')
     await follow('Audit log')
     await page.getByLabel('Action').selectOption('User registered')
@@ -195,7 +195,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await expectNarrowAccessible(page)
   })
 
-  testAtLength('one of the other sessions is ended', async () => {
+  testAtLength('another session is ended', async () => {
     const other = await logInElsewhere()
     await follow('Account')
     await page.getByText('This one').waitFor()
@@ -205,28 +205,25 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     expect((await other('GET', '/v1/users/me')).status).toBe(401)
   })
 
-  testAtLength(
-    'a changed password ends the other sessions, and whoever is out is told',
-    async () => {
-      const other = await logInElsewhere()
-      await follow('Account')
-      await page.getByLabel('Current password').fill('wrong horse')
-      await page.getByLabel('New password').fill('a better horse')
-      await page.keyboard.press('Enter')
-      await page.getByText('password is wrong').waitFor()
-      await page.getByLabel('Current password').fill(password)
-      await page.keyboard.press('Enter')
-      await page.getByText('The password is changed').waitFor()
-      expect((await other('GET', '/v1/users/me')).status).toBe(401)
-      await expectAccessible(page)
-      const after = await logInElsewhere('a better horse')
-      const change = { current_password: 'a better horse', new_password: password }
-      expect((await after('POST', '/v1/auth/password/change', change)).status).toBe(204)
-      await page.getByText('Your session has ended').waitFor()
-    },
-  )
+  testAtLength('a changed password ends the other sessions, and their pages say so', async () => {
+    const other = await logInElsewhere()
+    await follow('Account')
+    await page.getByLabel('Current password').fill('wrong horse')
+    await page.getByLabel('New password').fill('a better horse')
+    await page.keyboard.press('Enter')
+    await page.getByText('password is wrong').waitFor()
+    await page.getByLabel('Current password').fill(password)
+    await page.keyboard.press('Enter')
+    await page.getByText('The password is changed').waitFor()
+    expect((await other('GET', '/v1/users/me')).status).toBe(401)
+    await expectAccessible(page)
+    const after = await logInElsewhere('a better horse')
+    const change = { current_password: 'a better horse', new_password: password }
+    expect((await after('POST', '/v1/auth/password/change', change)).status).toBe(204)
+    await page.getByText('Your session has ended').waitFor()
+  })
 
-  testAtLength('a second factor is set up, asked for at the login, and switched off', async () => {
+  testAtLength('a second factor is set up, required at login, and removed', async () => {
     await logIn(page, pages.admin.email)
     await button('Set it up').click()
     const { secret, codes } = await setUpFactor(page)
@@ -246,7 +243,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
     await button('Set it up').waitFor()
   })
 
-  test('where admins need a second factor, the console leads there and then goes on', async () => {
+  test('when admins need a second factor, the console requires it first and then continues', async () => {
     await pages.stop()
     await pages.start({ ADMIN_TOTP: 'required' })
     await pages.open('/console/system/replies')
@@ -268,7 +265,7 @@ describe.skipIf(!tools.chromium)('the console shows how the service is', () => {
   }
 })
 
-test('the audit log can be narrowed to every action', () => {
+test('the audit log can be filtered by every action', () => {
   type Missing = Exclude<AuditAction, (typeof auditActions)[number]>
   const missing: Missing[] = []
   const none: never[] = missing

@@ -29,7 +29,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await expectAccessible(page)
   })
 
-  test('who is no admin does not get in, and a wrong password says so', async () => {
+  test('a user who is no admin is refused, and a wrong password shows an error', async () => {
     const { email } = await pages.register('Nina')
     await page.getByLabel('E-mail address').fill(email)
     await page.getByLabel('Password').fill('wrong horse')
@@ -40,7 +40,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.getByText('This account is not an admin').waitFor()
   })
 
-  test('who is made something else is let out of the console at once', async () => {
+  test('an admin who loses the role is logged out at once', async () => {
     const { email } = await pages.createAdmin('omar@example.com')
     await page.getByLabel('E-mail address').fill(email)
     await page.keyboard.press('Enter')
@@ -50,7 +50,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
   })
 
   testAtLength(
-    'tabs share one session: they renew it to the same tokens, and all end with it',
+    'tabs share one session: they use the same renewed tokens and all end with it',
     async () => {
       await pages.logIn(page)
       const other = await page.context().newPage()
@@ -70,7 +70,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
     },
   )
 
-  testAtLength('it goes on by itself after the service was away', async () => {
+  testAtLength('the console continues after the service was away', async () => {
     await pages.logIn(page)
     await page.getByText('Live').waitFor()
     await pages.stop()
@@ -79,7 +79,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
     await page.getByText('Live').waitFor()
   })
 
-  test('the light or dark that was chosen stays', async () => {
+  test('the chosen light or dark theme is kept', async () => {
     await pages.openConsole()
     await page.emulateMedia({ colorScheme: 'light' })
     await page.getByRole('link', { name: 'Account' }).click()

@@ -56,11 +56,11 @@ const atRandom = () => aWhile(300)
 const walIsReused = (dataDir: string) =>
   waitFor(() => readFileSync(join(dataDir, 'hostline.db-wal')).readUInt32BE(12) > 0, 'a new wal')
 
-test('kill -9 at any moment under mixed load loses and doubles nothing', async () => {
+test('kill -9 at any moment under mixed load loses and duplicates nothing', async () => {
   expect(await killUnderLoad({ rounds: size(50, 4, 1), moment: atRandom })).toEqual([])
 })
 
-test('a retry after the crash with the same client_id does not double', async () => {
+test('a retry after the crash with the same client_id stores one message', async () => {
   using directory = temporaryDirectory()
   const dataDir = directory.path
   const first = await startServer({ dataDir })
@@ -74,7 +74,7 @@ test('a retry after the crash with the same client_id does not double', async ()
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(1)
 })
 
-test('a refresh whose answer a crash has swallowed is answered after the restart', async () => {
+test('a refresh with a response lost in a crash is answered after the restart', async () => {
   using directory = temporaryDirectory()
   const dataDir = directory.path
   const first = await startServer({ dataDir })
@@ -96,12 +96,12 @@ test('a refresh whose answer a crash has swallowed is answered after the restart
 })
 
 // The shim is built when it is first needed: without a C compiler these are skipped.
-describe.skipIf(!tools.gcc)('with a disk that can be watched', () => {
+describe.skipIf(!tools.gcc)('with a simulated disk', () => {
   test('a power cut loses nothing that was acknowledged', async () => {
     expect(await killUnderLoad({ cutsPower: true, rounds: 1, moment: atRandom })).toEqual([])
   })
 
-  testAtLength('nor does one after the wal was started anew', async () => {
+  testAtLength('also not after the WAL was restarted', async () => {
     const moment = async (dataDir: string) => {
       await walIsReused(dataDir)
       await atRandom()
@@ -109,20 +109,20 @@ describe.skipIf(!tools.gcc)('with a disk that can be watched', () => {
     expect(await killUnderLoad({ cutsPower: true, rounds: size(30, 1), moment })).toEqual([])
   })
 
-  testAtLength('the same cut loses messages if no sync keeps anything', async () => {
+  testAtLength('the same power cut loses messages when syncs do nothing (control)', async () => {
     const environment = { POWER_CUT_DEAF: '1' }
     const cut = { cutsPower: true, rounds: 1, environment, moment: atRandom }
     const complaints = await killUnderLoad(cut)
     expect(complaints).toContainEqual(expect.stringMatching(/^lost: message/))
   })
 
-  testAtLength('a slow disk loses nothing either', async () => {
+  testAtLength('a slow disk loses nothing', async () => {
     const environment = { POWER_CUT_SLOW: '50' }
     const cut = { cutsPower: true, rounds: size(15, 1), environment }
     expect(await killUnderLoad({ ...cut, moment: atRandom })).toEqual([])
   })
 
-  test('a disk that refuses a sync ends the process, and the request gets no acknowledgement', async () => {
+  test('a failed sync ends the process, and the request gets no acknowledgement', async () => {
     using directory = temporaryDirectory()
     const failure = join(directory.path, 'fail')
     const environment = { LD_PRELOAD: shim(), POWER_CUT_FAIL: failure }

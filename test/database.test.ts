@@ -15,7 +15,7 @@ const pragma = (sqlite: Database, name: string) =>
   Object.values(sqlite.query<Record<string, unknown>, []>(`PRAGMA ${name}`).get() ?? {})[0]
 
 describe('the file', () => {
-  test('is there for its owner alone, with its wal', async () => {
+  test('is readable by its owner only, with its WAL', async () => {
     await using service = await startService()
     await service.register()
     for (const name of ['hostline.db', 'hostline.db-wal', 'hostline.db-shm', 'hostline.lock']) {
@@ -31,7 +31,7 @@ describe('the file', () => {
     expect(sqlite.query('PRAGMA foreign_key_check').all()).toEqual([])
   })
 
-  test('holds no password and no token', async () => {
+  test('contains no password and no token', async () => {
     await using service = await startService()
     const { token, refreshToken } = await service.register()
     await service.stop()
@@ -65,7 +65,7 @@ describe('migrations', () => {
     },
   )
 
-  test('people who were apart before get the names of that day', () => {
+  test('conversations that were blocked before get the names of that day', () => {
     using sqlite = new Database(':memory:')
     migrate(sqlite, 'memory', migrations.slice(0, 2))
     for (const name of ['ada', 'bob']) {
@@ -80,7 +80,7 @@ describe('migrations', () => {
     expect(names).toEqual([['bob'], ['ada']])
   })
 
-  test('files that others had put into their messages and pictures are kept by their owners alone', () => {
+  test('files of others, used in messages and pictures, are kept by their owners only', () => {
     using sqlite = new Database(':memory:')
     const count = migrations.findIndex((step) => step.includes('removed_messages'))
     migrate(sqlite, 'memory', migrations.slice(0, count))
@@ -103,7 +103,7 @@ describe('migrations', () => {
     expect(unused).toEqual([['forwarded']])
   })
 
-  test('a step that fails leaves all as it was, for the older executable too', () => {
+  test('a failed migration leaves everything unchanged, also for the older executable', () => {
     using directory = temporaryDirectory()
     const path = join(directory.path, 'hostline.db')
     using sqlite = new Database(path, { create: true })
@@ -123,7 +123,7 @@ describe('migrations', () => {
     migrate(sqlite, path)
   })
 
-  test('a step that makes a table anew keeps the rows that refer to it', () => {
+  test('a migration that rebuilds a table keeps the rows that refer to it', () => {
     using sqlite = new Database(':memory:')
     sqlite.run('PRAGMA foreign_keys = ON')
     const first = `CREATE TABLE parents (id TEXT PRIMARY KEY);
@@ -149,7 +149,7 @@ describe('migrations', () => {
     expect(result.stdout.toString()).toContain('No schema changes')
   })
 
-  test('keep what is read in ranges clustered by its keys', async () => {
+  test('keep tables clustered by the keys of their range reads', async () => {
     await using service = await startService()
     const clustered = service.sqlite
       .query<{ name: string }, []>(
@@ -172,7 +172,7 @@ describe('migrations', () => {
   })
 })
 
-describe('what cannot be opened is refused in one line', () => {
+describe('the start refuses in one line', () => {
   const refusal = (work: () => unknown) => {
     try {
       work()
@@ -221,7 +221,7 @@ describe('what cannot be opened is refused in one line', () => {
     )
   })
 
-  test('a directory that is in use, until the other is gone, however it went', async () => {
+  test('a data directory in use, until its process is gone in any way', async () => {
     using directory = temporaryDirectory()
     const dataDir = directory.path
     const first = await startServer({ dataDir })
@@ -235,7 +235,7 @@ describe('what cannot be opened is refused in one line', () => {
   })
 })
 
-test('a node that has come to lead keeps the directory from the first moment on', async () => {
+test('a node keeps the directory locked from the moment it leads', async () => {
   using directory = temporaryDirectory()
   const unlock = lockDirectory(directory.path, 0)
   let unlocked = 0
@@ -265,7 +265,7 @@ describe('constraints', () => {
     ['a message from a stranger', "UPDATE messages SET sender_id = 'stranger'"],
     ['a message nowhere', "UPDATE messages SET conversation_id = 'nowhere'"],
     ['a session of nobody', "UPDATE sessions SET user_id = 'nobody'"],
-  ])('keep out %s', async (_, sql) => {
+  ])('reject %s', async (_, sql) => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()
     await service.say(a, conversationId, 'hello')

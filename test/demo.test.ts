@@ -59,7 +59,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await page.setViewportSize({ width: 1280, height: 800 })
   }
 
-  test('two people are made up with two clicks each, and a taken address says so', async () => {
+  test('two people are generated with two clicks each, and a taken address is reported', async () => {
     const { email } = await pages.register('Nina')
     await expectAccessible(page)
     await left.press('Fill in for me')
@@ -70,7 +70,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await right.register()
   })
 
-  test('what one writes, the other one sees: a badge, then typing, then that it was read', async () => {
+  test('each person sees the badge, typing and read receipt of the other', async () => {
     await left.press(await writeToOther())
     await left.write('Are you there?')
     await right.tab('Chat 1 unread').waitFor()
@@ -89,7 +89,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     `Write to ${await right.panel.getByRole('heading').first().textContent()}`
 
   testAtLength(
-    'what was missed while the connection was cut arrives in order, each once',
+    'messages missed while the connection was cut arrive in order and once',
     async () => {
       await right.turn()
       for (const text of ['one', 'two', 'three']) await left.write(text)
@@ -104,7 +104,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
-  test('a picture is shown to both, and a message that is removed goes for both', async () => {
+  test('both people see a picture, and a removed message disappears for both', async () => {
     const file = { name: 'garden.png', mimeType: 'image/png', buffer: png }
     await left.panel.locator('input[type=file]').setInputFiles(file)
     await left.panel.getByRole('button', { name: 'Remove garden.png' }).waitFor()
@@ -120,7 +120,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
   })
 
   testAtLength(
-    'earlier messages come as one scrolls back, and what is in sight stays',
+    'earlier messages load on scrolling up, and the visible ones stay in place',
     async () => {
       const nina = pages.as((await pages.register('Anina')).token)
       await right.panel.getByRole('link', { name: 'Back' }).click()
@@ -145,7 +145,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
-  testAtLength('who is blocked reads why, and may send again when it is over', async () => {
+  testAtLength('a blocked person reads why, and can send again after the unblock', async () => {
     await right.press('Block')
     await page.getByRole('dialog').getByRole('button', { name: 'Block' }).click()
     await right.panel.getByText('You have blocked').waitFor()
@@ -161,7 +161,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
   })
 
   testAtLength(
-    'an answer of support arrives at once, with a notification that leads to it',
+    'a reply of support arrives at once, with a notification that opens it',
     async () => {
       await left.tab('Tickets').click()
       await left.panel.getByRole('link', { name: 'New ticket' }).click()
@@ -199,23 +199,26 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     await call(pages.base, 'POST', path, { token: admin.access_token, body: { body } })
   }
 
-  testAtLength('another language is there at once, in errors and with what was typed', async () => {
-    await left.tab('Chat').click()
-    await left.panel.locator('.row-link').click()
-    await left.field.fill('Half a sentence')
-    await page.getByLabel('Language').selectOption('Français')
-    await left.panel.getByText('En direct.').waitFor()
-    expect(await page.locator('html').getAttribute('lang')).toBe('fr')
-    expect(await left.panel.getByLabel('Message', { exact: true }).inputValue()).toBe(
-      'Half a sentence',
-    )
-    await accessibleOnPhone()
-    await page.getByLabel('Langue').selectOption('English')
-    await left.panel.getByText('Live.').waitFor()
-  })
+  testAtLength(
+    'another language applies at once, also to errors, and keeps the drafts',
+    async () => {
+      await left.tab('Chat').click()
+      await left.panel.locator('.row-link').click()
+      await left.field.fill('Half a sentence')
+      await page.getByLabel('Language').selectOption('Français')
+      await left.panel.getByText('En direct.').waitFor()
+      expect(await page.locator('html').getAttribute('lang')).toBe('fr')
+      expect(await left.panel.getByLabel('Message', { exact: true }).inputValue()).toBe(
+        'Half a sentence',
+      )
+      await accessibleOnPhone()
+      await page.getByLabel('Langue').selectOption('English')
+      await left.panel.getByText('Live.').waitFor()
+    },
+  )
 
   testAtLength(
-    'both go on after a reload, and when the server was killed and is back',
+    'both people stay logged in after a reload, and after the server was killed and restarted',
     async () => {
       await page.reload()
       await left.panel.getByText('Live.').waitFor()

@@ -41,7 +41,7 @@ async function startOnDisk(environment: Record<string, string> = {}) {
 // The shim is built when it is first needed: without a C compiler these are skipped.
 describe.skipIf(!tools.gcc)('a disk', () => {
   test.each(refusals.slice(0, size(2, 2, 1)))(
-    'that is %s at any moment: reads go on, writes are refused, nothing is lost',
+    'that is %s at any moment: reads continue, writes are refused, nothing is lost',
     async (why) => {
       await using disk = await startOnDisk()
       const { crowd } = disk

@@ -25,12 +25,12 @@ function commandsIn(file: string): string[] {
 
 const examples = files.flatMap((file) => commandsIn(file).map((command) => ({ file, command })))
 
-test('the documentation shows commands', () => {
+test('commands in the documentation', () => {
   expect(examples.length).toBeGreaterThan(20)
 })
 
 // Without a database most of them fail, but none of them because of how it is called.
-test.each(examples)('$file: hostline $command is called rightly', async ({ command }) => {
+test.each(examples)('$file: hostline $command is a valid call', async ({ command }) => {
   const words = command.match(/'[^']*'|\S+/g) ?? []
   const args = words.map((word) => word.replaceAll("'", ''))
   const environment = { HOST: '127.0.0.1', PORT: '1' }
@@ -38,7 +38,7 @@ test.each(examples)('$file: hostline $command is called rightly', async ({ comma
   expect([exitCode === 2, err.includes('    at ')]).toEqual([false, false])
 })
 
-test('links within the documentation lead somewhere', () => {
+test('links within the documentation have a target', () => {
   const slug = (title: string) =>
     title
       .toLowerCase()
@@ -63,7 +63,7 @@ test('links within the documentation lead somewhere', () => {
   expect(broken.map(([link]) => link)).toEqual([])
 })
 
-test('the pages about security name tests and files that are there', () => {
+test('the security page names existing tests and files', () => {
   const [promises = ''] =
     readText(join(project, 'docs/security.md'))?.split('## Not promised') ?? []
   const answers = readText(join(project, 'docs/asvs.md')) ?? ''
@@ -81,7 +81,7 @@ test('the pages about security name tests and files that are there', () => {
   expect(named.filter((places) => !places.some(isThere))).toEqual([])
 })
 
-test('the choices name each dependency', async () => {
+test('the choices page names each dependency', async () => {
   const { dependencies } = await Bun.file(join(project, 'package.json')).json()
   const [, table = ''] = readText(join(project, 'docs/choices.md'))?.split('## Dependencies') ?? []
   const named = [...table.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, cell = '']) =>
@@ -98,7 +98,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-test('a container may stop for as long as a server does, whose jobs take some seconds as well', async () => {
+test('the stop grace periods in the documentation allow for a server and its jobs', async () => {
   const compose = await Bun.file(join(project, 'examples/compose.yaml')).text()
   const operations = await Bun.file(join(project, 'docs/operations.md')).text()
   const told = [/stop_grace_period: (\d+)s/.exec(compose), /--stop-timeout (\d+)/.exec(operations)]

@@ -65,7 +65,7 @@ async function move(person: Person) {
   return { person, address, token, answer, undo: await mailed('undo_email', person.email) }
 }
 
-test('the link makes the new address that of the account, verified by it', async () => {
+test('the link changes the address of the account and verifies it', async () => {
   const person = await service.register('ada')
   service.sqlite.run('UPDATE users SET email_bounced_at = 1 WHERE id = ?', [person.id])
   expect((await ask(person, 'Ada@New.example')).status).toBe(204)
@@ -90,7 +90,7 @@ async function resetByUndo(email: string) {
   expect((await service.call('POST', '/v1/auth/password/reset', { body })).status).toBe(204)
 }
 
-test('the former address is told, and can undo it, which ends all sessions and the password', async () => {
+test('the former address gets a mail and can undo the change, which ends all sessions and the password', async () => {
   const { person, undo } = await moved('bob')
   expect(undo.text).toContain('http://localhost:0/undo-email?lang=en#token=')
   service.sqlite.run('UPDATE users SET email_verified = 0 WHERE id = ?', [person.id])
@@ -121,7 +121,7 @@ async function enrol(person: Person) {
   }
 }
 
-test('an undo keeps a thief out who has the old password and a factor of their own, and lets the owner in', async () => {
+test('an undo locks out a thief with the old password and a factor of their own, and lets the owner in', async () => {
   const { person, undo } = await moved('zoe')
   const code = await enrol(person)
   expect((await login('zoe@new.example', password, code())).status).toBe(200)
@@ -132,7 +132,7 @@ test('an undo keeps a thief out who has the old password and a factor of their o
   expect((await login(person.email, newPassword)).body.user.id).toBe(person.id)
 })
 
-test('an undo leaves a factor that is older than the change', async () => {
+test('an undo keeps a factor that is older than the change', async () => {
   const person = await service.registerAs('verified_user', 'yan')
   const code = await enrol(person)
   clock.advance(1_000)
@@ -144,7 +144,7 @@ test('an undo leaves a factor that is older than the change', async () => {
   expect((await login(person.email, newPassword, code())).status).toBe(200)
 })
 
-test('nobody else gets the former address for 7 days, from the commit of the change on', async () => {
+test('the former address is reserved for 7 days from the commit of the change', async () => {
   const { person } = await moved('cleo')
   const register = () =>
     service.call('POST', '/v1/auth/register', { body: { email: 'cleo@example.com', password } })
@@ -163,7 +163,7 @@ test('nobody else gets the former address for 7 days, from the commit of the cha
   expect((await login('cleo@new.example')).body.user.id).toBe(person.id)
 })
 
-test('it is reserved also while no mail can be sent', async () => {
+test('the address is reserved also while no mail can be sent', async () => {
   const down = 'smtp://127.0.0.1:1'
   await using own = await startService({ clock, environment: { SMTP_URL: down } })
   const { id, email } = await own.registerAs('verified_user', 'ada')
@@ -179,7 +179,7 @@ test('it is reserved also while no mail can be sent', async () => {
   expect(again.status).toBe(409)
 })
 
-test('an address that a mail server refuses for good is no dead job, and nobody bounces', async () => {
+test('an address that the mail server permanently refuses leaves no failed job and no bounce', async () => {
   await using mail = await startMailServer({
     onRcptTo: ({ address }, _session, callback) =>
       callback(
@@ -201,7 +201,7 @@ test('an address that a mail server refuses for good is no dead job, and nobody 
   expect(me.body.email_bounced_at).toBeNull()
 })
 
-test('who had it may change back, and then nothing is left to undo', async () => {
+test('the owner may change back, and then there is nothing to undo', async () => {
   const { person, undo } = await moved('emma')
   expect((await ask(person, 'emma@example.com')).status).toBe(204)
   const back = await mailed('change_email', 'emma@example.com')
@@ -209,7 +209,7 @@ test('who had it may change back, and then nothing is left to undo', async () =>
   expect((await follow('undo', tokenOf(undo))).status).toBe(400)
 })
 
-test('who goes back to a former address leaves the one in between nothing to undo', async () => {
+test('a change back to a former address frees the address in between', async () => {
   const { person, address } = await moved('gwen')
   await ask(person, person.email)
   await follow('confirm', tokenOf(await mailed('change_email', person.email)))
@@ -217,7 +217,7 @@ test('who goes back to a former address leaves the one in between nothing to und
   expect((await service.call('POST', '/v1/auth/register', { body })).status).toBe(201)
 })
 
-test('undoing takes later changes along, also those that only wait', async () => {
+test('an undo also reverts later changes, including pending ones', async () => {
   const { person, undo } = await moved('finn')
   await ask(person, 'finn@thief.example')
   await follow('confirm', tokenOf(await mailed('change_email', 'finn@thief.example')))
@@ -230,7 +230,7 @@ test('undoing takes later changes along, also those that only wait', async () =>
   expect((await me(person)).status).toBe(401)
 })
 
-test('a taken address gives the same answer, and its owner a mail that says so', async () => {
+test('a taken address gets the same response, and its owner a mail', async () => {
   const [gina, hugo] = [await service.register('gina'), await service.register('hugo')]
   const answer = await ask(gina, hugo.email)
   expect([answer.status, answer.body]).toEqual([204, ''])
@@ -238,7 +238,7 @@ test('a taken address gives the same answer, and its owner a mail that says so',
   expect(mailsTo(hugo.email).filter(({ subject }) => /new e-mail/.test(subject))).toEqual([])
 })
 
-test('an address that is taken before its link is used is refused', async () => {
+test('an address taken before the link is used is refused', async () => {
   const ines = await service.register('ines')
   await ask(ines, 'both@example.com')
   const token = tokenOf(await mailed('change_email', 'both@example.com'))
@@ -247,7 +247,7 @@ test('an address that is taken before its link is used is refused', async () => 
   expect([answer.status, answer.headers.get('x-error-reason')]).toEqual([409, 'email_taken'])
 })
 
-test('a second mail to an address waits a minute; the own address is no change', async () => {
+test('a second mail to an address waits a minute; the current address is no change', async () => {
   const [jo, kim] = [await service.register('jo'), await service.register('kim')]
   expect((await ask(jo, 'shared@new.example')).status).toBe(204)
   const second = await ask(kim, 'shared@new.example')
@@ -258,14 +258,14 @@ test('a second mail to an address waits a minute; the own address is no change',
   expect([own.status, Object.keys(own.body.error.details)]).toEqual([400, ['new_email']])
 })
 
-test('five requests an hour, whatever the addresses', async () => {
+test('five requests an hour are allowed, for any addresses', async () => {
   const person = await service.register('lea')
   for (const n of [1, 2, 3, 4, 5]) await ask(person, `lea${n}@new.example`)
   const sixth = await ask(person, 'lea6@new.example')
   expect([sixth.status, sixth.headers.get('x-error-reason')]).toEqual([429, 'quota_exceeded'])
 })
 
-test('takes the password, and a password that changes ends what was asked for', async () => {
+test('a change needs the password, and a changed password cancels it', async () => {
   const person = await service.register('mia')
   const refused = await ask(person, 'mia@new.example', 'wrong')
   expect([refused.status, refused.body.error.code]).toEqual([401, 'invalid_credentials'])
@@ -278,7 +278,7 @@ test('takes the password, and a password that changes ends what was asked for', 
   expect((await follow('confirm', token)).body.error.details).toEqual(badToken)
 })
 
-test('a later request, a day, a disabled account: the link works no more', async () => {
+test('a later request, a day, or a disabled account invalidates the link', async () => {
   const person = await service.register('nina')
   await ask(person, 'nina1@new.example')
   const first = tokenOf(await mailed('change_email', 'nina1@new.example'))
@@ -294,7 +294,7 @@ test('a later request, a day, a disabled account: the link works no more', async
   expect((await follow('confirm', third)).status).toBe(400)
 })
 
-test('links to the former address that reset or verify work no more', async () => {
+test('reset and verification links to the former address stop working', async () => {
   const person = await service.register('otto')
   const verify = await waitFor(() => {
     clock.advance(500)
@@ -313,7 +313,7 @@ test('links to the former address that reset or verify work no more', async () =
   expect((await post('/v1/auth/password/reset', reset)).status).toBe(400)
 })
 
-test('tokens are nowhere but in the mails, and each step is in the audit log', async () => {
+test('tokens occur only in the mails, and each step is in the audit log', async () => {
   const { person, undo, token } = await moved('pia')
   await follow('undo', tokenOf(undo))
   const tables = ['one_time_tokens', 'outbox', 'audit_log']
@@ -331,7 +331,7 @@ test('tokens are nowhere but in the mails, and each step is in the audit log', a
   ])
 })
 
-test('each language has its own mails', async () => {
+test('each language has mails of its own', async () => {
   const subjects = locales.map((locale) => texts[locale].mails.undo_email.subject)
   expect(new Set(subjects).size).toBe(locales.length)
   const body = { email: 'rosa@example.com', password }
@@ -348,7 +348,7 @@ test('each language has its own mails', async () => {
   ])
 })
 
-test('an address that waits to be confirmed is in the export', async () => {
+test('a pending address is in the export', async () => {
   const person = await service.register('waiting')
   await ask(person, 'waiting@new.example')
   const { body } = await service.call('GET', '/v1/users/me/export', { token: person.token })

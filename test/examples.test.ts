@@ -18,7 +18,7 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]()
 })
 
-test('chat.ts: two people talk, a second time too', async () => {
+test('chat.ts: two people talk, also in a second run', async () => {
   const talk = [
     'Ada: How are you?',
     'Bob has read it.',
@@ -32,7 +32,7 @@ test('chat.ts: two people talk, a second time too', async () => {
   }
 })
 
-test('bot.ts: a host answers, also what was said while it was away', async () => {
+test('bot.ts: a host replies, also to messages sent while it was offline', async () => {
   const host = await service.registerAs('host', 'host')
   const guest = createClient({ baseUrl: service.base })
   const heard: string[] = []
@@ -62,7 +62,7 @@ test('bot.ts: a host answers, also what was said while it was away', async () =>
   guest.close()
 })
 
-test('backend.ts: a platform brings a customer along, and hears of them by webhook', async () => {
+test('backend.ts: a platform creates a customer and gets webhooks about them', async () => {
   const { token: key } = await service.issueKey(['users', 'sessions', 'notifications'])
   const { token } = await service.registerAs('admin')
   const port = await freePort()

@@ -27,7 +27,7 @@ function command(cwd: string, ...args: string[]) {
   return { exitCode, out: stdout.toString().trim(), err: stderr.toString().trim() }
 }
 
-test('two people register and talk over both transports, and all is there after a restart', async () => {
+test('two people register and talk over both transports, and everything survives a restart', async () => {
   const cwd = emptyFolder('served')
   const first = await startServer({ command: [executable], cwd })
   const people = await meet(first.base)
@@ -62,7 +62,7 @@ test('two people register and talk over both transports, and all is there after 
   expect((await call(second.base, 'GET', '/v1/openapi.json')).status).toBe(200)
 })
 
-test('keeps its log short: the checkpoint Worker is in the executable', async () => {
+test('keeps its WAL short: the checkpoint worker is in the executable', async () => {
   await using server = await startServer({ command: [executable], cwd: emptyFolder('worker') })
   const { a, conversationId } = await meet(server.base)
   const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -91,7 +91,7 @@ test('commands work in it', async () => {
   expect(command(cwd, 'nonsense').exitCode).toBe(2)
 })
 
-test('the client is in it, with its types and a service worker', async () => {
+test('serves the client with its types and a service worker', async () => {
   await using server = await startServer({ command: [executable], cwd: emptyFolder('client') })
   const read = async (path: string) => (await fetch(server.base + path)).text()
   expect(await read('/client.js')).toBe(clientScript())
@@ -99,7 +99,7 @@ test('the client is in it, with its types and a service worker', async () => {
   expect(await read('/service-worker.js')).toContain('showNotification')
 })
 
-test('what lies in the folder where it starts is not run', () => {
+test('ignores files in its working directory', () => {
   const cwd = emptyFolder('trap')
   writeFileSync(join(cwd, '.env'), 'PORT=nonsense\n')
   writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./evil.ts"]\n')
@@ -107,7 +107,7 @@ test('what lies in the folder where it starts is not run', () => {
   expect(command(cwd, 'check').out).toContain('ok     configuration')
 })
 
-test('a port that is taken is told in one line, and nothing hangs on', async () => {
+test('a taken port is reported in one line, and the process exits', async () => {
   await using first = await startServer({ command: [executable], cwd: emptyFolder('first') })
   const { port } = new URL(first.base)
   const environment = { PORT: port }
@@ -119,7 +119,7 @@ test('a port that is taken is told in one line, and nothing hangs on', async () 
   expect(second).toMatch(/ended with 1: hostline: cannot listen on 127\.0\.0\.1:\d+: .*in use/)
 })
 
-test('the sources start on an empty folder as it does', async () => {
+test('the sources start on an empty directory, too', async () => {
   const command = ['bun', join(import.meta.dir, '../src/main.ts')]
   const dataDir = emptyFolder('from sources')
   await using server = await startServer({ command, dataDir })
@@ -163,7 +163,7 @@ test.skipIf(!openssl)('serves https and wss with a certificate of its own', asyn
   socket.close()
 })
 
-test('its SBOM is valid to CycloneDX 1.6 and has every package that is in it', () => {
+test('its SBOM is valid CycloneDX 1.6 and lists every bundled package', () => {
   const schemas = join(import.meta.dir, '../node_modules/@cyclonedx/cyclonedx-library/res/schema')
   const [specification, ...others] = ['bom-1.6', 'spdx', 'jsf-0.82'].map((name) => ({
     ...JSON.parse(readFileSync(join(schemas, `${name}.SNAPSHOT.schema.json`), 'utf8')),

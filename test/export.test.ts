@@ -62,7 +62,7 @@ async function startFull() {
 }
 
 describe('the export', () => {
-  test('holds what is kept of a person, and no secret of theirs or others', async () => {
+  test('contains all data of a person, and no secrets', async () => {
     await using full = await startFull()
     const { service, ada, bob, host } = full
     const { status, headers, body } = await exportOf(service, ada)
@@ -98,7 +98,7 @@ describe('the export', () => {
     }
   })
 
-  test('is one at a time, and five an hour', async () => {
+  test('runs one at a time, and five times an hour', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const ada = await service.register()
@@ -115,7 +115,7 @@ describe('the export', () => {
     expect((await exportOf(service, await service.login(ada.email))).status).toBe(200)
   })
 
-  test('that nobody reads to its end stops, and another may begin', async () => {
+  test('that is not read to its end stops, and another may begin', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock, listen: true })
     const { a, b, conversationId } = await service.pair()
@@ -139,7 +139,7 @@ describe('an export', () => {
     return exports.begin('ada', {}, by)
   }
 
-  test('gives others the loop after 200 rows, also those that are passed over', async () => {
+  test('yields to the event loop after 200 rows, skipped rows included', async () => {
     let turns = 0
     const turn = () => void (turns++ < 10 && setImmediate(turn))
     turn()
@@ -176,7 +176,7 @@ describe('removing an account', () => {
     )
   }
 
-  test('leaves neither name nor address nor device anywhere, also in what others were told', async () => {
+  test('removes name, address and devices everywhere, also from the notifications of others', async () => {
     await using full = await startFull()
     const { service, ada, bob, host } = full
     const told = () => service.call('GET', '/v1/notifications', { token: host.token })
@@ -216,7 +216,7 @@ describe('removing an account', () => {
     expect(body.data[0].participant.display_name).toBe('Deleted user')
   })
 
-  test('puts keyed hashes in the place of addresses in the audit log; those of others cannot be changed', async () => {
+  test('replaces addresses in the audit log by keyed hashes; rows of others cannot be changed', async () => {
     await using full = await startFull()
     const { service, ada, bob } = full
     const ips = (id: string) =>
@@ -233,7 +233,7 @@ describe('removing an account', () => {
     expect(() => change(bob.id)).toThrow('append-only')
   })
 
-  test('changes nothing more when it runs again', async () => {
+  test('changes nothing in a second run', async () => {
     await using full = await startFull()
     const { service, ada } = full
     const ips = () =>
@@ -253,7 +253,7 @@ describe('removing an account', () => {
     expect(ips()).toEqual(once)
   })
 
-  test('takes the name out of what a platform told about calls; news stay as they are', async () => {
+  test('removes the name from call notifications; announcements stay', async () => {
     await using full = await startFull()
     const { service, ada, bob } = full
     const { token } = await service.issueKey()

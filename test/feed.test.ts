@@ -43,7 +43,7 @@ describe('service keys', () => {
     expect(JSON.stringify([stored, service.log()])).not.toContain(key)
   })
 
-  test('may do what is named; `all` is all but logging people in', async () => {
+  test('may do what their scopes name; `all` is everything except sessions', async () => {
     await using service = await startService()
     const { token } = await service.registerAs('admin')
     const make = async (scopes: string[]) =>
@@ -70,7 +70,7 @@ describe('service keys', () => {
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])
   })
 
-  test('open the feed alone, and user tokens do not', async () => {
+  test('open the feed only, which user tokens do not', async () => {
     const started = await withAllScopes()
     const { service, key } = started
     const { token, id } = await service.registerAs('admin', 'root')
@@ -86,7 +86,7 @@ describe('service keys', () => {
     }
   })
 
-  test('do what their scopes say', async () => {
+  test('may do exactly what their scopes allow', async () => {
     await using started = await startWithKey(['follows'])
     const { service, feed } = started
     const [host, fan] = [await service.registerAs('host'), await service.register()]
@@ -96,7 +96,7 @@ describe('service keys', () => {
     expect(codeOf(await feed('GET', `/users/${host.id}`))).toEqual([403, 'forbidden'])
   })
 
-  test('end at once when they are revoked, also twice; unknown ones are not found', async () => {
+  test('stop working at once when they are revoked; revoking twice works; an unknown one is not found', async () => {
     await using started = await startWithKey()
     const { service, key, feed } = started
     const { token, id } = await service.registerAs('admin')
@@ -109,7 +109,7 @@ describe('service keys', () => {
     expect(body.data[0].revoked_at).toBeString()
   })
 
-  test('have a limit of their own, which no person shares', async () => {
+  test('have a rate limit of their own, independent of users', async () => {
     await using started = await startWithKey(undefined, {
       environment: { RATE_LIMIT_SERVICE: '2/1m', RATE_LIMIT_ANONYMOUS: '1/1m' },
     })
@@ -124,7 +124,7 @@ describe('service keys', () => {
     expect([(await guess()).status, (await guess()).status]).toEqual([401, 429])
   })
 
-  test('tell when they were used last, to the minute', async () => {
+  test('show their last use, to the minute', async () => {
     const clock = createTestClock()
     await using started = await startWithKey(undefined, { clock })
     const { service, feed } = started
@@ -145,7 +145,7 @@ describe('service keys', () => {
     expect(await lastUsed()).toBe(start + 60_000)
   })
 
-  test('are in the audit log: making, using on accounts, ending', async () => {
+  test('are in the audit log: creation, use on accounts, revocation', async () => {
     await using started = await startWithKey()
     const { service, key, feed } = started
     const [admin, ada] = [await service.registerAs('admin'), await service.register()]
@@ -190,7 +190,7 @@ describe('follows', () => {
     ])
   })
 
-  test('need two people who exist', async () => {
+  test('need two existing users', async () => {
     const started = await withAllScopes()
     const { service, feed } = started
     const { id } = await service.register()
@@ -216,7 +216,7 @@ describe('follows', () => {
     expect((await feed('DELETE', `/follows/${nobody.id}/${fan.id}`)).status).toBe(204)
   })
 
-  test('of an admin are as good, and stay when somebody stops being a host', async () => {
+  test('of an admin count, and stay when a host loses the role', async () => {
     const started = await withAllScopes()
     const { service, feed } = started
     const [admin, fan] = [await service.registerAs('admin'), await service.register()]
@@ -230,7 +230,7 @@ describe('follows', () => {
     expect((await feed('PUT', path)).status).toBe(409)
   })
 
-  test('are imported in bulk, which counts what was new, there, or nobody', async () => {
+  test('are imported in bulk, with counts of new, existing and unknown ones', async () => {
     const started = await withAllScopes()
     const { service, feed } = started
     const [host, a, b] = [
@@ -321,7 +321,7 @@ describe('calls', () => {
     expect(await calls.maySend()).toBe(expected)
   })
 
-  test('answer with the call as it stands', async () => {
+  test('return the current call', async () => {
     await using calls = await startCalls()
     await calls.report('ended')
     expect((await calls.report('active')).body).toEqual({
@@ -333,7 +333,7 @@ describe('calls', () => {
     })
   })
 
-  test('lapse four hours after they became active, however often that is repeated', async () => {
+  test('expire four hours after they became active, even when that is repeated', async () => {
     const clock = createTestClock()
     await using calls = await startCalls({ clock })
     await calls.report('active')
@@ -348,7 +348,7 @@ describe('calls', () => {
     expect(codeOf(await send())).toEqual([403, 'forbidden'])
   })
 
-  test('count each for themselves: one ends, another goes on', async () => {
+  test('are independent: one ends, another continues', async () => {
     await using calls = await startCalls()
     await calls.report('active', 'one')
     await calls.report('active', 'two')
@@ -358,7 +358,7 @@ describe('calls', () => {
     expect(await calls.maySend()).toBe(false)
   })
 
-  test('do not bind admins, and what was sent is answered again after the call', async () => {
+  test('do not restrict admins; a repeated message is still answered after the call', async () => {
     await using calls = await startCalls()
     const { service, host, guest, conversationId } = calls
     await calls.report('active')
@@ -374,7 +374,7 @@ describe('calls', () => {
     expect((await service.say(guest, desk, 'hello')).status).toBe(403)
   })
 
-  test('bind the socket too', async () => {
+  test('restrict the socket, too', async () => {
     await using calls = await startCalls({
       environment: { CHAT_REQUIRE_ACTIVE_CALL: 'true' },
       listen: true,
@@ -400,7 +400,7 @@ describe('calls', () => {
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, fields])
   })
 
-  test('keep the people with whom they began', async () => {
+  test('keep their participants', async () => {
     await using calls = await startCalls()
     const { service, host, feed } = calls
     await calls.report('active')
@@ -414,7 +414,7 @@ describe('calls', () => {
     }
   })
 
-  test('are asked for by nobody unless configured', async () => {
+  test('are not required unless configured', async () => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()
     expect((await service.say(a, conversationId, 'hello')).status).toBe(201)
@@ -422,7 +422,7 @@ describe('calls', () => {
 })
 
 describe('accounts', () => {
-  test('show and change what the platform decides', async () => {
+  test('show and change the fields that the platform owns', async () => {
     const started = await withAllScopes()
     const { service, feed } = started
     const ada = await service.register('ada')
@@ -451,7 +451,7 @@ describe('accounts', () => {
     expect(changed.body).toEqual({ ...shown.body, ...changes, display_name: 'Ada L.' })
   })
 
-  test('stay as they are where a change is null', async () => {
+  test('are unchanged where a change is null', async () => {
     const started = await withAllScopes()
     const { id } = await started.service.register()
     const changes = { role: 'host', email_verified: true, display_name: 'Ada', disabled: true }
@@ -480,7 +480,7 @@ describe('accounts', () => {
     expect(body).toMatchObject({ role: 'user', email_verified: false })
   })
 
-  test('are shut out at once, sockets too, and the last admin stays', async () => {
+  test('are locked out at once, sockets too, and the last admin stays', async () => {
     await using started = await startWithKey(undefined, { listen: true })
     const { service, feed } = started
     const ada = await service.register()
@@ -514,7 +514,7 @@ describe('a service key', () => {
   const statusWith = async (service: TestService, token: string) =>
     (await service.call('GET', '/v1/service/users/x', { token })).status
 
-  test('may have an end, from which on it opens nothing', async () => {
+  test('may have an expiry, after which it opens nothing', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const { token } = await service.registerAs('admin')
@@ -534,7 +534,7 @@ describe('a service key', () => {
     })
   })
 
-  test('gives the roles of people and hosts, but makes no admins', async () => {
+  test('sets the roles of users and hosts, but creates no admins', async () => {
     await using service = await startService()
     const [ada, key] = [await service.register(), await service.issueKey(['users'])]
     const give = (role: string, more = {}) =>

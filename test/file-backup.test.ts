@@ -49,7 +49,7 @@ function tablesIn(directory: string): string[] {
   return names
 }
 
-test('a backup holds the files in its one file, and a restore brings them back', async () => {
+test('a backup contains the files, and a restore brings them back', async () => {
   expect(await hostline(['backup', at('one.db')], service.directory)).toMatchObject({
     exitCode: 0,
     err: '',
@@ -82,7 +82,7 @@ test('a restore keeps the replaced files aside, with the database', async () => 
   expect(out).toContain(`what was there is kept as ${join(target, aside)}`)
 })
 
-test('a plain database restores as it is and leaves the files alone', async () => {
+test('a plain database restores as it is and leaves the files unchanged', async () => {
   const target = at('plain')
   await hostline(['backup', at('plain.db')], service.directory)
   await hostline(['restore', at('plain.db')], target)
@@ -97,7 +97,7 @@ test.each([
   ["UPDATE backup_pieces SET bytes = x'00' WHERE n = 1", 'a file in it is not whole'],
   ['DELETE FROM backup_pieces WHERE n = 2', 'a file in it is not whole'],
   ["UPDATE backup_files SET id = '../' || substr(id, 4)", 'has no name of ours'],
-])('a backup with a spoilt file is refused, and everything stays (%s)', async (spoil, reason) => {
+])('a backup with a corrupt file is refused, and everything stays (%s)', async (spoil, reason) => {
   const target = at('spoilt')
   rmSync(target, { recursive: true, force: true })
   await hostline(['backup', at('spoilt.db')], service.directory)
@@ -111,7 +111,7 @@ test.each([
   expect(readdirSync(target).sort()).toEqual(['files', 'hostline.db', 'hostline.lock'])
 })
 
-test('a file that is missing is told and left out; unfinished ones are not looked for', async () => {
+test('a missing file is reported and left out; unfinished uploads are not in a backup', async () => {
   await using own = await startService()
   const person = await own.register()
   const lost = await upload(own, person, 'lost')
@@ -124,7 +124,7 @@ test('a file that is missing is told and left out; unfinished ones are not looke
   expect(Object.values(contents(at('missing')))).toEqual([4])
 })
 
-test('a row that is a path and a link among the files take nothing of elsewhere into a backup', async () => {
+test('rows with paths and symbolic links add no foreign file to a backup', async () => {
   await using own = await startService()
   const person = await own.register()
   const [path, link] = [await upload(own, person, 'path'), await upload(own, person, 'link')]

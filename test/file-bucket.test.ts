@@ -22,7 +22,7 @@ afterAll(async () => {
   await bucket[Symbol.asyncDispose]()
 })
 
-test('a file lies in the bucket alone, and is shown from there', async () => {
+test('a file is stored in the bucket only, and served from there', async () => {
   const { status, body } = await upload(service, ada, png, { name: 'a.png', type: 'image/png' })
   expect([status, bucket.keys(), filesIn(service)]).toEqual([201, [`media/people/${body.id}`], []])
   const answer = await fetchFile(service, body.file_url)
@@ -35,7 +35,7 @@ test('a file lies in the bucket alone, and is shown from there', async () => {
   Object.assign(ada, await service.login(ada.email))
 })
 
-test('a large one comes and goes in parts', async () => {
+test('a large file is stored and served in parts', async () => {
   const bytes = new Uint8Array(12_000_000).map((_, n) => n % 251)
   const { body } = await upload(service, ada, bytes)
   expect(body.file_size).toBe(bytes.length)
@@ -49,7 +49,7 @@ test('a large one comes and goes in parts', async () => {
   expect(head.headers.get('content-length')).toBe('12000000')
 })
 
-test('an empty one is there, and one whose object is gone is not', async () => {
+test('an empty file is served, and a file with a missing object is not found', async () => {
   const { body } = await upload(service, ada, '')
   expect(await (await fetchFile(service, body.file_url)).text()).toBe('')
   const other = await upload(service, ada, 'x')
@@ -62,7 +62,7 @@ test('an empty one is there, and one whose object is gone is not', async () => {
   expect((await fetchFile(service, other.body.file_url)).status).toBe(404)
 })
 
-test('a bucket that refuses is a 503, and check says why', async () => {
+test('a failing bucket is a 503, and check names the reason', async () => {
   const environment = { FILES_S3_URL: bucket.urlOf('wrong') }
   await using refused = await startService({ environment })
   const { status, headers, body } = await upload(refused, await refused.register(), 'x')
@@ -81,7 +81,7 @@ test.each([
   [() => bucket.url.replace(/:\d+\/media/, ':1/media'), /^FAILED files: ConnectionRefused/m],
   [() => bucket.url.replace('/media/', '/nowhere/'), /^FAILED files: NoSuchBucket/m],
   [() => '', /^ok {5}files: in the data directory$/m],
-])('check tells of the bucket', async (url, line) => {
+])('check reports the bucket', async (url, line) => {
   const { out } = await hostline(['check'], service.directory, {
     environment: { FILES_S3_URL: url() },
   })
@@ -105,7 +105,7 @@ test.each([
       region: 'auto',
     },
   ],
-])('FILES_S3_URL=%s is read', (url, expected) => {
+])('FILES_S3_URL=%s is valid', (url, expected) => {
   expect(readConfig({ FILES_S3_URL: url }, false).files.bucket).toEqual(expected)
 })
 

@@ -55,7 +55,7 @@ async function pass(hours: number, people: Person[]) {
 }
 
 describe('a file', () => {
-  test('that nothing uses stays for a day, that of a message for as long as the message and 30 days for reports', async () => {
+  test('that nothing uses stays for a day, one in a message as long as the message and 30 days for reports', async () => {
     const { a, b, conversationId } = await service.pair()
     const [unused, used] = [await put(a), await put(a)]
     const sent = await send(a, conversationId, fileMessage(used))
@@ -74,7 +74,7 @@ describe('a file', () => {
     await isGone(used)
   })
 
-  test('that is gone cannot be sent, nor one that never was', async () => {
+  test('that was removed, or never existed, cannot be sent', async () => {
     const { a, conversationId } = await service.pair()
     const file = await put(a)
     const sent = await send(a, conversationId, fileMessage(file))
@@ -93,7 +93,7 @@ describe('a file', () => {
     expect(other.status).toBe(201)
   })
 
-  test('is kept alive by no reader: what its sender removes is gone for everybody', async () => {
+  test('that its sender removes is gone for all readers', async () => {
     const { a, b, conversationId } = await service.pair()
     const file = await put(a)
     const sent = await send(a, conversationId, fileMessage(file))
@@ -114,7 +114,7 @@ describe('a file', () => {
     expect(await isThere(file.file_url)).toBe(false)
   })
 
-  test('goes with the message that an admin removes, whatever else shows it', async () => {
+  test('is removed with the message that an admin removes, even if others show it', async () => {
     const { a, b, conversationId } = await service.pair()
     const root = await service.registerAs('admin')
     const file = await put(a)
@@ -129,7 +129,7 @@ describe('a file', () => {
     expect(list.body.data[0].participant.avatar_url).toContain('/v1/avatars/')
   })
 
-  test('is removed by its owner alone, and once; one that no message showed with its bytes', async () => {
+  test('is removed by its owner only, and once; without any message its bytes are deleted, too', async () => {
     const { a, b, conversationId } = await service.pair()
     const [unused, sent] = [await put(a), await put(a)]
     const body = { avatar_url: unused.file_url }
@@ -149,7 +149,7 @@ describe('a file', () => {
     expect(profile.avatar_url).toContain('/v1/avatars/')
   })
 
-  test('is removed by an admin with its bytes, also from a report, and that is noted', async () => {
+  test('removed by an admin loses its bytes, also in a report, and is audited', async () => {
     const { a, b, conversationId } = await service.pair()
     const root = await service.registerAs('admin')
     const file = await put(a)
@@ -165,7 +165,7 @@ describe('a file', () => {
     expect(noted.body.data).toMatchObject([{ actor: { id: root.id }, details: { owner_id: a.id } }])
   })
 
-  test('of a removed message is shown to the desk alone, for as long as a report of it is open', async () => {
+  test('of a removed message is shown to the desk only, while a report of it is open', async () => {
     const { a, b, conversationId } = await service.pair()
     const root = await service.registerAs('admin')
     const file = await put(a)
@@ -190,7 +190,7 @@ describe('a file', () => {
     await isGone(file)
   })
 
-  test('that is the picture of a person stays, and for a day after another has taken its place', async () => {
+  test('used as a picture stays, and for a day after it was replaced', async () => {
     const [ada, bob] = [await service.register(), await service.register()]
     const [first, second, ofBob] = [await put(ada), await put(ada), await put(bob)]
     const show = async (avatar_url: string | null) => {
@@ -217,7 +217,7 @@ describe('a file', () => {
     await isGone(third)
   })
 
-  test('goes with its owner, whatever uses it, and is in their export until then', async () => {
+  test('is removed with its owner, whatever uses it, and is in their export until then', async () => {
     const { a, b, conversationId } = await service.pair()
     const [used, unused] = [await put(a), await put(a, 'b.png')]
     const sent = await send(a, conversationId, fileMessage(used))
@@ -238,7 +238,7 @@ describe('a file', () => {
 })
 
 describe('attachments of a ticket', () => {
-  test('are taken and shown as the service knows them, to the owner and to the desk', async () => {
+  test('are stored and shown with the service’s own fields, to the owner and to the desk', async () => {
     const [ada, root] = [await service.register(), await service.registerAs('admin')]
     const files = [await put(ada, '1.png'), await put(ada, '2.png')]
     const lies = files.map((file) => ({ ...file, file_name: 'x', file_size: 1, file_type: 'a/b' }))
@@ -277,7 +277,7 @@ describe('attachments of a ticket', () => {
     for (const file of [...files, third, ofDesk]) expect(await isThere(file.file_url)).toBe(true)
   })
 
-  test('are part of what is said twice', async () => {
+  test('are part of the content that a repeated message is compared with', async () => {
     const ada = await service.register()
     const [one, two] = [await put(ada), await put(ada)]
     const ticket = { subject: 's', body: 'b', client_id: 'open', attachments: [one] }
@@ -295,7 +295,7 @@ describe('attachments of a ticket', () => {
     }
   })
 
-  test('are five own uploads at most', async () => {
+  test('are limited to five, uploaded by the sender', async () => {
     const [ada, bob] = [await service.register(), await service.register()]
     const [file, foreign] = [await put(ada), await put(bob)]
     const list = (urls: unknown[]) => urls.map((file_url) => ({ file_url }))
@@ -323,7 +323,7 @@ describe('attachments of a ticket', () => {
   })
 })
 
-test('a message never names a file that the clean-up has taken, whoever comes first', async () => {
+test('a message never refers to a file that the clean-up has taken, in either order', async () => {
   const { a, b, conversationId } = await service.pair()
   const outcomes = new Set<number>()
   const kept: string[] = []
@@ -351,7 +351,7 @@ test('a message never names a file that the clean-up has taken, whoever comes fi
   for (const fileUrl of kept) expect(await isThere(fileUrl)).toBe(true)
 })
 
-test('bytes that cannot be removed now are removed later', async () => {
+test('bytes that cannot be deleted now are deleted later', async () => {
   const kept = new Map<string, Blob>()
   let isAway = true
   const storage: FileStorage = {

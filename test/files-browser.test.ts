@@ -30,7 +30,7 @@ const silence = (() => {
 })()
 
 test.skipIf(!tools.chromium)(
-  'a browser shows pictures and sound, and runs no file of anybody',
+  'a browser shows images and plays sound, and runs no uploaded file',
   async () => {
     await using service = await startService({ listen: true })
     await using browser = await openProfile()

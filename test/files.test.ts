@@ -27,7 +27,7 @@ describe('an upload', () => {
     [13, 5_000],
     [1_000, 200_000],
     [65_536, 300_000],
-  ])('in a form that comes in pieces of %p bytes is whole', async (length, size) => {
+  ])('as a form in pieces of %p bytes is complete', async (length, size) => {
     const bytes = Buffer.from(Array.from({ length: size }, (_, n) => (n * 7 + (n >> 8)) & 255))
     const [start, end] = [
       '--x\r\ncontent-disposition: form-data; name="file"\r\n\r\n',
@@ -85,7 +85,7 @@ describe('an upload', () => {
     expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(Array(17).fill(201))
   })
 
-  test('is answered with the fields of a file message, and its bytes lie in the data directory', async () => {
+  test('returns the fields of a file message, and its bytes are in the data directory', async () => {
     const { status, body } = await upload(service, ada, png, {
       name: 'Häuschen 1.png',
       type: 'image/png',
@@ -112,7 +112,7 @@ describe('an upload', () => {
     ['/home/ada/notes.txt', 'text/plain', 'notes.txt', 'text/plain'],
     ['C:\\Temp\\a b.txt', 'text/plain', 'a b.txt', 'text/plain'],
     ['..', 'text/plain', 'file', 'text/plain'],
-  ])('called %p of type %p becomes %s of %s', async (name, type, file_name, file_type) => {
+  ])('named %p of type %p becomes %s of %s', async (name, type, file_name, file_type) => {
     const { body } = await upload(service, ada, 'x', { ...(name !== undefined && { name }), type })
     expect(body).toMatchObject({ file_name, file_type, file_size: 1 })
     expect((await fetchFile(service, body.file_url)).status).toBe(200)
@@ -139,14 +139,14 @@ describe('an upload', () => {
     expect([answer.status, await answer.text()]).toEqual([200, ''])
   })
 
-  test('takes the longest name, whose address a message takes', async () => {
+  test('accepts the longest name, and a message accepts its URL', async () => {
     const { body } = await upload(service, ada, 'x', { name: '\u{1F600}'.repeat(255) })
     expect([...body.file_name].length).toBe(255)
     expect(body.file_url.length).toBeLessThan(2_048)
     expect((await fetchFile(service, body.file_url)).status).toBe(200)
   })
 
-  test('comes as a form as well', async () => {
+  test('may also be a form', async () => {
     const form = new FormData()
     form.append('note', 'x')
     form.append(
@@ -188,7 +188,7 @@ describe('an upload', () => {
     ],
     ['without a boundary', 'multipart/form-data', 'x', 'body'],
     ['of nothing', 'multipart/form-data; boundary=x', '', 'file'],
-  ])('in a form %s is refused and leaves nothing', async (_, type, text, field) => {
+  ])('as a form with %s is refused and leaves nothing', async (_, type, text, field) => {
     const before = filesIn(service)
     const { status, body } = await post(text, type)
     expect([status, Object.keys(body.error.details)]).toEqual([400, [field]])
@@ -202,7 +202,7 @@ describe('a file', () => {
     return fetchFile(service, body.file_url)
   }
 
-  test('needs no token, no limit counts it, and it says that it never changes', async () => {
+  test('needs no token, has no rate limit, and is cacheable forever', async () => {
     const answer = await shown(png, 'image/png', 'Früh "1".png')
     const { headers } = answer
     expect([answer.status, headers.get('content-type')]).toEqual([200, 'image/png'])
@@ -277,7 +277,7 @@ describe('a file', () => {
     ],
     ['an archive', 'PK\x03\x04', 'application/zip', 'attachment', 'application/zip'],
   ])(
-    'that is %s is shown or downloaded as such',
+    'that is %s is displayed or downloaded accordingly',
     async (_, bytes, type, ...[disposition, shownType]) => {
       const { headers } = await shown(bytes, type)
       const [way] = headers.get('content-disposition')?.split(';') ?? []
@@ -310,7 +310,7 @@ describe('a file', () => {
       { 'if-none-match': '*', range: 'bytes=99-' },
       { status: 304, text: '', range: null },
     ],
-  ])('asked for with %j is answered so', async (sent, expected) => {
+  ])('requested with %j is answered accordingly', async (sent, expected) => {
     const { body } = await upload(service, ada, text, { type: 'text/plain' })
     const etag = `"${body.id.slice(0, 16)}"`
     const headers = Object.fromEntries(
@@ -329,7 +329,7 @@ describe('a file', () => {
     } else expect(answer.headers.get('etag')).toBe(etag)
   })
 
-  test('shows its head alone, without reading it', async () => {
+  test('answers HEAD without reading the bytes', async () => {
     const { body } = await upload(service, ada, text, { type: 'text/plain' })
     const answer = await fetchFile(service, body.file_url, {
       method: 'HEAD',
@@ -343,21 +343,21 @@ describe('a file', () => {
   })
 
   test.each(['x/a', `${'A'.repeat(43)}/a`, '%ZZ/a', '%/a', "x/'--"])(
-    'at %s is not there',
+    'at %s is not found',
     async (path) => {
       const answer = await service.request(`/v1/files/${path}`)
       expect([answer.status, answer.headers.get('cache-control')]).toEqual([404, 'no-store'])
     },
   )
 
-  test('whose bytes are gone is not there either', async () => {
+  test('without its bytes is not found', async () => {
     const { body } = await upload(service, ada, text)
     rmSync(join(service.directory, 'files', body.id))
     expect((await fetchFile(service, body.file_url)).status).toBe(404)
   })
 })
 
-describe('a file that is too large', () => {
+describe('an upload that is too large', () => {
   const large = new Uint8Array(1_000_001)
   const details = { body: 'must not be larger than 1 MB' }
   const streamed = (bytes: number) =>
@@ -390,7 +390,7 @@ describe('a file that is too large', () => {
     ])
   })
 
-  test('is told before anything else, and the largest is taken', async () => {
+  test('is refused before any other check, and the largest is accepted', async () => {
     const stranger = await upload(service, { token: 'x' }, new Uint8Array(1_100_000))
     expect(stranger.status).toBe(413)
     expect((await upload(service, { token: 'x' }, 'x')).status).toBe(401)
@@ -399,7 +399,7 @@ describe('a file that is too large', () => {
     }
   })
 
-  test('in any other route is more than 64 KiB', async () => {
+  test('on any other route is one above 64 KiB', async () => {
     const answer = await service.call('PATCH', '/v1/users/me', {
       token: ada.token,
       body: { x: 'x'.repeat(65_536) },
@@ -411,10 +411,10 @@ describe('a file that is too large', () => {
   })
 })
 
-describe('the room of a user', () => {
+describe('the storage quota of a user', () => {
   const megabyte = new Uint8Array(1_000_000)
 
-  test('ends with 403, counts what is on its way, and comes back with what is removed', async () => {
+  test('ends with 403, counts uploads in progress, and grows again with removals', async () => {
     const clock = createTestClock()
     await using small = await startService({
       clock,
@@ -452,7 +452,7 @@ describe('the room of a user', () => {
     expect((await send('x')).status).toBe(201)
   })
 
-  test('ends within a file whose size nobody told', async () => {
+  test('ends within a file of undeclared size', async () => {
     await using small = await startService({
       environment: { FILES_MAX_MB: '2', FILES_QUOTA_MB: '1' },
     })
@@ -464,7 +464,7 @@ describe('the room of a user', () => {
   })
 })
 
-describe('an upload that takes long', () => {
+describe('a slow upload', () => {
   /** A body whose end is sent later. */
   function twoPieces() {
     let end = () => {}
@@ -493,7 +493,7 @@ describe('an upload that takes long', () => {
     await waitFor(() => filesIn(own).length === 0)
   })
 
-  test('is given up after a day, and so is one that a crash has cut off', async () => {
+  test('is dropped after a day, also one interrupted by a crash', async () => {
     const clock = createTestClock()
     await using own = await startService({ clock })
     const person = await own.register()
@@ -510,7 +510,7 @@ describe('an upload that takes long', () => {
     expect(filesIn(own)).toEqual([])
   })
 
-  test('is refused when it has another length than it said', async () => {
+  test('is refused when its length differs from the declared one', async () => {
     await using own = await startService()
     const person = await own.register()
     for (const said of ['4', '6']) {
@@ -520,7 +520,7 @@ describe('an upload that takes long', () => {
     await waitFor(() => filesIn(own).length === 0)
   })
 
-  test('cannot be read or used before it has ended', async () => {
+  test('cannot be read or used before it is complete', async () => {
     await using own = await startService()
     const { a, conversationId } = await own.pair()
     const { body, end } = twoPieces()
@@ -537,7 +537,7 @@ describe('an upload that takes long', () => {
   })
 })
 
-test('a page of another origin may upload with a name, and show what it gets', async () => {
+test('a page of another origin may upload with a name, and display the file', async () => {
   const origin = 'https://app.example.com'
   await using own = await startService({ environment: { CORS_ORIGINS: origin } })
   const asking = { origin, 'access-control-request-method': 'POST' }
@@ -551,7 +551,7 @@ test('a page of another origin may upload with a name, and show what it gets', a
   expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
 })
 
-test('bytes go in the end, however long the storage was away', async () => {
+test('bytes are deleted eventually, however long the storage was away', async () => {
   const clock = createTestClock()
   let [tries, isAway] = [0, true]
   const fileStorage: FileStorage = {
@@ -578,7 +578,7 @@ test('bytes go in the end, however long the storage was away', async () => {
 })
 
 test.each(['../hostline.db', '..', 'x'.repeat(42), `${'x'.repeat(42)}/`])(
-  'a name that is no file of ours leads nowhere: %p',
+  'a name that is no file of ours is not found: %p',
   async (name) => {
     using directory = temporaryDirectory()
     const disk = createDiskStorage(join(directory.path, 'files'))

@@ -210,7 +210,7 @@ function frameFaultsOf({ type, error, request }: Json): string[] {
   return fault ? [`${JSON.stringify(request)}: ${fault}`] : []
 }
 
-test('requests and frames that nobody expects are refused as the contract says', async () => {
+test('unexpected requests and frames are refused as the contract says', async () => {
   await using inhabited = await startInhabited()
   const { server } = inhabited
   const half = async (turn: number) => {

@@ -78,7 +78,7 @@ const mistakes = [
 ]
 
 testAtLength(
-  'what they make compiles and knows the keys of the data of a notification, but no misspelt field',
+  'generated code compiles and types the data of a notification, and a misspelt field fails',
   async () => {
     await bringGenerated()
     consumer.write({

@@ -8,7 +8,7 @@ import { databaseFile } from '../src/db/open.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 
-test('a generated database is what a service serves', async () => {
+test('a generated database can be served', async () => {
   using directory = temporaryDirectory()
   const landmarks = await generate(directory.path, 0.002, 'chat')
   const { bigConversation, people } = landmarks
@@ -37,7 +37,7 @@ test('a generated database is what a service serves', async () => {
 })
 
 testAtLength.each(Object.keys(scopes).filter(isScope))(
-  '%s: what is measured can be asked for',
+  '%s: each measured operation works',
   async (scope) => {
     using directory = temporaryDirectory()
     const subject = await startSubject(directory.path, await generate(directory.path, 0.002, scope))
@@ -54,7 +54,7 @@ testAtLength.each(Object.keys(scopes).filter(isScope))(
   },
 )
 
-testAtLength('the same scale gives the same rows', async () => {
+testAtLength('the same scale generates the same rows', async () => {
   const digest = async () => {
     using directory = temporaryDirectory()
     await generate(directory.path, 0.001, 'chat')

@@ -27,7 +27,7 @@ const isRun = ({ note, language }: Block) =>
 const reader = await createReader()
 afterAll(() => reader[Symbol.asyncDispose]())
 
-test('whoever does what the guide says, sees what it shows', async () => {
+test('the guide produces the results that it shows', async () => {
   for (const [n, block] of blocks.entries()) {
     const next = blocks[n + 1]
     if (isRun(block)) await reader.take(block, next?.language === 'text' ? next.text : '')

@@ -5,12 +5,12 @@ import { renderMail } from '../src/mail/templates.ts'
 const english = listTexts(texts.en)
 const translations = locales.filter((locale) => locale !== 'en')
 
-test.each(translations)('%s has every text that en has, in its order', (locale) => {
+test.each(translations)('%s has every text of en, in the same order', (locale) => {
   const places = (all: [string, string][]) => all.map(([place]) => place)
   expect(places(listTexts(texts[locale]))).toEqual(places(english))
 })
 
-test.each(translations)('the texts of %s name the values that those of en name', (locale) => {
+test.each(translations)('the texts of %s have the same placeholders as those of en', (locale) => {
   const named = ([place, text]: [string, string]) => [place, text.match(/\{\w+\}/g) ?? []]
   expect(listTexts(texts[locale]).map(named)).toEqual(english.map(named))
 })
@@ -22,7 +22,7 @@ test.each(translations)('%s is a translation, not a copy', (locale) => {
   expect(own.filter(([, text]) => text.trim() !== text || text === '')).toEqual([])
 })
 
-test('the HTML of a mail says what its text says', () => {
+test('the HTML of a mail has the same words as its text', () => {
   for (const locale of locales) {
     const { text, html } = renderMail('verify_email', locale, 'https://x.example/verify#token=t')
     for (const part of text.split('\n\n')) expect(html).toContain(part)

@@ -110,7 +110,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
 }
 
 describe('a job', () => {
-  test('is done once and leaves nothing behind', async () => {
+  test('runs once and leaves nothing behind', async () => {
     const done: string[] = []
     await using jobs = startJobs(async (id) => void done.push(id))
     await jobs.add()
@@ -120,7 +120,7 @@ describe('a job', () => {
     expect(jobs.outbox.stats()).toEqual({ waiting: 0, dead: 0, oldestAge: 0 })
   })
 
-  test('that fails is tried again, later and later, and then stays to be seen', async () => {
+  test('that fails is retried with growing delays, and then kept as failed', async () => {
     let attempts = 0
     await using jobs = startJobs(async () => {
       attempts++
@@ -141,7 +141,7 @@ describe('a job', () => {
     expect(row).toEqual({ kind: 'verification_mail', attempts: 12, last_error: 'no mail server' })
   })
 
-  test('whose failure is final is given up at once', async () => {
+  test('with a permanent failure is given up at once', async () => {
     await using jobs = startJobs(async () => {
       throw new PermanentFailure('no such mailbox')
     })
@@ -150,7 +150,7 @@ describe('a job', () => {
     expect(jobs.outbox.stats()).toMatchObject({ waiting: 0, dead: 1 })
   })
 
-  test('has an outcome at each run', async () => {
+  test('has an outcome for each run', async () => {
     const runs = [
       () => Promise.reject(new Error('not now')),
       async () => ({ againAfterMilliseconds: 1_000 }),
@@ -167,7 +167,7 @@ describe('a job', () => {
     )
   })
 
-  test('that hangs holds up no other, and is not started twice', async () => {
+  test('that hangs blocks no other, and is not started twice', async () => {
     const hanging = Promise.withResolvers<void>()
     const started: string[] = []
     await using jobs = startJobs((id) => {
@@ -183,7 +183,7 @@ describe('a job', () => {
     hanging.resolve()
   })
 
-  test('for a receiver that hangs holds up no other receiver and no other kind', async () => {
+  test('with a hanging receiver blocks no other receiver and no other kind', async () => {
     const started: string[] = []
     const hanging = Promise.withResolvers<void>()
     await using jobs = startJobs(async (name) => {
@@ -201,7 +201,7 @@ describe('a job', () => {
     hanging.resolve()
   })
 
-  test('has a place when many receivers of its kind hang: 64 run, and the first of each', async () => {
+  test('runs even when many receivers hang: 64 run at once, and each receiver gets one', async () => {
     const started: string[] = []
     const hanging = Promise.withResolvers<void>()
     await using jobs = startJobs(async (name) => {
@@ -216,7 +216,7 @@ describe('a job', () => {
     hanging.resolve()
   })
 
-  test('behind 10,000 others for a receiver that hangs costs no write while it waits, and one for each attempt', async () => {
+  test('behind 10,000 others for a hanging receiver costs no write while it waits, and one for each attempt', async () => {
     let answers: PromiseWithResolvers<void>[] = []
     await using jobs = startJobs(() => {
       const answer = Promise.withResolvers<void>()
@@ -241,7 +241,7 @@ describe('a job', () => {
     answers = []
   })
 
-  test('that a dead process did not end is taken up by the next one, under the same id', async () => {
+  test('interrupted by a crash is resumed under the same id', async () => {
     const seen: string[] = []
     await using jobs = startJobs(async (id) => {
       seen.push(id)
@@ -255,7 +255,7 @@ describe('a job', () => {
     expect([new Set(seen).size, jobs.outcomes]).toEqual([1, ['verification_mail done']])
   })
 
-  test('whose outcome the disk does not take is not done again', async () => {
+  test('is not run again when the disk refuses to store its outcome', async () => {
     let runs = 0
     await using jobs = startJobs(async () => {
       runs++
@@ -269,7 +269,7 @@ describe('a job', () => {
     expect([runs, jobs.outcomes]).toEqual([1, ['verification_mail done']])
   })
 
-  test('that fails is logged once, also when the batch of its outcome is written again', async () => {
+  test('that fails is logged once, also when the batch with its outcome is repeated', async () => {
     await using jobs = startJobs(async () => {
       queueRefused()
       throw new Error('no mail server')
@@ -287,7 +287,7 @@ describe('a job', () => {
     expect(jobs.logged).toEqual(['a job failed and is tried again'])
   })
 
-  test('waits in a queue that is counted up to 10,000, with the oldest of every kind', async () => {
+  test('is counted in the queue up to 10,000, with the oldest of every kind', async () => {
     await using jobs = startJobs(async () => {})
     const insert = jobs.sqlite.prepare(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
@@ -303,7 +303,7 @@ describe('a job', () => {
     expect(jobs.outbox.stats()).toEqual({ waiting: 0, dead: 10_000, oldestAge: 0 })
   })
 
-  test('of a transaction that rolled back never was', async () => {
+  test('of a rolled back transaction never runs', async () => {
     await using jobs = startJobs(async () => {})
     const failing = jobs.write(() => {
       jobs.outbox.add('verification_mail', { user_id: 'u', address_hash: 'h' })
@@ -321,7 +321,7 @@ describe('mail', () => {
       body: { email: `${name}@example.com`, password: 'correct horse' },
     })
 
-  test('goes through authentication and STARTTLS, over one connection for many', async () => {
+  test('uses authentication and STARTTLS, and one connection for many mails', async () => {
     using directory = temporaryDirectory()
     const request =
       '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key.pem -out cert.pem'
@@ -351,7 +351,7 @@ describe('mail', () => {
     expect(mail.connections()).toBeLessThanOrEqual(2)
   })
 
-  test('never goes out in clear, and waits until the server offers TLS', async () => {
+  test('is never sent in clear text, and waits until the server offers TLS', async () => {
     const heard: string[] = []
     await using mail = await startMailServer({
       allowInsecureAuth: true,
@@ -383,7 +383,7 @@ describe('mail', () => {
     ['0.0.0.0', 'true'],
     ['127.0.0.1', 'false'],
     ['[::ffff:127.0.0.1]', 'false'],
-  ])('goes to %s without TLS when SMTP_INSECURE is %s', async (host, SMTP_INSECURE) => {
+  ])('is sent to %s without TLS when SMTP_INSECURE is %s', async (host, SMTP_INSECURE) => {
     await using mail = await startMailServer()
     const SMTP_URL = `smtp://${host}:${mail.port}`
     await using service = await startService({ environment: { SMTP_URL, SMTP_INSECURE } })
@@ -391,7 +391,7 @@ describe('mail', () => {
     expect((await mail.next()).to).toBe(email)
   })
 
-  test('to somebody whom the server refuses for good is done, and noted; a busy server is tried again', async () => {
+  test('to a permanently refused address counts as done and is logged; a busy server is retried', async () => {
     let answer = { responseCode: 451, message: 'come back later' }
     await using mail = await startMailServer({
       onRcptTo: (_address, _session, callback) =>
@@ -422,7 +422,7 @@ describe('mail', () => {
     expect(service.log()).not.toContain('ada@')
   })
 
-  test("to an address that is nobody's and refused for good is given up", async () => {
+  test('to a permanently refused unknown address is given up', async () => {
     await using mail = await startMailServer({
       onRcptTo: (_address, _session, callback) =>
         callback(Object.assign(new Error('no such mailbox'), { responseCode: 550 })),
@@ -442,7 +442,7 @@ describe('mail', () => {
     expect(dead()).toEqual([['support_inbox_mail']])
   })
 
-  test('that the server does not take from us is tried again: the operator may mend that', async () => {
+  test('that the server refuses from us is retried: the operator can fix that', async () => {
     await using mail = await startMailServer({
       onMailFrom: (_address, _session, callback) =>
         callback(Object.assign(new Error('sender refused'), { responseCode: 550 })),
@@ -461,7 +461,7 @@ describe('mail', () => {
     expect(row()?.dead).toBe(0)
   })
 
-  test('survives kill -9 at any instant: each person gets one', async () => {
+  test('survives kill -9 at any moment: each person gets one', async () => {
     using directory = temporaryDirectory()
     await using mail = await startMailServer()
     const environment = { SMTP_URL: mail.url }
@@ -487,7 +487,7 @@ describe('mail', () => {
     expect(last.output()).not.toContain('given up')
   })
 
-  test('without SMTP_URL is written to the log with its link, and the start says so', async () => {
+  test('without SMTP_URL is logged with its link, and the start says so', async () => {
     using directory = temporaryDirectory()
     await using server = await startServer({ dataDir: directory.path })
     await register(server.base, 'ada')
@@ -497,7 +497,7 @@ describe('mail', () => {
     expect(server.output()).toMatch(/there is no admin yet.*\/set-up#token=[\w-]{43}/)
   })
 
-  test('is logged without its token where people are served by https', async () => {
+  test('is logged without its token when the service uses https', async () => {
     const environment = { PUBLIC_URL: 'https://chat.example.com' }
     await using service = await startService({ environment })
     await service.register()
@@ -507,7 +507,7 @@ describe('mail', () => {
   })
 })
 
-test('what has expired is deleted', async () => {
+test('expired rows are deleted', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock })
   await service.register()
@@ -519,7 +519,7 @@ test('what has expired is deleted', async () => {
   expect([rows('sessions'), rows('refresh_tokens'), rows('users')]).toEqual([0, 0, 1])
 })
 
-test('readConfig refuses mail addresses of other protocols', () => {
+test('readConfig refuses mail URLs of other protocols', () => {
   expect(() => readConfig({ SMTP_URL: 'http://mail' }, false)).toThrow(
     'SMTP_URL must be an address such as smtp://',
   )

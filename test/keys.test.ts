@@ -23,7 +23,7 @@ const threePublished = (service: TestService, clock: ReturnType<typeof createTes
     return (await published(service)).length === 3
   }, 'the third key')
 
-test('a key that has not been published for an hour is not used yet, unless it must be', async () => {
+test('a key published for less than an hour is not used yet, unless it must be', async () => {
   await using service = await startService()
   const refused = await rotate(service)
   expect(refused).toMatchObject({
@@ -37,7 +37,7 @@ test('a key that has not been published for an hour is not used yet, unless it m
   })
 })
 
-test('a running server goes over to the next key, and nobody is logged out', async () => {
+test('a running server changes to the next key, and nobody is logged out', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock })
   const ada = await service.register()
@@ -53,7 +53,7 @@ test('a running server goes over to the next key, and nobody is logged out', asy
   expect((await service.call('GET', '/v1/users/me', { token: renewed })).status).toBe(200)
 })
 
-test('a retired key stays published for 75 minutes and is then worth nothing', async () => {
+test('a retired key stays published for 75 minutes and is then refused', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock })
   const ada = await service.register()
@@ -72,7 +72,7 @@ test('the rotation is in the audit log', async () => {
   expect(rows).toEqual([{ action: 'keys_rotated', actor_type: 'command_line', target_type: 'key' }])
 })
 
-test('after a leak the old keys are withdrawn at once, and with them every token that they sign', async () => {
+test('after a leak the old keys are withdrawn at once, with all tokens that they signed', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock, listen: true })
   const ada = await service.register()
@@ -96,7 +96,7 @@ test('after a leak the old keys are withdrawn at once, and with them every token
   expect((await me(renewed.body.access_token)).status).toBe(200)
 })
 
-test('once the command has ended nothing is signed with a key that it withdrew', async () => {
+test('after the command nothing is signed with a withdrawn key', async () => {
   await using service = await startService()
   const ada = await service.register()
   await rotate(service, '--now')
@@ -106,7 +106,7 @@ test('once the command has ended nothing is signed with a key that it withdrew',
   expect((await service.call('GET', '/v1/users/me', { token })).status).toBe(200)
 })
 
-test('a remembered token is refused as soon as its key is no longer published', async () => {
+test('a cached token is refused as soon as its key is no longer published', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock })
   const ada = await service.register()

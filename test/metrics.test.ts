@@ -39,7 +39,7 @@ async function eventually(service: TestService, start: string, expected: Record<
 }
 
 describe('requests', () => {
-  test('are each counted once, by route and status, whatever the answer', async () => {
+  test('are counted once each, by route and status, for any status', async () => {
     await using service = await startService({
       listen: true,
       environment: { RATE_LIMIT_LOGIN: '1/1m', METRICS_TOKEN: 'secret' },
@@ -87,7 +87,7 @@ describe('requests', () => {
     })
   })
 
-  test('that clients make up, paths and methods, are one series each', async () => {
+  test('with unknown paths and methods are one series each', async () => {
     await using service = await startService(listening)
     for (let n = 0; n < 50; n++) await service.call('GET', `/wp-admin/${n}`)
     for (const method of ['PROPFIND', 'MKCOL', 'LOCK']) await service.call(method, '/')
@@ -106,7 +106,7 @@ describe('requests', () => {
     expect(duration['_sum{method="GET",route="/healthz",status="200"}']).toBeWithin(0.00001, 5)
   })
 
-  test('go on beside those for the metrics', async () => {
+  test('are counted without those for the metrics', async () => {
     await using service = await startService(listening)
     const asked = Array.from({ length: 20 }, () => service.call('GET', '/healthz'))
     const scrapes = Array.from({ length: 5 }, () => service.call('GET', '/metrics'))
@@ -121,7 +121,7 @@ describe('requests', () => {
 })
 
 describe('the channel', () => {
-  test('counts frames of clients by type, and those that are none or too many', async () => {
+  test('counts client frames by type, and malformed and refused ones', async () => {
     await using service = await startService({
       listen: true,
       environment: { RATE_LIMIT_FRAMES: '1/1m' }, // a burst of three
@@ -142,7 +142,7 @@ describe('the channel', () => {
     })
   })
 
-  test('counts the frames that it sends and those that it drops', async () => {
+  test('counts sent and dropped frames', async () => {
     await using service = await startService(listening)
     const { a, conversationId } = await service.pair()
     const [one, two] = [await service.connect(a), await service.connect(a)]
@@ -164,7 +164,7 @@ describe('the channel', () => {
     expect(await scrape(service, 'hostline_frames_dropped')).toEqual({ _total: 1 })
   })
 
-  test('tells its sockets, and how they ended, by codes of a known number', async () => {
+  test('shows its sockets and their close codes, of which there is a fixed number', async () => {
     await using service = await startService(listening)
     const { a, b } = await service.pair()
     const admin = await service.registerAs('admin')
@@ -190,7 +190,7 @@ describe('the channel', () => {
 })
 
 describe('storage', () => {
-  test('counts and times commits, the writes in them and syncs, and tells the files', async () => {
+  test('counts and times commits, their writes and syncs, and shows the file sizes', async () => {
     await using service = await startService(listening)
     const { a, conversationId } = await service.pair()
     await Promise.all(
@@ -215,7 +215,7 @@ describe('storage', () => {
     expect(wal).toBe(Bun.file(join(service.directory, 'hostline.db-wal')).size)
   })
 
-  test('counts the commits that failed', async () => {
+  test('counts failed commits', async () => {
     await using service = await startService(listening)
     const { a, conversationId } = await service.pair()
     expect(await scrape(service, 'hostline_commits_failed')).toEqual({ _total: 0 })
@@ -239,7 +239,7 @@ describe('jobs', () => {
     })
   })
 
-  test('that wait or were given up are told, and how long the oldest has been due', async () => {
+  test('that wait or have failed are shown, and the age of the oldest due one', async () => {
     await using service = await startService({
       listen: true,
       environment: { SMTP_URL: 'smtp://127.0.0.1:1' },
@@ -259,7 +259,7 @@ describe('jobs', () => {
 })
 
 describe('the process', () => {
-  test('tells how late the event loop is, a long standstill by as many samples', async () => {
+  test('shows the delay of the event loop, with several samples for a long stop', async () => {
     const clock = createTestClock()
     const metrics = createMetrics('1.2.3', clock)
     Bun.sleepSync(260)
@@ -273,7 +273,7 @@ describe('the process', () => {
     expect((await read())['_count']).toBe(count)
   })
 
-  test('tells its version, memory, CPU time, files and start', async () => {
+  test('shows its version, memory, CPU time, files and start', async () => {
     await using service = await startService(listening)
     const told = await scrape(service, 'process_')
     const now = Date.now() / 1_000
@@ -288,10 +288,10 @@ describe('the process', () => {
   })
 })
 
-describe('who may read them', () => {
+describe('access to the metrics', () => {
   const read = (service: TestService, headers = {}) => service.call('GET', '/metrics', { headers })
 
-  test('this machine alone, in Prometheus text, and not what a proxy on it forwards', async () => {
+  test('is open to this machine only, not through a proxy on it', async () => {
     await using service = await startService(listening)
     const { status, headers } = await read(service)
     expect([status, headers.get('content-type')]).toEqual([
@@ -302,7 +302,7 @@ describe('who may read them', () => {
     expect([forwarded.status, forwarded.body.error.code]).toEqual([401, 'unauthorized'])
   })
 
-  test('with METRICS_TOKEN its bearer alone', async () => {
+  test('needs the bearer token when METRICS_TOKEN is set', async () => {
     await using service = await startService({
       listen: true,
       environment: { METRICS_TOKEN: 'secret' },
@@ -324,7 +324,7 @@ describe.skipIf(!promtool)('promtool', () => {
     return { exitCode: await checking.exited, output: (await Promise.all(output)).join('') }
   }
 
-  test('finds no fault with those of a standby', async () => {
+  test('accepts the metrics of a standby', async () => {
     const metrics = createMetrics('1.0.0', createTestClock())
     const place = { epoch: 1, position: 42 }
     const failed = { failures: 3, failure: { at: 1, reason: 'away' } }
@@ -345,7 +345,7 @@ describe.skipIf(!promtool)('promtool', () => {
     expect(await check(['metrics'], text)).toEqual({ exitCode: 0, output: '' })
   })
 
-  test('finds no fault with the metrics', async () => {
+  test('accepts the metrics', async () => {
     await using service = await startService(listening)
     const { a } = await service.pair()
     const socket = await service.connect(a)
@@ -356,7 +356,7 @@ describe.skipIf(!promtool)('promtool', () => {
     expect(await check(['metrics'], body)).toEqual({ exitCode: 0, output: '' })
   })
 
-  test('finds no fault with the example alerts, which name metrics that there are', async () => {
+  test('accepts the example alerts, which use existing metrics', async () => {
     expect(await check(['rules', alerts])).toMatchObject({ exitCode: 0 })
     const environment = { METRICS_TOKEN: 'secret', ...replicatedTo }
     await using service = await startService({ environment, replica: replicaThatSays() })
@@ -371,7 +371,7 @@ describe.skipIf(!promtool)('promtool', () => {
   test.each([
     ['while one of a pair leads, and its snapshots are its backups', 1, []],
     ['when no machine leads', 0, ['HostlineNoLeader']],
-  ])('the alerts are those that they should be %s', async (_, leads, expected) => {
+  ])('alerts fire when they should: %s', async (_, leads, expected) => {
     using folder = temporaryDirectory()
     const file = join(folder.path, 'tests.yml')
     const input_series = Object.entries({
@@ -404,7 +404,7 @@ type Rules = { groups: { rules: Rule[] }[] }
 
 const rulesOf = (text: string) => (YAML.parse(text) as Rules).groups.flatMap(({ rules }) => rules)
 
-test('readers within a second share one text', async () => {
+test('scrapes within a second share one result', async () => {
   await using service = await startService({ listen: true, metricsSharedMilliseconds: 1_000_000 })
   const first = await service.call('GET', '/metrics')
   await service.register()

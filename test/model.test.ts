@@ -22,7 +22,7 @@ const model: Model<Shelf> = {
   conclude: async ({ things }) => mustHold('no four jugs', !things.every((it) => it === 'jug'), ''),
 }
 
-test('a model tells the shortest history that breaks a rule, and the same one each time', async () => {
+test('a model reports the shortest history that breaks a rule, and the same one each time', async () => {
   const stories = [1, 1].map(() => playSeeds(model, [1], 40).catch(({ message }) => message))
   const [story, again] = await Promise.all(stories)
   expect(story).toMatch(
@@ -31,7 +31,7 @@ test('a model tells the shortest history that breaks a rule, and the same one ea
   expect(again).toBe(story)
 })
 
-test('a history that breaks nothing is silent', async () => {
+test('a history without a violation reports nothing', async () => {
   const silent = { ...model, check: async () => {}, conclude: async () => {} }
   await playSeeds(silent, [1, 2, 3], 40)
 })

@@ -53,7 +53,7 @@ async function shownTo(ask: Awaited<ReturnType<typeof open>>['asAda'], { id }: P
 }
 
 describe('a block', () => {
-  test('is made and taken back as often as one likes, and is listed by whoever made it', async () => {
+  test('can be made and lifted repeatedly, and is listed for its maker', async () => {
     await using it = await open()
     const { asAda, asBob, bob, block } = it
     expect([(await block()).status, (await block()).status]).toEqual([204, 204])
@@ -79,7 +79,7 @@ describe('a block', () => {
     expect((await asBob('POST', `${it.conversation}/messages`, { body: 'Hi' })).status).toBe(201)
   })
 
-  test('of oneself, of nobody and of somebody who is gone is refused', async () => {
+  test('of oneself, of an unknown or of a removed user is refused', async () => {
     await using it = await open()
     const { ada, asAda } = it
     const gone = await it.service.register()
@@ -91,7 +91,7 @@ describe('a block', () => {
     }
   })
 
-  test('keeps both from sending, over REST and the socket, until both sides have taken theirs back', async () => {
+  test('keeps both from sending, over REST and the socket, until both sides have lifted theirs', async () => {
     await using it = await open({ listen: true })
     const { asAda, asBob, conversation, conversationId, block, ada, bob } = it
     await block()
@@ -112,7 +112,7 @@ describe('a block', () => {
     socket.close()
   })
 
-  test('lets what was sent before be answered again and read', async () => {
+  test('still allows repeated sends of earlier messages and reading', async () => {
     await using it = await open()
     const { asAda, conversation } = it
     const message = { body: 'Hi', client_id: 'one' }
@@ -123,7 +123,7 @@ describe('a block', () => {
     expect((await it.asBob('GET', `${conversation}/messages`)).body.data).toHaveLength(1)
   })
 
-  test('opens an old conversation as ever, and no new one', async () => {
+  test('returns an existing conversation, and creates no new one', async () => {
     await using it = await open()
     const eve = await it.service.register()
     const asEve = it.as(eve)
@@ -138,7 +138,7 @@ describe('a block', () => {
     expect((await it.asAda('GET', '/v1/chat/conversations')).body.pagination.total).toBe(1)
   })
 
-  test('passes on no typing and no receipts, and read positions freeze', async () => {
+  test('stops typing and receipts, and freezes read positions', async () => {
     await using it = await open({ listen: true })
     const { asAda, asBob, conversation, conversationId } = it
     await asAda('POST', `${conversation}/messages`, { body: 'Hi' })
@@ -158,7 +158,7 @@ describe('a block', () => {
     bobs.close()
   })
 
-  test('shows each side the name of the other as at the block and a generated picture, until it ends', async () => {
+  test('shows each side the name at the time of the block and a generated picture, until it ends', async () => {
     await using it = await open()
     const { asAda, asBob, ada, bob } = it
     const rename = (ask: typeof asAda, display_name: string) =>
@@ -178,7 +178,7 @@ describe('a block', () => {
     expect(await shownTo(asAda, bob)).toEqual([current])
   })
 
-  test('keeps a removal from the other side, unless an admin removes', async () => {
+  test('hides a removal from the other side, unless an admin removes', async () => {
     await using it = await open({ listen: true })
     const said = await Promise.all(
       [it.asBob, it.asBob].map((ask) => ask('POST', `${it.conversation}/messages`, { body: 'Hi' })),
@@ -196,7 +196,7 @@ describe('a block', () => {
     for (const socket of [adas, bobs]) socket?.close()
   })
 
-  test('leaves both out of broadcasts and their count, whoever blocks', async () => {
+  test('excludes both from broadcasts and their count, in either direction', async () => {
     await using it = await open()
     const { service, as } = it
     const host = await service.registerAs('host')
@@ -214,7 +214,7 @@ describe('a block', () => {
     expect((await as(host)('GET', '/v1/chat/conversations')).body.pagination.total).toBe(1)
   })
 
-  test('makes no notifications of calls and follows', async () => {
+  test('suppresses notifications of calls and follows', async () => {
     await using it = await open()
     const { service } = it
     const { token } = await service.issueKey()
@@ -240,7 +240,7 @@ describe('a block', () => {
     expect(told.body).toEqual({ data: [], duplicates: 0, muted: 1 })
   })
 
-  test('goes with the account of either side', async () => {
+  test('ends with the account of either side', async () => {
     await using it = await open()
     await it.block()
     await it.asBob('PUT', `/v1/users/blocks/${it.root.id}`)
@@ -255,7 +255,7 @@ describe('a block', () => {
 })
 
 describe('a removed message', () => {
-  test('stays in its place without anything that was said, and tells when', async () => {
+  test('keeps its place without its content, and shows the time of removal', async () => {
     await using it = await open()
     const { asAda, asBob, conversation } = it
     const file = {
@@ -288,7 +288,7 @@ describe('a removed message', () => {
     expect(kept).toBeNull()
   })
 
-  test('is removed by its sender alone, and must be one of the conversation', async () => {
+  test('is removed by its sender only, and must belong to the conversation', async () => {
     await using it = await open()
     const { body: sent } = await it.asAda('POST', `${it.conversation}/messages`, { body: 'Hi' })
     const eve = await it.service.register()
@@ -305,7 +305,7 @@ describe('a removed message', () => {
     expect((await it.asAda('DELETE', `${path}/nothing`)).status).toBe(404)
   })
 
-  test('is told to sockets of both that asked for changes, and to no others', async () => {
+  test('is announced to sockets of both sides that requested changes, and to no others', async () => {
     await using it = await open({ listen: true })
     const { asAda, conversation, conversationId } = it
     const { body: sent } = await asAda('POST', `${conversation}/messages`, { body: 'Hi' })
@@ -325,7 +325,7 @@ describe('a removed message', () => {
     for (const socket of [...asking, plain]) socket.close()
   })
 
-  test('is answered as it is now when it is sent again', async () => {
+  test('is returned in its current state when it is sent again', async () => {
     await using it = await open()
     const message = { body: 'Hi', client_id: 'one' }
     const { body: sent } = await it.asAda('POST', `${it.conversation}/messages`, message)
@@ -336,7 +336,7 @@ describe('a removed message', () => {
 })
 
 describe('the read state', () => {
-  test('tells how far the other side has read, and goes up to a message but never back', async () => {
+  test('shows the read position of the other side, which never moves back', async () => {
     await using it = await open({ listen: true })
     const { asAda, asBob, conversation } = it
     const ids: string[] = []
@@ -369,7 +369,7 @@ describe('the read state', () => {
     bobs.close()
   })
 
-  test('takes a message of the conversation alone', async () => {
+  test('accepts a message of the conversation only', async () => {
     await using it = await open()
     const eve = await it.service.register()
     const other = await it.service.openConversation(it.bob, eve)
@@ -383,7 +383,7 @@ describe('the read state', () => {
 })
 
 describe('mute', () => {
-  test('shows in the list until its end, and the badge counts on', async () => {
+  test('is shown in the list until its end, and the badge keeps counting', async () => {
     await using it = await open()
     const { asBob, conversation, clock } = it
     const isMuted = async () =>
@@ -405,7 +405,7 @@ describe('mute', () => {
     expect(after.body.data[0].muted).toBe(false)
   })
 
-  test('refuses an end that is over, and strangers', async () => {
+  test('refuses a time in the past, and strangers', async () => {
     await using it = await open()
     const until = new Date(it.clock.now()).toISOString()
     const { status, body } = await it.asBob('PUT', `${it.conversation}/mute`, { until })
@@ -420,7 +420,7 @@ describe('mute', () => {
 describe('a report', () => {
   const reported = { reason: 'fraud', body: ' Wants money. ' }
 
-  test('of a person or a message is taken, once while it is open', async () => {
+  test('of a person or a message is stored, once while it is open', async () => {
     await using it = await open()
     const { body: said } = await it.asAda('POST', `${it.conversation}/messages`, { body: 'Pay me' })
     for (const target of [{ user_id: it.ada.id }, { message_id: said.id }]) {
@@ -438,7 +438,7 @@ describe('a report', () => {
     }
   })
 
-  test('names one target that is not oneself', async () => {
+  test('has one target that is not oneself', async () => {
     await using it = await open()
     const { body: own } = await it.asBob('POST', `${it.conversation}/messages`, { body: 'Hi' })
     const eve = await it.service.register()
@@ -466,7 +466,7 @@ describe('a report', () => {
     }
   })
 
-  test('shows the desk what was said around it as it was, until it is resolved', async () => {
+  test('shows the desk the surrounding messages as they were, until it is resolved', async () => {
     await using it = await open()
     const ids: string[] = []
     for (let n = 0; n < 50; n++) {
@@ -511,7 +511,7 @@ describe('a report', () => {
     ])
   })
 
-  test('shows what its sender removed before it, for 30 days and to nobody but the desk', async () => {
+  test('shows a message that its sender removed before, for 30 days and to the desk only', async () => {
     await using it = await open()
     const { asAda, asRoot, conversation } = it
     const { body: said } = await asAda('POST', `${conversation}/messages`, { body: 'Pay me' })
@@ -544,7 +544,7 @@ describe('a report', () => {
     expect(await report(plain.id)).toEqual(['', ''])
   })
 
-  test('is listed by status, and admins who asked for support hear of it at once', async () => {
+  test('is listed by status, and announced to admins with the support events', async () => {
     await using it = await open({ listen: true })
     const socket = await it.service.connect(it.root, '&events=support')
     const plain = await it.service.connect(it.bob, '&events=support')
@@ -565,7 +565,7 @@ describe('a report', () => {
     plain.close()
   })
 
-  test('is one of twenty a day', async () => {
+  test('is limited to twenty a day', async () => {
     await using it = await open()
     for (let n = 0; n < 20; n++) {
       const { id } = await it.service.register()
@@ -578,7 +578,7 @@ describe('a report', () => {
     expect(Number(answer.headers.get('retry-after'))).toBe(day / 1_000)
   })
 
-  test('changes by naming something to change', async () => {
+  test('needs a field to change', async () => {
     await using it = await open()
     const body = { user_id: it.ada.id, reason: 'spam' }
     const { id } = (await it.asBob('POST', '/v1/reports', body)).body
@@ -591,7 +591,7 @@ describe('a report', () => {
     expect((await it.asRoot('GET', path)).body).toMatchObject({ resolved_at: null })
   })
 
-  test('is not opened again beside a newer one of the same', async () => {
+  test('is not reopened beside a newer one of the same target', async () => {
     await using it = await open()
     const body = { user_id: it.ada.id, reason: 'spam' }
     const { id } = (await it.asBob('POST', '/v1/reports', body)).body
@@ -601,7 +601,7 @@ describe('a report', () => {
     expect(refusedAs(again)).toEqual([409, 'conflict', 'report_open'])
   })
 
-  test('is in the export of whoever made it, and stays for the desk without their name', async () => {
+  test('is in the export of its author, and stays for the desk without their name', async () => {
     await using it = await open()
     const body = { user_id: it.ada.id, ...reported }
     const { id } = (await it.asBob('POST', '/v1/reports', body)).body
@@ -641,7 +641,7 @@ test('a report is kept for a year after its resolution', async () => {
   expect(left.all()).toEqual([{ id: still }])
 })
 
-test('an admin removes any message, and conversations are not theirs to read', async () => {
+test('an admin can remove any message, but cannot read conversations', async () => {
   await using it = await open()
   const { body: said } = await it.asAda('POST', `${it.conversation}/messages`, { body: 'Pay me' })
   expect((await it.asRoot('GET', `${it.conversation}/messages`)).status).toBe(403)

@@ -51,7 +51,7 @@ const readAll = (service: TestService, { token }: Person) =>
   service.call('PUT', '/v1/notifications/read-all', { token })
 
 describe('the list', () => {
-  test('shows the newest first, with every field, in pages', async () => {
+  test('has the newest first, with every field, in pages', async () => {
     await using fed = await startFed()
     const { service, ada, notify } = fed
     const data = { call_session_id: 'c-1' }
@@ -75,7 +75,7 @@ describe('the list', () => {
     })
   })
 
-  test('shows the unread ones alone when asked, with their own total', async () => {
+  test('has only unread ones on request, with their own total', async () => {
     await using fed = await startFed()
     const { service, ada, notify } = fed
     for (const title of ['a', 'b', 'c']) await notify({ title })
@@ -100,7 +100,7 @@ describe('the list', () => {
     expect([titles, rest.pagination.has_more]).toEqual([['c', 'b', 'a'], false])
   })
 
-  test('is one’s own, and so is marking as read', async () => {
+  test('shows and marks only one’s own', async () => {
     await using fed = await startFed()
     const { service, ada, notify } = fed
     const mallory = await service.register('mallory')
@@ -115,7 +115,7 @@ describe('the list', () => {
   })
 })
 
-test('reading one, again, and all keeps the count true', async () => {
+test('reading one, repeating that, and reading all keeps the count right', async () => {
   await using fed = await startFed()
   const { service, ada, notify } = fed
   for (const title of ['a', 'b', 'c']) await notify({ title })
@@ -127,7 +127,7 @@ test('reading one, again, and all keeps the count true', async () => {
 })
 
 describe('the feed', () => {
-  test('notifies several, and says whom it did not', async () => {
+  test('notifies several users, and names those it did not', async () => {
     await using fed = await startFed()
     const { service, ada, key } = fed
     const bob = await service.register('bob')
@@ -146,7 +146,7 @@ describe('the feed', () => {
     expect([await countOf(service, ada), await countOf(service, bob)]).toEqual([1, 0])
   })
 
-  test('takes a hundred users at once, however long the texts are', async () => {
+  test('accepts a hundred users at once, with texts of any length', async () => {
     await using fed = await startFed()
     const { service, ada, key } = fed
     const event = {
@@ -163,7 +163,7 @@ describe('the feed', () => {
     expect((await send(101)).status).toBe(400)
   })
 
-  test('makes one of many parallel reports with one key, and one for each user', async () => {
+  test('stores one of many parallel reports with one key, and one for each user', async () => {
     await using fed = await startFed()
     const { service, ada, notify } = fed
     const bob = await service.register('bob')
@@ -174,7 +174,7 @@ describe('the feed', () => {
     expect([await countOf(service, ada), await countOf(service, bob)]).toEqual([1, 1])
   })
 
-  test('takes all of a list or nothing', async () => {
+  test('accepts all of a list or nothing', async () => {
     await using fed = await startFed()
     const { service, ada, key } = fed
     const body = { user_ids: [ada.id, unknownId], type: 'broadcast' }
@@ -217,7 +217,7 @@ describe('the feed', () => {
     expect(await countOf(fed.service, fed.ada)).toBe(0)
   })
 
-  test('names a thousand wrong parts of a body at most', async () => {
+  test('names at most a thousand errors of a body', async () => {
     await using fed = await startFed()
     const data = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`key${n}`, n]))
     const { details } = (await fed.notify({ data })).body.error
@@ -235,7 +235,7 @@ describe('the feed', () => {
     return fed
   })
 
-  test.each(types)('knows the type %s and tells it in the language of the user', async (type) => {
+  test.each(types)('knows the type %s and writes it in the language of the user', async (type) => {
     const fed = await germanFed()
     const { service, ada, notify } = fed
     const data = { amount: '12.50', currency: 'EUR', follower_name: 'Bob' }
@@ -245,15 +245,15 @@ describe('the feed', () => {
     expect(shown.title).not.toBe(texts.en.notifications[type].title)
   })
 
-  test('says nothing of an amount that it was not told', () => {
+  test('leaves out an amount that it was not given', () => {
     const captured = texts.en.notifications.payment_captured
     expect(textOf(captured, { amount: '5', currency: 'EUR' }).body).toBe('You received 5 EUR.')
     expect(textOf(captured, { amount: '5' }).body).toBe('A payment was received.')
   })
 })
 
-describe('who creates what', () => {
-  test('a call that rings, and one that was missed, tell the host once', async () => {
+describe('automatic notifications', () => {
+  test('a ringing call and a missed one notify the host once', async () => {
     await using fed = await startFed()
     const { service, key, ada } = fed
     const guest = await service.register('guest')
@@ -282,7 +282,7 @@ describe('who creates what', () => {
     expect(await countOf(service, guest)).toBe(0)
   })
 
-  test('the first follow tells the host, an import does not', async () => {
+  test('the first follow notifies the host, an import does not', async () => {
     await using fed = await startFed()
     const { service, key } = fed
     const [bob, cid] = [await service.register('bob'), await service.register('cid')]
@@ -298,7 +298,7 @@ describe('who creates what', () => {
     ])
   })
 
-  test('an answer of the support tells the owner', async () => {
+  test('a reply of support notifies the owner', async () => {
     await using fed = await startFed()
     const { service, ada } = fed
     const admin = await service.registerAs('admin')
@@ -324,7 +324,7 @@ describe('who creates what', () => {
 })
 
 describe('frames', () => {
-  test('tell what is new and what was read to those who asked', async () => {
+  test('announce new and read notifications to sockets that requested them', async () => {
     await using fed = await startFed({ listen: true })
     const { service, ada, notify } = fed
     const [asked, silent] = [
@@ -356,7 +356,7 @@ describe('preferences', () => {
   const preferences = '/v1/notifications/preferences'
   const all = { in_app: true, push: true, email: false }
 
-  test('are as usual until changed, and a change leaves the rest', async () => {
+  test('have defaults, and a change keeps the others', async () => {
     await using fed = await startFed()
     const { service, ada } = fed
     const { token } = ada
@@ -394,14 +394,14 @@ describe('preferences', () => {
     },
   )
 
-  test('of types that are not known yet are left alone', async () => {
+  test('of unknown types are kept unchanged', async () => {
     await using fed = await startFed()
     const { token } = fed.ada
     const body = { future: null, newer: { in_app: 'x' } }
     expect((await fed.service.call('PUT', preferences, { token, body })).status).toBe(200)
   })
 
-  test('null leaves a type or a channel as it is', async () => {
+  test('null leaves a type or a channel unchanged', async () => {
     await using fed = await startFed()
     const { token } = fed.ada
     const put = async (body: object) =>
@@ -430,8 +430,8 @@ describe('preferences', () => {
   })
 })
 
-describe('what is kept', () => {
-  test('a thousand for each user, the oldest go', async () => {
+describe('retention', () => {
+  test('keeps a thousand for each user and deletes the oldest', async () => {
     await using fed = await startFed()
     const { service, ada, notify } = fed
     for (let n = 0; n < 10; n++) await notify({ title: `n${n}` })
@@ -441,7 +441,7 @@ describe('what is kept', () => {
     expect(await countOf(service, ada)).toBe(1_000)
   })
 
-  test('read ones for 90 days, unread ones for 180', async () => {
+  test('keeps read ones for 90 days, unread ones for 180', async () => {
     const clock = createTestClock()
     await using fed = await startFed({ clock })
     const { service, ada, notify } = fed
@@ -470,7 +470,7 @@ describe('what is kept', () => {
     expect(await titlesAfter(2)).toEqual([])
   })
 
-  test('is in the export, and goes with the account', async () => {
+  test('has them in the export, and deletes them with the account', async () => {
     await using fed = await startFed()
     const { service, ada, notify } = fed
     const { body } = await notify({ title: 'mine' })
@@ -508,7 +508,7 @@ describe('an announcement of an admin', () => {
     }
   }
 
-  test('reaches everybody once, the few before the answer', async () => {
+  test('reaches each user once, a small audience before the response', async () => {
     await using started = await startAdmin(3)
     const { service, ada, announce } = started
     const { status, body } = await announce({ data: { link: 'x' }, client_id: 'a1' })
@@ -536,7 +536,7 @@ describe('an announcement of an admin', () => {
     ])
   })
 
-  test('to many goes on as a job, without those who are gone or do not want it', async () => {
+  test('to many continues as a job, without users who are gone or opted out', async () => {
     await using started = await startAdmin(70)
     const { service, people, announce, completed } = started
     const [gone, muted] = people as [Person, Person]
@@ -563,7 +563,7 @@ describe('an announcement of an admin', () => {
     expect(service.sqlite.query(counts).get()).toEqual({ n: 71, people: 71 })
   })
 
-  test('ends when its sender is no admin any more', async () => {
+  test('stops when its sender is no admin any more', async () => {
     await using started = await startAdmin(70)
     const { service, admin, announce, completed } = started
     const { body } = await announce({})
@@ -573,7 +573,7 @@ describe('an announcement of an admin', () => {
     expect(delivered_count).toBeLessThan(70)
   })
 
-  test('to a role or to single users reaches those alone', async () => {
+  test('to a role or to named users reaches only them', async () => {
     await using started = await startAdmin(2)
     const { service, ada, admin, people, announce } = started
     const host = await service.registerAs('host', 'host')
@@ -586,7 +586,7 @@ describe('an announcement of an admin', () => {
     expect(counts).toEqual([1, 1, 1, 0])
   })
 
-  test('to all or to a role goes to as many as the list of people counts without the disabled', async () => {
+  test('to all or to a role reaches as many as the user list counts without disabled ones', async () => {
     await using started = await startAdmin(3)
     const { service, admin, people, announce, completed } = started
     const [gone, banned] = people as [Person, Person]
@@ -606,7 +606,7 @@ describe('an announcement of an admin', () => {
     expect(received.all(banned.id)).toEqual([])
   })
 
-  test('is listed with its sender and how far it has come, newest first', async () => {
+  test('is listed with its sender and progress, newest first', async () => {
     await using started = await startAdmin(70)
     const { service, ada, announce, completed } = started
     const admin = await service.registerAs('admin', 'eve')
@@ -631,7 +631,7 @@ describe('an announcement of an admin', () => {
     expect((await list('?page=2&per_page=2')).data).toEqual([data[2]])
   })
 
-  test('stays in the history when its sender has left, without their name', async () => {
+  test('stays in the history without the name of a removed sender', async () => {
     await using started = await startAdmin()
     const { service, admin, announce } = started
     await announce({})

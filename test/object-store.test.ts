@@ -44,7 +44,7 @@ beforeEach(() => {
   store.resetCounts()
 })
 
-test('an object comes back as it was put, whatever its bytes and its key', async () => {
+test('an object is returned as it was put, with any bytes and key', async () => {
   const key = "log/a b/ü+&'()*!~=$@,.bin"
   const answer = await put(encodeURIComponent(key), { body: bytes })
   const etag = `"${createHash('md5').update(bytes).digest('hex')}"`
@@ -63,7 +63,7 @@ test('an object comes back as it was put, whatever its bytes and its key', async
   expect(store.counts).toEqual({ ...counts, 'GET 404': 1, 'HEAD 404': 1, 'PUT 404': 1 })
 })
 
-test('64 MB come and go, and more do not', async () => {
+test('64 MB are stored and returned, and more are refused', async () => {
   const large = new Uint8Array(64 * 1024 * 1024).fill(7)
   expect((await put('large', { body: large })).status).toBe(200)
   expect(Buffer.compare(await (await get('large')).bytes(), large)).toBe(0)
@@ -75,22 +75,25 @@ test.each([
   ['bytes=990-', 206, 'bytes 990-999/1000', 10],
   ['bytes=990-5000', 206, 'bytes 990-999/1000', 10],
   ['bytes=x', 200, null, 1000],
-])('of the range %p comes what there is', async (range, status, contentRange, length) => {
-  store.put('parts', bytes)
-  const answer = await get('parts', { headers: { range } })
-  const body = await answer.bytes()
-  expect([answer.status, answer.headers.get('content-range'), body.length]).toEqual([
-    status,
-    contentRange,
-    length,
-  ])
-  expect(await refusal(await get('parts', { headers: { range: 'bytes=1000-' } }))).toEqual([
-    416,
-    'InvalidRange',
-  ])
-})
+])(
+  'of the range %p the existing bytes are returned',
+  async (range, status, contentRange, length) => {
+    store.put('parts', bytes)
+    const answer = await get('parts', { headers: { range } })
+    const body = await answer.bytes()
+    expect([answer.status, answer.headers.get('content-range'), body.length]).toEqual([
+      status,
+      contentRange,
+      length,
+    ])
+    expect(await refusal(await get('parts', { headers: { range: 'bytes=1000-' } }))).toEqual([
+      416,
+      'InvalidRange',
+    ])
+  },
+)
 
-test('of creations of one key at once exactly one succeeds, and later ones change nothing', async () => {
+test('of parallel creations of one key exactly one succeeds, and later ones change nothing', async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) => put('log/1', { body: `${n}`, headers: onlyNew })),
   )
@@ -122,7 +125,7 @@ test.each<[string, Asked, number, string]>([
   expect(store.keys()).toEqual([])
 })
 
-test('a request is refused that is not signed, or not what was signed', async () => {
+test('an unsigned or tampered request is refused', async () => {
   expect(await refusal(await fetch(`${endpoint}/backups/house/x`))).toEqual([403, 'AccessDenied'])
   const client = new AwsClient(credentials)
   const { headers } = await client.sign(`${endpoint}/backups/house/x`, { method: 'GET' })
@@ -141,12 +144,12 @@ test('a request is refused that is not signed, or not what was signed', async ()
   expect(await other({})).toEqual([403, 'AccessDenied'])
 })
 
-test('the true hash of a body is accepted', async () => {
+test('the right hash of a body is accepted', async () => {
   const sha256 = createHash('sha256').update('x').digest('hex')
   expect((await put('x', { headers: { 'x-amz-content-sha256': sha256 } })).status).toBe(200)
 })
 
-test('the store has a clock of its own, which judges signatures and dates objects and answers', async () => {
+test('the store has a clock of its own for signatures, objects and responses', async () => {
   store.faults.clockOffset = -20 * 60_000
   const answer = await put('x')
   const theirs = Date.parse(answer.headers.get('date') ?? '')
@@ -172,7 +175,7 @@ const list = async (query: string) => {
   }
 }
 
-test('a list is in the order of UTF-8, in pages of at most 1,000', async () => {
+test('a list is in UTF-8 order, in pages of at most 1,000', async () => {
   const keys = Array.from({ length: 2_001 }, (_, n) => `log/${String(n).padStart(5, '0')}`)
   for (const key of [...keys, '\u{1f600}', '\u{fb01}', 'a&<b>']) store.put(key, bytes)
   const first = await list('prefix=house/log/&max-keys=5000')
@@ -190,7 +193,7 @@ test('a list is in the order of UTF-8, in pages of at most 1,000', async () => {
   expect([store.keys('log/0200'), store.keys()[0]]).toEqual([['log/02000'], 'a&<b>'])
 })
 
-test('a list gathers what a delimiter ends, also across pages, and tells age and size', async () => {
+test('a list groups keys by a delimiter, also across pages, and shows age and size', async () => {
   for (const key of ['a', 'b/1', 'b/2', 'c', 'd/1']) store.put(key, bytes)
   const query = 'prefix=house/&delimiter=/&max-keys=2'
   const first = await list(query)
@@ -203,7 +206,7 @@ test('a list gathers what a delimiter ends, also across pages, and tells age and
   expect(await refusal(await ask('GET', '/backups'))).toEqual([501, 'NotImplemented'])
 })
 
-test('many objects go at once, with the checksum that the protocol demands', async () => {
+test('many objects are deleted at once, with the checksum that the protocol requires', async () => {
   for (const key of ['a', "b&'", 'c']) store.put(key, bytes)
   const named = ['house/a', 'house/b&amp;&#x27;', 'house/never'].map(
     (key) => `<Object><Key>${key}</Key></Object>`,
@@ -234,7 +237,7 @@ test("Bun's own client puts, gets, lists and deletes", async () => {
   )
 })
 
-test('a failing PUT took effect in half of the cases; a retry then meets its own object', async () => {
+test('a failing PUT took effect in half of the cases; a retry then finds its own object', async () => {
   store.faults.random = createRandom(5).next
   store.faults.errors = 1
   const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => put(`log/${n}`)))
@@ -256,7 +259,7 @@ test('a hanging request is never answered, also when it took effect', async () =
   expect([store.keys().length < 40, store.counts]).toEqual([true, {}])
 })
 
-test('a store that is away cuts what is open, and takes nothing until it is back', async () => {
+test('a store that is away breaks open connections, and accepts none until it is back', async () => {
   const { promise: isOpen, resolve } = Promise.withResolvers<void>()
   store.faults.beforePut = () => {
     resolve()
@@ -274,7 +277,7 @@ test('a store that is away cuts what is open, and takes nothing until it is back
   ])
 })
 
-test('a store that is away cuts at once: idle connections, and requests that have not taken effect', async () => {
+test('a store that is away breaks connections at once: idle ones, and requests without effect yet', async () => {
   const { host, hostname, port } = new URL(endpoint)
   const idle = connect(Number(port), hostname)
   idle.write(`GET /backups HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
@@ -297,7 +300,7 @@ test('a store that is away cuts at once: idle connections, and requests that hav
   expect([await failed(get('x')), store.keys()]).toEqual(['ECONNRESET', ['x']])
 })
 
-test('what a client sent takes effect although the client has gone', async () => {
+test('a sent request takes effect although the client has gone', async () => {
   const client = new AbortController()
   const random = () => {
     client.abort()
@@ -309,7 +312,7 @@ test('what a client sent takes effect although the client has gone', async () =>
   await waitFor(() => store.keys().length === 1)
 })
 
-test('a PUT that is cut before it takes effect leaves nothing, after it an object', async () => {
+test('a PUT that is cut before it takes effect leaves nothing, one cut after it an object', async () => {
   const told: string[] = []
   const cut = (key: string) => {
     told.push(key)
@@ -333,7 +336,7 @@ test.each<[string, Partial<typeof usual>, number[], string]>([
   expect([told, store.keys()]).toEqual([code, []])
 })
 
-test('a store that ignores conditions overwrites', async () => {
+test('a store without conditional writes overwrites', async () => {
   store.faults.ignoresConditions = true
   for (const body of ['1', '2'])
     expect((await put('x', { body, headers: onlyNew })).status).toBe(200)

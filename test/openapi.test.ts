@@ -110,7 +110,7 @@ describe('the description', () => {
     expect(JSON.stringify(document)).not.toContain('nullable')
   })
 
-  test('has every route but pages and their parts, and no other', async () => {
+  test('has every route except pages and their assets, and no other', async () => {
     const service = await start()
     const document = await describe31(service)
     const described = operationsOf(document).map(
@@ -187,7 +187,7 @@ describe('the description', () => {
     expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names))
   })
 
-  test('says of every operation what it does, and of every tag what it holds', async () => {
+  test('has a summary for every operation and a description for every tag', async () => {
     const service = await start()
     const document = await describe31(service)
     const sentence = /^[A-Z](?!.*\. ).*[^.:;,]\.$/
@@ -221,7 +221,7 @@ describe('the description', () => {
     }
   })
 
-  test('shows limits as they are configured, and none that are off', async () => {
+  test('shows limits as configured, and none that are off', async () => {
     const environment = { RATE_LIMIT_LOGIN: '5/15m', RATE_LIMIT_USER: 'off' }
     await using service = await startService({ environment })
     const { paths } = await describe31(service)
@@ -238,7 +238,7 @@ describe('the description', () => {
     expect(paths['/v1/users/me'].get).not.toHaveProperty('x-rate-limit')
   })
 
-  test('has closed request bodies, in which `data` alone is a map', async () => {
+  test('has closed request bodies, in which only `data` is a map', async () => {
     const service = await start()
     const document = await describe31(service)
     const bodies = operationsOf(document).flatMap(({ operation }) => operation.requestBody ?? [])
@@ -260,7 +260,7 @@ describe('the description', () => {
     expect(NotificationData.additionalProperties).toEqual({ type: 'string' })
   })
 
-  test('says which token an operation takes', async () => {
+  test('names the kind of token of each operation', async () => {
     const service = await start()
     const { paths, components } = await describe31(service)
     expect(paths['/v1/auth/login'].post.security).toEqual([])
@@ -273,7 +273,7 @@ describe('the description', () => {
     ])
   })
 
-  test('has the body of each webhook, made of what REST shows', async () => {
+  test('has the body of each webhook, built from the REST schemas', async () => {
     const service = await start()
     const { webhooks, components } = await describe31(service)
     expect(Object.keys(webhooks)).toEqual([...eventTypes])
@@ -338,7 +338,7 @@ function* jsonBodies(node: Json, at = ''): Generator<{ at: string; body: Json }>
 }
 
 describe('the examples', () => {
-  test('fit their schemas, each of them', async () => {
+  test('match their schemas', async () => {
     const service = await start()
     const document = await describe31(service)
     const ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -355,7 +355,7 @@ describe('the examples', () => {
     }
   })
 
-  test('of bodies are what the server takes', async () => {
+  test('of bodies are accepted by the server', async () => {
     const service = await start()
     const { paths } = await describe31(service)
     for (const { method, path, access, guardBody } of describedRoutes(service.app)) {
@@ -367,7 +367,7 @@ describe('the examples', () => {
     }
   })
 
-  test('are there for every body and every answer', async () => {
+  test('exist for every body and every response', async () => {
     const service = await start()
     const bodies = [...jsonBodies(await describe31(service))]
     expect(bodies.length).toBeGreaterThan(150)
@@ -375,7 +375,7 @@ describe('the examples', () => {
     expect(bare.map(({ at }) => at)).toEqual([])
   })
 
-  test('are plausible: one story, pages that count what they show', async () => {
+  test('are plausible: one story, and pages with right counts', async () => {
     const service = await start()
     const { paths } = await describe31(service)
     const page = paths['/v1/chat/conversations'].get.responses['200'].content['application/json']
@@ -389,7 +389,7 @@ describe('the examples', () => {
   })
 })
 
-test('real answers are as described: bodies, statuses and headers', async () => {
+test('real responses match the description: bodies, statuses and headers', async () => {
   await using service = await startService({ environment: limits })
   const judge = createJudge(await describe31(service))
   const { a, b, conversationId: id } = await service.pair()
@@ -509,7 +509,7 @@ test('real answers are as described: bodies, statuses and headers', async () => 
   }
 })
 
-test('real answers about tickets are as described', async () => {
+test('real responses about tickets match the description', async () => {
   const environment = { RATE_LIMIT_USER: '1000/1m', RATE_LIMIT_ANONYMOUS: '1000/1m' }
   await using d = await openDesk({ environment })
   const judge = createJudge(await describe31(d.service))

@@ -15,7 +15,7 @@ const audited = ({ sqlite }: TestService, action: string) =>
   sqlite.query('SELECT actor_type, target_id FROM audit_log WHERE action = ?').values(action)
 
 describe('jobs', () => {
-  test('are listed by state, tried again and discarded by admins', async () => {
+  test('are listed by state, retried and discarded by admins', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const { token } = await service.registerAs('admin')
@@ -63,7 +63,7 @@ describe('jobs', () => {
     ])
   })
 
-  test('are listed, tried again and discarded on the command line', async () => {
+  test('are listed, retried and discarded on the command line', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const [first, second] = [insertDeadJob(service.sqlite), insertDeadJob(service.sqlite)]
@@ -82,7 +82,7 @@ describe('jobs', () => {
     expect(audited(service, 'job_discarded')).toEqual([['command_line', second]])
   })
 
-  test('that die again while all are tried again are tried once', async () => {
+  test('that fail again while all are retried are retried once', async () => {
     const clock = createTestClock(Date.now() + day)
     await using service = await startService({ clock })
     for (let n = 0; n < 450; n++) insertDeadJob(service.sqlite)
@@ -127,7 +127,7 @@ describe('the audit log', () => {
     expect((await search('from=yesterday')).error.details).toEqual({ from: expect.any(String) })
   })
 
-  test('pages by cursor keep the filter', async () => {
+  test('keeps the filter in its cursor', async () => {
     await using log = await openLog()
     const first = await log.search('action=user_registered&limit=1')
     const { cursor } = first.pagination
@@ -156,7 +156,7 @@ describe('the audit log', () => {
     expect(() => service.sqlite.run("DELETE FROM audit_log WHERE id = '03'")).toThrow('append-only')
   })
 
-  test('loses what is too old at the start, too', async () => {
+  test('is pruned at start, too', async () => {
     await using first = await startService()
     const old = Date.now() - 400 * day
     first.sqlite.run(
@@ -173,7 +173,7 @@ describe('the audit log', () => {
 })
 
 describe('the system', () => {
-  test('is told to admins: sizes, traffic, deliveries, warnings', async () => {
+  test('is shown to admins: sizes, traffic, deliveries, warnings', async () => {
     const clock = createTestClock()
     await using mail = await startMailServer()
     const environment = { SMTP_URL: mail.url, PUBLIC_URL: 'https://chat.example.com' }
@@ -216,7 +216,7 @@ describe('the system', () => {
     socket.close()
   })
 
-  test('warns of what is missing', async () => {
+  test('warns of missing settings', async () => {
     await using service = await startService()
     const { token } = await service.registerAs('admin')
     const { body } = await service.call('GET', '/v1/admin/system', { token })
@@ -229,7 +229,7 @@ describe('the system', () => {
   })
 })
 
-describe('admins over people', () => {
+describe('admins', () => {
   async function openPeople(clock = createTestClock()) {
     const service = await startService({ clock })
     const [root, ada] = [await service.registerAs('admin'), await service.register('ada')]
@@ -238,7 +238,7 @@ describe('admins over people', () => {
     return { service, root, ada, ask, clock, [Symbol.asyncDispose]: service[Symbol.asyncDispose] }
   }
 
-  test('see the sessions of a person and export what is kept of them', async () => {
+  test('see the sessions of a user and export their data', async () => {
     await using people = await openPeople()
     const { ask, ada, root, service } = people
     const { body } = await ask('GET', '/sessions')
@@ -265,7 +265,7 @@ describe('admins over people', () => {
     expect([body.role, body.email_verified]).toEqual(['verified_user', true])
   })
 
-  test('mail a person the link to a new password, once at a time', async () => {
+  test('mail a user the link to a new password, one valid at a time', async () => {
     await using people = await openPeople()
     const { ask, service, clock, root, ada } = people
     expect((await ask('POST', '/password-reset')).status).toBe(204)
@@ -277,7 +277,7 @@ describe('admins over people', () => {
     expect(audited(service, 'password_reset_requested')).not.toEqual([['user', root.id]])
   })
 
-  test('remove a person as the person could', async () => {
+  test('remove a user as the user could', async () => {
     await using people = await openPeople()
     const { ask, service, ada, root } = people
     expect((await ask('DELETE', '')).status).toBe(204)
@@ -288,7 +288,7 @@ describe('admins over people', () => {
     expect([own.status, own.headers.get('x-error-reason')]).toEqual([409, 'last_admin'])
   })
 
-  test('do so on the command line, too', async () => {
+  test('can do so on the command line, too', async () => {
     await using people = await openPeople()
     const { service, ada, clock } = people
     const device = { token: 'device', platform: 'ios' }
@@ -320,7 +320,7 @@ describe('the request log', () => {
       .map((line) => JSON.parse(line))
   const wrongPassword = { body: { email: 'ada@example.com', password: 'wrong' } }
 
-  test('tells what was refused, by whom and why, and leaves strangers out', async () => {
+  test('shows what was refused, for whom and why, and leaves strangers out', async () => {
     await using service = await startService()
     const { token, id } = await service.register('ada')
     await service.call('GET', '/v1/users/me', { token })
@@ -350,7 +350,7 @@ describe('the request log', () => {
     expect(service.log()).not.toContain(token)
   })
 
-  test('counts refusals of strangers and 429s, a line a minute', async () => {
+  test('counts refusals of strangers and 429s, in a line a minute', async () => {
     const clock = createTestClock()
     const environment = { RATE_LIMIT_USER: '3/1m', RATE_LIMIT_ANONYMOUS: '3/1m' }
     await using service = await startService({ clock, environment })
@@ -386,7 +386,7 @@ describe('the request log', () => {
     expect(service.log()).toContain('"counts":{"401 POST /v1/auth/login":10}')
   })
 
-  test('names the key of a service', async () => {
+  test('names the service key', async () => {
     await using service = await startService()
     const key = await service.issueKey(['calls'])
     await service.call('GET', '/v1/service/users/x', { token: key.token })
@@ -406,7 +406,7 @@ describe('the request log', () => {
   })
 })
 
-test('sent mails are told as debug, without the address', async () => {
+test('sent mails are logged at debug level, without the address', async () => {
   await using mail = await startMailServer()
   await using service = await startService({ environment: { SMTP_URL: mail.url } })
   await service.register('ada')

@@ -30,8 +30,8 @@ async function bring(external_id: string, more: object = {}) {
 }
 const ext = (externalId: string) => encodeURIComponent(`ext:${externalId}`)
 
-describe('people whom the platform brings along', () => {
-  test('are as it says, and are logged', async () => {
+describe('users created by the platform', () => {
+  test('have the given fields, and are audited', async () => {
     const answer = await feed('POST', '/users', {
       email: 'Ada@Example.com',
       display_name: ' Ada L. ',
@@ -63,7 +63,7 @@ describe('people whom the platform brings along', () => {
     expect(row).toEqual([{ action: 'user_created', actor_type: 'service_key' }])
   })
 
-  test('need nothing but an address, and have no password until they set one', async () => {
+  test('need only an address, and have no password until they set one', async () => {
     const { status, body } = await feed('POST', '/users', { email: 'plain@example.com' })
     expect([status, body.display_name, body.role, body.locale]).toEqual([
       201,
@@ -79,7 +79,7 @@ describe('people whom the platform brings along', () => {
     expect(verified.body.role).toBe('verified_user')
   })
 
-  test('are made once: the same external id gives the first, an address that is taken 409', async () => {
+  test('are created once: the same external id returns the first, a taken address 409', async () => {
     const first = await bring('once')
     const again = await feed('POST', '/users', { email: 'other@example.com', external_id: 'once' })
     expect([again.status, again.body]).toEqual([201, first])
@@ -103,7 +103,7 @@ describe('people whom the platform brings along', () => {
     ])
   })
 
-  test('are looked up by address, external id, or both', async () => {
+  test('are found by address, external id, or both', async () => {
     const bob = await bring('bob 7')
     const emailsOf = async (query: string) =>
       (await feed('GET', `/users?${query}`)).body.data.map(({ id }: { id: string }) => id)
@@ -119,7 +119,7 @@ describe('people whom the platform brings along', () => {
     expect([none.status, Object.keys(none.body.error.details)]).toEqual([400, ['email']])
   })
 
-  test('get another external id, but not that of somebody else, and are never made admins', async () => {
+  test('can get another external id, but no used one, and never become admins', async () => {
     const [cleo, dan] = [await bring('cleo'), await bring('dan')]
     const patch = (body: object) => feed('PATCH', `/users/${cleo.id}`, body)
     expect((await patch({ external_id: 'cleo 2' })).body.external_id).toBe('cleo 2')
@@ -129,7 +129,7 @@ describe('people whom the platform brings along', () => {
     expect((await feed('GET', `/users/${ext('dan')}`)).body.id).toBe(dan.id)
   })
 
-  test('leave no external id behind', async () => {
+  test('free their external id on removal', async () => {
     const gone = await bring('gone')
     const root = await service.registerAs('admin')
     await service.call('DELETE', `/v1/admin/users/${gone.id}`, { token: root.token })
@@ -180,7 +180,7 @@ const none = { access: 401, refresh: 401, login: null, kept: 0 }
 const held = { access: 200, refresh: 200, login: 'totp_required', kept: 4 }
 
 describe('an address that a stranger registered first', () => {
-  test('is the platform’s customer’s: the account of before is removed, and nothing of it comes over', async () => {
+  test('goes to the platform’s customer: the former account is removed with everything in it', async () => {
     const thief = await squat('ada.owner')
     const victim = await service.register()
     const conversationId = await service.openConversation(thief, victim)
@@ -218,14 +218,14 @@ describe('an address that a stranger registered first', () => {
       ({ id }) => service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [id]),
     ],
     ['adopted', ({ id }) => feed('PATCH', `/users/${id}`, { external_id: `adopted-${id}` })],
-  ])('is taken when the account is %s', async (_, change) => {
+  ])('is taken over when the account is %s', async (_, change) => {
     const person = await service.register()
     await change(person)
     const answer = await feed('POST', '/users', { email: person.email })
     expect(refusalOf(answer)).toEqual([409, 'email_taken'])
   })
 
-  test('is taken over disabled, too, but nothing is removed for somebody who cannot be made', async () => {
+  test('is taken over also from a disabled account, but nothing is removed for a user who cannot be created', async () => {
     const thief = await service.register()
     await feed('PATCH', `/users/${thief.id}`, { disabled: true })
     const wrong = await feed('POST', '/users', { email: thief.email, role: 'admin' })
@@ -250,7 +250,7 @@ describe('an address that a stranger registered first', () => {
       ({ email }) => hostline(['user', 'verify', email], service.directory),
     ],
   ])(
-    'is nobody’s hold once the account gets %s: all that the stranger set is gone',
+    'cannot be held by a stranger once the account gets %s: all their settings are gone',
     async (_, adopt) => {
       const thief = await squat()
       const root = await service.registerAs('admin')
@@ -273,7 +273,7 @@ describe('an address that a stranger registered first', () => {
     },
   )
 
-  test('is not locked by their second factor either when its owner has followed the mailed link', async () => {
+  test('cannot be locked by their second factor once its owner has followed the mailed link', async () => {
     const thief = await squat()
     service.sqlite.run('UPDATE users SET email_verified = 1 WHERE id = ?', [thief.id])
     const token = new Bun.CryptoHasher('sha256').update(thief.id).digest('hex')
@@ -289,7 +289,7 @@ describe('an address that a stranger registered first', () => {
     expect((await service.call('POST', '/v1/auth/login', { body: login })).status).toBe(200)
   })
 
-  test('ends their sockets as well', async () => {
+  test('loses their sockets as well', async () => {
     await using own = await startService({ listen: true })
     const { token } = await own.issueKey()
     const thief = await own.register()
@@ -299,7 +299,7 @@ describe('an address that a stranger registered first', () => {
     expect(await socket.closed).toBe(4403)
   })
 
-  test('is adopted once: what its owner sets then stays, and a name that comes along holds', async () => {
+  test('is adopted once: settings of the owner stay, and a given name holds', async () => {
     const thief = await service.register()
     const names = { external_id: `once ${thief.id}`, display_name: 'Ada' }
     expect((await feed('PATCH', `/users/${thief.id}`, names)).body.display_name).toBe('Ada')
@@ -310,7 +310,7 @@ describe('an address that a stranger registered first', () => {
     expect(me.status).toBe(200)
   })
 
-  test('whom the platform brought without a proof keeps name and sessions when it brings the proof', async () => {
+  test('created by the platform without a proof keeps name and sessions when the proof arrives', async () => {
     const { id } = await bring('proved-later', { display_name: 'Ada' })
     const opened = await service.call('POST', `/v1/service/users/${id}/sessions`, logins)
     const changed = await feed('PATCH', `/users/${id}`, {
@@ -322,7 +322,7 @@ describe('an address that a stranger registered first', () => {
     expect(me.status).toBe(200)
   })
 
-  test('the only admin is not shut out', async () => {
+  test('does not lock out the only admin', async () => {
     await using own = await startService()
     const { token } = await own.issueKey()
     const ada = await own.register('ada')
@@ -334,7 +334,7 @@ describe('an address that a stranger registered first', () => {
     expect((await own.login(ada.email)).id).toBe(ada.id)
   })
 
-  test('an address that a stranger has moved away from is not kept for them', async () => {
+  test('is free again when the stranger has moved away from it', async () => {
     const thief = await service.register()
     const address = `thief${++names}@thief.example`
     const sha256 = new Bun.CryptoHasher('sha256').update(thief.id).digest('hex')
@@ -352,7 +352,7 @@ describe('an address that a stranger registered first', () => {
   })
 })
 
-test('with REGISTRATION=off the platform’s people and the first admin come in, and nobody else', async () => {
+test('with REGISTRATION=off only the platform’s users and the first admin can be created', async () => {
   await using own = await startService({ environment: { REGISTRATION: 'off' } })
   const setUp = await own.accounts.offerSetUp()
   const admin = { email: 'root@example.com', password, token: setUp }
@@ -377,7 +377,7 @@ test('with REGISTRATION=off the platform’s people and the first admin come in,
 })
 
 describe('`ext:` and the external id', () => {
-  test('names the person in paths, whatever is in it', async () => {
+  test('identify the user in paths, with any characters', async () => {
     for (const externalId of ['a/b?c#d', 'ext:ext', 'ä 100%', 'x'.repeat(128)]) {
       const { id } = await bring(externalId)
       expect((await feed('GET', `/users/${ext(externalId)}`)).body.id).toBe(id)
@@ -389,7 +389,7 @@ describe('`ext:` and the external id', () => {
     }
   })
 
-  test('names hosts, followers and guests', async () => {
+  test('identify hosts, followers and guests', async () => {
     const [host, fan, guest] = [await bring('host'), await bring('fan'), await bring('guest')]
     await feed('PATCH', `/users/${host.id}`, { role: 'host' })
     expect((await feed('PUT', `/follows/${ext('host')}/${ext('fan')}`)).status).toBe(204)
@@ -407,7 +407,7 @@ describe('`ext:` and the external id', () => {
     expect(stranger.body.error.details).toEqual({ guest_id: 'must be an existing user' })
   })
 
-  test('names whom to notify, and who is meant', async () => {
+  test('identify the user to notify, and users in data', async () => {
     const [erik, fay] = [await bring('erik'), await bring('fay')]
     const event = { type: 'call_missed', data: { guest_id: 'ext:fay' } }
     const one = await feed('POST', '/notifications', { ...event, user_id: 'ext:erik' })
@@ -426,7 +426,7 @@ describe('`ext:` and the external id', () => {
     })
   })
 
-  test('is no id anywhere else', async () => {
+  test('are no id anywhere else', async () => {
     await bring('elsewhere')
     const { token } = await service.registerAs('admin')
     const as = (method: string, path: string, body?: object) =>
@@ -440,11 +440,11 @@ describe('`ext:` and the external id', () => {
   })
 })
 
-describe('sessions that the platform opens', () => {
+describe('sessions opened by the platform', () => {
   const open = (reference: string, token = logins.token) =>
     service.call('POST', `/v1/service/users/${reference}/sessions`, { token })
 
-  test('log somebody in, who is then as anybody who has logged in', async () => {
+  test('log a user in like any login', async () => {
     const gina = await bring('gina')
     const { status, body } = await open(ext('gina'))
     expect([status, body.user.id, body.expires_in]).toEqual([201, gina.id, 900])
@@ -458,7 +458,7 @@ describe('sessions that the platform opens', () => {
     expect(audit.all(gina.id)).toEqual([{ actor_type: 'service_key' }])
   })
 
-  test('end when somebody becomes an admin, who logs in as one', async () => {
+  test('end when the user becomes an admin, who has to log in', async () => {
     const { id } = await bring('later-admin')
     const opened = await service.call('POST', `/v1/service/users/${id}/sessions`, logins)
     const { access_token: token, refresh_token } = opened.body
@@ -474,14 +474,14 @@ describe('sessions that the platform opens', () => {
     ])
   })
 
-  test('take a scope that `all` does not contain', async () => {
+  test('need a scope that `all` does not contain', async () => {
     const { id } = await bring('hugo')
     expect(refusalOf(await open(id, key.token))).toEqual([403, 'scope_required'])
     const other = await service.call('GET', `/v1/service/users/${id}`, { token: logins.token })
     expect(refusalOf(other)).toEqual([403, 'scope_required'])
   })
 
-  test('are not for admins, nor for who is disabled, unknown or gone', async () => {
+  test('are refused for admins, and for disabled, unknown and removed users', async () => {
     const admin = await service.registerAs('admin')
     expect(refusalOf(await open(admin.id))).toEqual([403, 'role_required'])
     const { id } = await bring('ines')
@@ -492,7 +492,7 @@ describe('sessions that the platform opens', () => {
   })
 })
 
-test('the header is the `dedupe_key` of a notification that has none', async () => {
+test('the idempotency header is the `dedupe_key` of a notification without one', async () => {
   const { id } = await bring('jo')
   const notify = (body: object, idempotency: string) =>
     service.call('POST', '/v1/service/notifications', {

@@ -17,7 +17,7 @@ function loadedBy(html: string): string[] {
   return [...html.matchAll(/(?:href|src)="(\/assets\/[\w.-]+)"/g)].map(([, path = '']) => path)
 }
 
-test('a page is asked for each time, and is sent again only when it has changed', async () => {
+test('a page is revalidated on each request, and sent again only after a change', async () => {
   await using service = await startService()
   const first = await get(service.app, '/console')
   expect(first.headers.get('cache-control')).toBe('no-cache')
@@ -27,7 +27,7 @@ test('a page is asked for each time, and is sent again only when it has changed'
   expect((await get(service.app, '/demo', headers)).status).toBe(200)
 })
 
-test('what pages load has the name of its content, and is kept for good', async () => {
+test('assets have a hash in their name, and are cached forever', async () => {
   await using service = await startService()
   for (const page of ['/', '/console', '/demo', '/docs', '/set-up']) {
     const html = await (await get(service.app, page)).text()
@@ -45,7 +45,7 @@ test('what pages load has the name of its content, and is kept for good', async 
   expect((await get(service.app, '/assets/constructor')).status).toBe(404)
 })
 
-test('what pages load is compressed for those who take that', async () => {
+test('assets are compressed for clients that accept it', async () => {
   await using service = await startService()
   const html = await (await get(service.app, '/console')).text()
   const path = loadedBy(html).find((name) => name.endsWith('.css')) ?? ''
@@ -56,7 +56,7 @@ test('what pages load is compressed for those who take that', async () => {
   expect(gunzipSync(await compressed.arrayBuffer()).toString()).toBe(await plain.text())
 })
 
-test('the console loads no more than 120 KB before it shows something, with its font', async () => {
+test('the console loads at most 120 KB before it shows something, its font included', async () => {
   await using service = await startService()
   const html = await (await get(service.app, '/console')).text()
   const styles = loadedBy(html).find((name) => name.endsWith('.css')) ?? ''
@@ -73,7 +73,7 @@ test('the console loads no more than 120 KB before it shows something, with its 
   expect(total).toBeLessThan(120 * kilobyte)
 })
 
-test('without the demo there is none', async () => {
+test('without the demo its page is not found', async () => {
   await using service = await startService({ environment: { DEMO: 'false' } })
   expect((await get(service.app, '/demo')).status).toBe(404)
   expect(await (await get(service.app, '/')).text()).not.toContain('/demo')

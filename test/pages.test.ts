@@ -98,7 +98,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     await page.getByText('Dieser Link gilt nicht mehr').waitFor()
   })
 
-  test('a password is reset, and the page says what is wrong with a bad one', async () => {
+  test('a password is reset, and a bad one is explained', async () => {
     const person = personOf('bob')
     await post('/v1/auth/register', person)
     await mail.next(person.email)
@@ -145,7 +145,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect((await post('/v1/auth/login', renewed)).status).toBe(200)
   })
 
-  test('the first admin is made with the link that the start printed', async () => {
+  test('the first admin is created with the link printed at start', async () => {
     const printed = () => /http\S+\/set-up#token=[\w-]+/.exec(server.output())?.[0]
     const link = await waitFor(printed, 'the link to set up the first admin')
     await visit(link)
@@ -158,7 +158,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     expect(((await login.json()) as { user: { role: string } }).user.role).toBe('admin')
   })
 
-  test('a page says which field the service refuses', async () => {
+  test('a page shows the field that the service refuses', async () => {
     await visit(`${server.base}/set-up#token=none`)
     await page.getByLabel('E-mail address').fill('nobody@nowhere')
     await page.getByLabel('New password').fill('correct horse')
@@ -170,7 +170,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
   })
 })
 
-test('each page has a strict policy, all in its language, and the place that its button posts to', async () => {
+test('each page has a strict policy, one language, and the endpoint of its button', async () => {
   const endpoints = {
     'verify-email': '/v1/auth/verify-email',
     'reset-password': '/v1/auth/password/reset',

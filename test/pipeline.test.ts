@@ -58,7 +58,7 @@ describe('every answer', () => {
   test.each([
     ['https://chat.example.com', 'max-age=31536000'],
     ['http://chat.example.com', null],
-  ])('of %s has the strict transport security %j', async (PUBLIC_URL, policy) => {
+  ])('of %s has Strict-Transport-Security %j', async (PUBLIC_URL, policy) => {
     await using service = await startService({ listen: true, environment: { PUBLIC_URL } })
     for (const path of ['/', '/nope', '/v1/chat/conversations']) {
       const { headers } = await service.call('GET', path)
@@ -72,7 +72,7 @@ describe('every answer', () => {
     socket.destroy()
   })
 
-  test("never takes over the client's request id", async () => {
+  test('ignores the client’s request id', async () => {
     const service = await anyService()
     const { headers } = await service.call('GET', '/healthz', {
       headers: { 'x-request-id': 'mine' },
@@ -87,7 +87,7 @@ describe('every answer', () => {
   })
 })
 
-describe('the address', () => {
+describe('the path', () => {
   test.each([['a'], [''], ['a b'], ['[::'], ['x:y:z']])(
     'with the Host %j is refused',
     async (host) => {
@@ -108,7 +108,7 @@ describe('the address', () => {
     '/v1/chat/conversations%00',
     '/v1/chat/conversations;x=1',
     '/v1%2Fchat%2Fconversations',
-  ])('%s is not another way to a route', async (path) => {
+  ])('%s is no other name of a route', async (path) => {
     const service = await listening()
     const { token } = await service.register()
     const { status, body } = await raw(
@@ -123,7 +123,7 @@ describe('the address', () => {
 })
 
 test.each(['/v1/chat/../chat/conversations', '/x/%2e%2e/v1/chat/conversations'])(
-  '%s is resolved before anything looks at it: no way around the token',
+  '%s is normalised before any check: it does not bypass the token',
   async (path) => {
     const service = await listening()
     const { token } = await service.register()
@@ -140,7 +140,7 @@ test.each(['/v1/chat/../chat/conversations', '/x/%2e%2e/v1/chat/conversations'])
 describe('the order of checks', () => {
   const large = 'x'.repeat(64 * 1_024)
 
-  test('a body that is too large comes before the limit, the path and the token', async () => {
+  test('a body that is too large is refused before the limit, the path and the token', async () => {
     await using service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '1/1m' } })
     await service.call('GET', '/nope')
     for (const path of ['/nope', '/v1/chat/conversations', '/v1/auth/login']) {
@@ -158,7 +158,7 @@ describe('the order of checks', () => {
     }
   })
 
-  test('what is refused before the limit still tells the limit, and does not count', async () => {
+  test('a request refused before the limit still shows the limit, and does not count', async () => {
     await using service = await startService({
       listen: true,
       environment: { RATE_LIMIT_ANONYMOUS: '7/1m' },
@@ -171,7 +171,7 @@ describe('the order of checks', () => {
     )
   })
 
-  test('a streamed body is not waited for by what is refused, and counts before it has come', async () => {
+  test('a refusal does not wait for a streamed body, and a request counts before its body has arrived', async () => {
     await using service = await startService({
       listen: true,
       environment: { RATE_LIMIT_ANONYMOUS: '2/1m', RATE_LIMIT_LOGIN: '1/1m' },
@@ -189,13 +189,13 @@ describe('the order of checks', () => {
     slow.destroy()
   })
 
-  test('the limit comes before the path, the path before the token', async () => {
+  test('the limit is checked before the path, the path before the token', async () => {
     await using service = await startService({ environment: { RATE_LIMIT_ANONYMOUS: '1/1m' } })
     expect((await service.call('GET', '/nope')).status).toBe(404)
     expect((await service.call('GET', '/nope')).status).toBe(429)
   })
 
-  test('the token comes before the content type, the content type before the fields', async () => {
+  test('the token is checked before the content type, the content type before the fields', async () => {
     const service = await anyService()
     const { token } = await service.register()
     const post = (headers: Record<string, string>, body: string) =>
@@ -210,7 +210,7 @@ describe('the order of checks', () => {
     expect(empty.body.error.details).toEqual({ user_id: 'is required' })
   })
 
-  test('the fields come before the object', async () => {
+  test('the fields are checked before the object', async () => {
     const service = await anyService()
     const { token } = await service.register()
     const path = '/v1/chat/conversations/01ARZ3NDEKTSV4RRFFQ69G5FAV/messages'
@@ -219,7 +219,7 @@ describe('the order of checks', () => {
   })
 })
 
-describe('wrong parameters of a query are all named', () => {
+describe('all wrong query parameters are named', () => {
   const page = { page: 'must be at least 1' }
   const cursor = { cursor: 'is not a cursor of this list' }
   const since = { since: 'must be a valid identifier' }
@@ -304,7 +304,7 @@ describe('bodies', () => {
     ['brackets in texts', '[['.repeat(100)],
     ['escaped quotes in texts', '"\\"['.repeat(100)],
     ['a very long text', 'x'.repeat(64_000)],
-  ])('with %s are read as what they are', async (_, email) => {
+  ])('with %s are read correctly', async (_, email) => {
     const service = await anyService()
     const body = { email, password: 'x' }
     expect((await service.call('POST', '/v1/auth/login', { body })).status).toBe(401)
@@ -361,7 +361,7 @@ describe('languages', () => {
     ['ja', 'The request is not valid.', 'is required'],
     ['*', 'The request is not valid.', 'is required'],
     [';;;,q=,', 'The request is not valid.', 'is required'],
-  ])('%j is answered in its language, fields too', async (language, message, required) => {
+  ])('%j selects the language, also of field errors', async (language, message, required) => {
     const service = await anyService()
     const headers = { 'accept-language': language }
     const { body } = await service.call('POST', '/v1/auth/login', { headers, body: { email: 'x' } })
@@ -373,8 +373,8 @@ describe('languages', () => {
   })
 })
 
-describe('failures of our own', () => {
-  test('are answered with 500 and tell nothing; the log has the request id', async () => {
+describe('internal errors', () => {
+  test('are answered with 500 without details; the log has the request id', async () => {
     await using service = await startService()
     const { token } = (await service.pair()).a
     service.sqlite.run('ALTER TABLE participants RENAME TO hidden')
@@ -398,7 +398,7 @@ describe('browsers of other origins', () => {
   const environment = { CORS_ORIGINS: 'https://app.example.com' }
   const withOrigins = shared(() => startService({ environment }))
 
-  test('on the list may ask and read', async () => {
+  test('on the list may send requests and read responses', async () => {
     await using service = await startService({ environment })
     const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' }
     const preflight = await service.call('OPTIONS', '/v1/auth/login', { headers })
@@ -419,7 +419,7 @@ describe('browsers of other origins', () => {
     'http://app.example.com',
     'https://APP.example.com',
     'null',
-  ])('such as %s get nothing', async (origin) => {
+  ])('such as %s get no CORS headers', async (origin) => {
     const service = await withOrigins()
     const headers = { origin, 'access-control-request-method': 'POST' }
     const preflight = await service.call('OPTIONS', '/v1/auth/login', { headers })
@@ -442,31 +442,28 @@ describe('browsers of other origins', () => {
 
 const { openssl } = tools
 
-test.skipIf(!openssl)(
-  'TLS of the server itself is 1.2 with forward secrecy, or newer',
-  async () => {
-    using directory = temporaryDirectory()
-    const run = (command: string) =>
-      Bun.spawn([openssl ?? '', ...command.split(' ')], { cwd: directory.path, stderr: 'ignore' })
-    const made = '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key -out cert'
-    await run(`req ${made}`).exited
-    const environment = { TLS_CERT: `${directory.path}/cert`, TLS_KEY: `${directory.path}/key` }
-    await using service = await startService({ listen: true, environment })
-    const { host } = new URL(service.base)
-    const suite = async (offer: string) => {
-      const { stdout } = run(`s_client -connect ${host} ${offer}`)
-      return /New, .* Cipher is (.*)/.exec(await new Response(stdout).text())?.[1]
-    }
-    expect(await suite('-tls1_3')).toStartWith('TLS_AES_')
-    for (const good of ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-CHACHA20-POLY1305']) {
-      expect(await suite(`-tls1_2 -cipher ${good}`)).toBe(good)
-    }
-    for (const bad of ['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA']) {
-      expect(await suite(`-tls1_2 -cipher ${bad}`)).toBe('(NONE)')
-    }
-    expect(await suite('-tls1_1 -cipher ALL@SECLEVEL=0')).toBe('(NONE)')
-  },
-)
+test.skipIf(!openssl)('TLS of the server is 1.2 with forward secrecy, or newer', async () => {
+  using directory = temporaryDirectory()
+  const run = (command: string) =>
+    Bun.spawn([openssl ?? '', ...command.split(' ')], { cwd: directory.path, stderr: 'ignore' })
+  const made = '-x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -keyout key -out cert'
+  await run(`req ${made}`).exited
+  const environment = { TLS_CERT: `${directory.path}/cert`, TLS_KEY: `${directory.path}/key` }
+  await using service = await startService({ listen: true, environment })
+  const { host } = new URL(service.base)
+  const suite = async (offer: string) => {
+    const { stdout } = run(`s_client -connect ${host} ${offer}`)
+    return /New, .* Cipher is (.*)/.exec(await new Response(stdout).text())?.[1]
+  }
+  expect(await suite('-tls1_3')).toStartWith('TLS_AES_')
+  for (const good of ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-CHACHA20-POLY1305']) {
+    expect(await suite(`-tls1_2 -cipher ${good}`)).toBe(good)
+  }
+  for (const bad of ['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA']) {
+    expect(await suite(`-tls1_2 -cipher ${bad}`)).toBe('(NONE)')
+  }
+  expect(await suite('-tls1_1 -cipher ALL@SECLEVEL=0')).toBe('(NONE)')
+})
 
 test('the start page has a strict content security policy', async () => {
   const service = await anyService()

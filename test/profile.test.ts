@@ -39,7 +39,7 @@ describe('the own profile', () => {
     })
   })
 
-  test('changes what is given and nothing else', async () => {
+  test('changes the given fields only', async () => {
     await using service = await startService()
     const ada = await service.register('ada')
     const { body: before } = await me(service, ada)
@@ -95,7 +95,7 @@ describe('the own profile', () => {
     '\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}',
     'Zoë O’Hara-李',
     'e\u0301',
-  ])('takes %j as a name', async (display_name) => {
+  ])('accepts %j as a name', async (display_name) => {
     const service = await anyService()
     const { status, body } = await patch(service, await service.register(), { display_name })
     expect([status, body.display_name]).toEqual([200, display_name])
@@ -117,7 +117,7 @@ describe('the own profile', () => {
   })
 
   test.each(['\u3164', '\u2800\u2800', '\u0301', '\u200d'])(
-    'refuses the name %j, which shows nothing',
+    'refuses the invisible name %j',
     async (display_name) => {
       const service = await anyService()
       const answer = await patch(service, await service.register(), { display_name })
@@ -126,7 +126,7 @@ describe('the own profile', () => {
     },
   )
 
-  test('pictures of one letter are shown for every name there is', async () => {
+  test('each possible name has a picture with one letter', async () => {
     const service = await anyService()
     for (const display_name of ['ǰane ﬃx', 'ß', '李 小龙', '🙂', "<b>'&"]) {
       const person = await service.register()
@@ -174,7 +174,7 @@ describe('sessions', () => {
     expect((await sessionsOf(service, laptop)).data).toHaveLength(1)
   })
 
-  test("somebody else's or an unknown one is not found", async () => {
+  test('an unknown one and that of another user are not found', async () => {
     const service = await anyService()
     const [ada, bob] = [await service.register(), await service.register()]
     const { id } = (await sessionsOf(service, bob)).data[0]
@@ -186,11 +186,11 @@ describe('sessions', () => {
   })
 })
 
-describe('leaving', () => {
+describe('removing one’s account', () => {
   const leave = (service: TestService, { token }: Person, password: string) =>
     service.call('DELETE', '/v1/users/me', { token, body: { password } })
 
-  test('removes everything of the person; messages stay, shown as of a deleted user', async () => {
+  test('removes all personal data; messages stay, shown as from a deleted user', async () => {
     await using service = await startService({ listen: true })
     const { a, b, conversationId } = await service.pair()
     await service.say(a, conversationId, 'remember me')
@@ -226,7 +226,7 @@ describe('leaving', () => {
 })
 
 describe('administration', () => {
-  test('gives roles, disables and enables, and it takes effect at once', async () => {
+  test('changes roles, disables and enables, with immediate effect', async () => {
     await using started = await startWithAdmin()
     const { service, admin } = started
     const ada = await service.register('ada')
@@ -252,7 +252,7 @@ describe('administration', () => {
     expect(unknown.status).toBe(404)
   })
 
-  test('who held a body back while their access ended is out', async () => {
+  test('a request whose body arrives after access has ended is refused', async () => {
     await using service = await startService({ listen: true })
     const admin = await service.registerAs('admin', 'admin')
     const { hostname, port } = new URL(service.base)
@@ -282,7 +282,7 @@ describe('administration', () => {
     }
   })
 
-  test('ends every session of a person', async () => {
+  test('ends every session of a user', async () => {
     await using started = await startWithAdmin()
     const { service, admin } = started
     const laptop = await service.register('ada')
@@ -293,7 +293,7 @@ describe('administration', () => {
     expect(states.map(({ status }) => status)).toEqual([401, 401, 200])
   })
 
-  test('reads who did what, newest first and without a secret', async () => {
+  test('reads the audit log, newest first and without secrets', async () => {
     await using started = await startWithAdmin()
     const { service, admin } = started
     const ada = await service.register('ada')
@@ -340,7 +340,7 @@ describe('administration', () => {
     }
   })
 
-  test('nobody can change or delete a row of the audit log', async () => {
+  test('no row of the audit log can be changed or deleted', async () => {
     await using started = await startWithAdmin()
     const { sqlite } = started.service
     for (const sql of ['DELETE FROM audit_log', "UPDATE audit_log SET action = 'x'"]) {
@@ -352,7 +352,7 @@ describe('administration', () => {
 describe('the first admin', () => {
   const form = { email: 'ops@example.com', password: 'correct horse' }
 
-  test('is made with the token of the start, once', async () => {
+  test('is created once, with the token of the start', async () => {
     await using service = await startService()
     const token = await service.accounts.offerSetUp()
     const setUp = (body: object) => service.call('POST', '/v1/auth/set-up', { body })
@@ -363,7 +363,7 @@ describe('the first admin', () => {
     expect(await service.accounts.offerSetUp()).toBeUndefined()
   })
 
-  test('needs a token of ours, and a newer start makes older ones useless', async () => {
+  test('needs a token of this service, and a newer start invalidates older ones', async () => {
     await using service = await startService()
     const first = await service.accounts.offerSetUp()
     await service.accounts.offerSetUp()
@@ -373,7 +373,7 @@ describe('the first admin', () => {
     }
   })
 
-  test('has a password that is not easily guessed', async () => {
+  test('needs a password that is not easily guessed', async () => {
     await using service = await startService()
     const token = await service.accounts.offerSetUp()
     const setUp = (password: string) =>
@@ -385,7 +385,7 @@ describe('the first admin', () => {
     expect((await setUp(form.password)).status).toBe(201)
   })
 
-  test('has a name like everybody', async () => {
+  test('needs a valid name', async () => {
     await using service = await startService()
     const body = { ...form, display_name: 'ops\u202e', token: await service.accounts.offerSetUp() }
     const answer = await service.call('POST', '/v1/auth/set-up', { body })

@@ -19,7 +19,7 @@ async function remaining(base: string, localAddress: string, forwardedFor: strin
 }
 
 test.skipIf(!nginx)(
-  'behind nginx every client has limits of its own, over HTTP and wss',
+  'behind nginx every client has rate limits of its own, over HTTP and wss',
   async () => {
     using directory = temporaryDirectory()
     await using server = await startServer({

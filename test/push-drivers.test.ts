@@ -103,7 +103,7 @@ describe('FCM', () => {
     ])
   })
 
-  test('the grant is asked for as RFC 7523 has it', async () => {
+  test('the grant is requested as RFC 7523 specifies', async () => {
     await using fcm = startFcm()
     await fcm.push()
     expect(fcm.grants).toEqual([
@@ -117,7 +117,7 @@ describe('FCM', () => {
     ])
   })
 
-  test('an iPhone rings, shows the badge and forgets the call in time', async () => {
+  test('an iPhone rings, shows the badge and drops the call in time', async () => {
     await using fcm = startFcm()
     await fcm.push(ios)
     const headers = {
@@ -139,7 +139,7 @@ describe('FCM', () => {
     expect(fcm.sends.map(({ message }) => message)).toEqual([{ ...common, webpush }])
   })
 
-  test('what is not urgent and replaces nothing says so on every platform', async () => {
+  test('a push that is neither urgent nor collapsible is marked so on every platform', async () => {
     await using fcm = startFcm()
     for (const target of [android, ios, web]) await fcm.push(target, note)
     const headers = { 'apns-priority': '5', 'apns-expiration': '1800003600' }
@@ -150,7 +150,7 @@ describe('FCM', () => {
     ])
   })
 
-  test('a key too long for Apple and the browsers is shortened, the same each time', async () => {
+  test('a key too long for Apple and browsers is shortened, always the same way', async () => {
     await using fcm = startFcm()
     const collapseKey = 'conversation:'.repeat(9)
     for (const target of [ios, ios, web]) await fcm.push(target, { ...note, collapseKey })
@@ -160,20 +160,20 @@ describe('FCM', () => {
     expect(keys).toHaveLength(3)
   })
 
-  test('data cannot pass for another type', async () => {
+  test('data cannot overwrite the type', async () => {
     await using fcm = startFcm()
     await fcm.push(android, { ...note, data: { type: 'call_incoming' } })
     expect(fcm.sends[0]?.message).toMatchObject({ data: { type: 'payment_captured' } })
   })
 
-  test('a hundred pushes at once ask for one access token', async () => {
+  test('a hundred parallel pushes request one access token', async () => {
     await using fcm = startFcm()
     const ends = await Promise.all(Array.from({ length: 100 }, () => fcm.push()))
     expect(new Set(ends)).toEqual(new Set(['delivered']))
     expect([fcm.grants.length, fcm.sends.length]).toEqual([1, 100])
   })
 
-  test('an access token serves until shortly before it expires', async () => {
+  test('an access token is used until shortly before it expires', async () => {
     await using fcm = startFcm()
     await fcm.push()
     fcm.clock.advance(59 * minuteMilliseconds - 1)
@@ -184,7 +184,7 @@ describe('FCM', () => {
     expect(used).toEqual(['Bearer access-1', 'Bearer access-1', 'Bearer access-2'])
   })
 
-  test('tokens that are not accepted any more are replaced by one fresh token', async () => {
+  test('refused access tokens are replaced by one fresh token', async () => {
     await using fcm = startFcm()
     await fcm.push()
     fcm.revokeTokens()
@@ -193,7 +193,7 @@ describe('FCM', () => {
     expect(fcm.grants).toHaveLength(2)
   })
 
-  test('a token that is refused late does not cost a second fresh one', async () => {
+  test('a late refusal of a token does not request a second fresh one', async () => {
     await using google = startGoogle(createTestClock())
     const account = parseServiceAccount(google.keyFile)
     const clock = createTestClock()
@@ -203,7 +203,7 @@ describe('FCM', () => {
     expect(await tokens.renew('access-1')).toBe('access-2')
   })
 
-  test('a fresh token that is not accepted either ends the attempt', async () => {
+  test('a refused fresh token ends the attempt', async () => {
     await using fcm = startFcm()
     fcm.tellFcm({ status: 401 }, { status: 401 })
     expect(await fcm.push()).toEqual({ postponed: `${fcm.host} answered 401` })
@@ -211,7 +211,7 @@ describe('FCM', () => {
     expect(used).toEqual(['Bearer access-1', 'Bearer access-2'])
   })
 
-  test('missing credentials for Apple are no reason for a fresh token', async () => {
+  test('missing Apple credentials do not request a fresh token', async () => {
     await using fcm = startFcm()
     fcm.tellFcm({ status: 401, body: fcmError('THIRD_PARTY_AUTH_ERROR') })
     expect(await fcm.push(ios)).toHaveProperty('postponed')
@@ -223,7 +223,7 @@ describe('FCM', () => {
     [400, fcmError('UNREGISTERED')],
     [404, undefined],
     [410, undefined],
-  ])('the device is gone: %d %j', async (status, body) => {
+  ])('the device is unregistered: %d %j', async (status, body) => {
     await using fcm = startFcm()
     fcm.tellFcm({ status, body })
     expect(await fcm.push()).toBe('gone')
@@ -234,7 +234,7 @@ describe('FCM', () => {
     [403, fcmError('SENDER_ID_MISMATCH')],
     [413, 'UNREGISTERED'],
     [400, { error: { details: [{ '@type': 'x/google.rpc.Help', errorCode: 'UNREGISTERED' }] } }],
-  ])('the message is refused and the token stays: %d %j', async (status, body) => {
+  ])('the message is refused and the push token stays: %d %j', async (status, body) => {
     await using fcm = startFcm()
     fcm.tellFcm({ status, body })
     const reason = `${fcm.host} answered ${status} ${JSON.stringify(body).slice(0, 200)}`
@@ -249,14 +249,14 @@ describe('FCM', () => {
     [500, '99999999999', { afterMilliseconds: 86_400_000 }],
     [500, 'soon', {}],
     [502, '', {}],
-  ])('%d with Retry-After "%s" is tried again after %p', async (status, retryAfter, expected) => {
+  ])('%d with Retry-After "%s" is retried after %p', async (status, retryAfter, expected) => {
     await using fcm = startFcm()
     fcm.tellFcm({ status, headers: { 'retry-after': retryAfter } })
     const end = { postponed: `${fcm.host} answered ${status}`, ...expected }
     expect(await fcm.push()).toEqual(end)
   })
 
-  test('a service that hangs delays nobody else', async () => {
+  test('a hanging service delays no other push', async () => {
     await using fcm = startFcm(1_000)
     await fcm.push()
     fcm.tellFcm('hang')
@@ -266,13 +266,13 @@ describe('FCM', () => {
     expect(await Promise.all(pushes)).toContainEqual(late)
   })
 
-  test('an answer that does not end counts by its status', async () => {
+  test('an endless response counts by its status', async () => {
     await using fcm = startFcm(1_000)
     fcm.tellFcm('stall')
     expect(await fcm.push()).toBe('delivered')
   })
 
-  test('whoever gives up a push does not end the grant that others wait for', async () => {
+  test('aborting a push does not abort the grant that others wait for', async () => {
     await using fcm = startFcm()
     const pushes = [fcm.push(android, call, AbortSignal.abort()), fcm.push()]
     expect(await Promise.all(pushes)).toEqual([
@@ -288,7 +288,7 @@ describe('FCM', () => {
     { status: 200, body: { expires_in: 3_600 } },
     redirect,
   ])(
-    'without an access token nothing is sent, and the next push asks again: %j',
+    'without an access token nothing is sent, and the next push requests one again: %j',
     async (answer) => {
       await using fcm = startFcm()
       fcm.tellGrant(answer)
@@ -299,7 +299,7 @@ describe('FCM', () => {
     },
   )
 
-  test('a token endpoint that hangs is given up', async () => {
+  test('a hanging token endpoint times out', async () => {
     await using fcm = startFcm(200)
     fcm.tellGrant('hang')
     expect(await fcm.push()).toEqual({ postponed: `${fcm.host}: no answer within 0.2 s` })
@@ -312,7 +312,7 @@ describe('FCM', () => {
     expect(fcm.elsewhere).toEqual([])
   })
 
-  test('a service that cannot be reached is tried again', async () => {
+  test('an unreachable service is retried', async () => {
     const fcm = startFcm()
     await fcm.push()
     await fcm[Symbol.asyncDispose]()
@@ -366,7 +366,7 @@ describe('Web Push', () => {
     return { ...service, host: new URL(service.origin).host, clock, subscription, push }
   }
 
-  test('a browser can open what we send, and the push service knows who sends it', async () => {
+  test('a browser can decrypt a push, and the push service can verify its sender', async () => {
     await using web = await startWebPush()
     expect(await web.push()).toBe('delivered')
     expect(web.pushed).toEqual([
@@ -385,7 +385,7 @@ describe('Web Push', () => {
     ])
   })
 
-  test('a message that replaces nothing has no topic', async () => {
+  test('a message without a collapse key has no topic', async () => {
     await using web = await startWebPush()
     await web.push(note)
     const expected = pushHeaders({ ttl: '3600', urgency: 'normal', topic: null })
@@ -393,7 +393,7 @@ describe('Web Push', () => {
   })
 
   test.each(['a key with spaces', 'k'.repeat(33), 'ключ', 'a\r\nb'])(
-    'the collapse key %j becomes a topic that a push service takes',
+    'the collapse key %j becomes a valid topic',
     async (collapseKey) => {
       await using web = await startWebPush()
       expect(await web.push({ ...note, collapseKey })).toBe('delivered')
@@ -407,13 +407,13 @@ describe('Web Push', () => {
     expect(await web.push()).toBe('delivered')
   })
 
-  test.each([404, 410])('%d means that the browser is gone', async (status) => {
+  test.each([404, 410])('%d means that the subscription has ended', async (status) => {
     await using web = await startWebPush()
     web.tell({ status })
     expect(await web.push()).toBe('gone')
   })
 
-  test.each([400, 401, 403, 413])('%d is a refusal that says why', async (status) => {
+  test.each([400, 401, 403, 413])('%d is a refusal with a reason', async (status) => {
     await using web = await startWebPush()
     web.tell({ status, body: { reason: 'BadJwtToken' } })
     const refused = `${web.host} answered ${status} {"reason":"BadJwtToken"}`
@@ -424,14 +424,14 @@ describe('Web Push', () => {
     [429, '30', { afterMilliseconds: 30_000 }],
     [503, 'Fri, 15 Jan 2027 08:00:05 GMT', { afterMilliseconds: 5_000 }],
     [500, '', {}],
-  ])('%d with Retry-After "%s" is tried again after %p', async (status, retryAfter, expected) => {
+  ])('%d with Retry-After "%s" is retried after %p', async (status, retryAfter, expected) => {
     await using web = await startWebPush()
     web.tell({ status, headers: { 'retry-after': retryAfter } })
     const end = { postponed: `${web.host} answered ${status}`, ...expected }
     expect(await web.push()).toEqual(end)
   })
 
-  test('a service that hangs delays nobody else', async () => {
+  test('a hanging service delays no other push', async () => {
     await using web = await startWebPush(1_000)
     web.tell('hang')
     const pushes = [web.push(), web.push()]
@@ -440,26 +440,26 @@ describe('Web Push', () => {
     expect(await Promise.all(pushes)).toContainEqual(late)
   })
 
-  test('an answer that does not end counts by its status', async () => {
+  test('an endless response counts by its status', async () => {
     await using web = await startWebPush(1_000)
     web.tell('stall')
     expect(await web.push()).toBe('delivered')
   })
 
-  test('of an answer without end only the start is read', async () => {
+  test('only the start of an endless response is read', async () => {
     await using web = await startWebPush()
     web.tell('flood')
     expect(await web.push()).toEqual({ refused: `${web.host} answered 400 ${'x'.repeat(200)}` })
     expect(web.flooded()).toBeLessThan(20_000_000)
   })
 
-  test('a push that is given up is tried again later', async () => {
+  test('an aborted push is retried later', async () => {
     await using web = await startWebPush()
     const end = await web.push(call, web.subscription, AbortSignal.abort())
     expect(end).toEqual({ postponed: `${web.host}: The operation was aborted.` })
   })
 
-  test('a redirect is refused and its target not asked', async () => {
+  test('a redirect is refused and its target not requested', async () => {
     await using web = await startWebPush()
     const other = await web.subscribe()
     web.tell({ status: 307, headers: { location: other.endpoint } })
@@ -467,7 +467,7 @@ describe('Web Push', () => {
     expect(web.pushed.map(({ path }) => path)).toEqual(['/push/1'])
   })
 
-  test('an endpoint that is not allowed is not asked', async () => {
+  test('an endpoint that is not allowed is not requested', async () => {
     await using web = await startWebPush()
     const endpoint = web.subscription.endpoint.replace('127.0.0.1', 'localhost')
     const end = await web.push(call, { ...web.subscription, endpoint })
@@ -475,7 +475,7 @@ describe('Web Push', () => {
     expect(web.authorizations).toEqual([])
   })
 
-  test('the identification is signed once in eleven hours for each push service', async () => {
+  test('the VAPID token is signed once in eleven hours for each push service', async () => {
     await using web = await startWebPush()
     await using other = startPushService('', web.clock)
     await web.push()
@@ -489,7 +489,7 @@ describe('Web Push', () => {
     expect(web.authorizations).not.toContain(other.authorizations[0])
   })
 
-  test('the longest message that fits arrives whole; a longer one is not sent', async () => {
+  test('the longest message that fits arrives complete; a longer one is not sent', async () => {
     await using web = await startWebPush()
     const frame = JSON.stringify({ title: '', body: '', data: { type: note.type } })
     const body = 'x'.repeat(maxPlaintextBytes - frame.length)
@@ -500,14 +500,14 @@ describe('Web Push', () => {
     expect(web.pushed).toHaveLength(1)
   })
 
-  test('each message has its own salt and its own key', () => {
+  test('each message has a salt and a key of its own', () => {
     const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
     const [one, other] = [1, 2].map(() => encrypt(Buffer.from('same'), keys))
     expect(one?.slice(0, 16)).not.toEqual(other?.slice(0, 16))
     expect(one?.slice(21, 86)).not.toEqual(other?.slice(21, 86))
   })
 
-  test('the example of RFC 8291 comes out to the byte', () => {
+  test('the example of RFC 8291 is reproduced byte for byte', () => {
     const ecdh = createECDH('prime256v1')
     ecdh.setPrivateKey(rfc8291.sender, 'base64url')
     const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
@@ -585,13 +585,13 @@ describe('an endpoint', () => {
     'wss://push.example.com/1',
     'push.example.com/1',
     '',
-  ])('that only looks like one is not allowed: %j', (endpoint) => {
+  ])('that imitates an allowed one is refused: %j', (endpoint) => {
     expect(isAllowedEndpoint(endpoint, ['push.example.com', '0.1', '127.0.0.1', '[::1]', ''])).toBe(
       false,
     )
   })
 
-  test('is allowed at a listed host and below it', () => {
+  test('is allowed at a listed host and its subdomains', () => {
     const hosts = ['push.example.com']
     const endpoints = ['https://push.example.com/1', 'https://a.b.push.example.com/1']
     expect(endpoints.map((endpoint) => isAllowedEndpoint(endpoint, hosts))).toEqual([true, true])
@@ -602,7 +602,7 @@ describe('a push token', () => {
   const endpoint = 'https://push.example.com/1'
   const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }
 
-  test('of a browser with its own push service keeps just what is needed', () => {
+  test('of a browser stores only the fields that are needed', () => {
     const text = JSON.stringify({ endpoint, expirationTime: null, keys: { ...keys, more: 1 } })
     expect(targetOf(text, 'web')).toEqual({ kind: 'web_push', subscription: { endpoint, keys } })
   })
@@ -637,7 +637,7 @@ describe('a push token', () => {
   })
 })
 
-test('a pusher hands each target to the driver of its kind', async () => {
+test('each target is sent by the driver of its kind', async () => {
   const fcm = async () => 'gone' as const
   const webPush = async () => 'delivered' as const
   const keys = { p256dh: rfc8291.receiver, auth: rfc8291.auth }

@@ -76,7 +76,7 @@ describe('push tokens', () => {
     }
   })
 
-  test('are 25 at most; the least recently registered goes', async () => {
+  test('are limited to 25; the least recently registered one is removed', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const ada = await service.register()
@@ -92,7 +92,7 @@ describe('push tokens', () => {
     expect([kept.includes('device-0'), kept.includes('device-1')]).toEqual([true, false])
   })
 
-  test('of ended sessions take no place from those in use', async () => {
+  test('of ended sessions do not count towards the limit', async () => {
     await using service = await startService()
     const phone = await service.register()
     await registerDevice(service, phone, 'phone')
@@ -105,7 +105,7 @@ describe('push tokens', () => {
     expect(kept).toEqual(['tablet', 'phone'])
   })
 
-  test('end with the session that registered them, and with no other', async () => {
+  test('end with the session that registered them', async () => {
     await using service = await startService()
     const phone = await service.register()
     const laptop = await service.login(phone.email)
@@ -131,7 +131,7 @@ describe('push tokens', () => {
     expect([answer.status, Object.keys(answer.body.error.details)]).toEqual([400, [field]])
   })
 
-  test('of browsers must lead to a push service', async () => {
+  test('of browsers must point to a push service', async () => {
     await using service = await startService()
     const ada = await service.register()
     const push = startPushService(await webPushKey(service), createTestClock())
@@ -224,7 +224,7 @@ async function startPushing(options: Parameters<typeof startService>[0] = {}) {
 }
 
 describe('a notification', () => {
-  test('is pushed to every device, by the way of its kind', async () => {
+  test('is pushed to every device by its driver', async () => {
     await using all = await startPushing()
     const { service, ada, google, push, notify, until } = all
     await registerDevice(service, ada, 'phone', 'ios')
@@ -257,7 +257,7 @@ describe('a notification', () => {
     ['call_missed', '86400s', 'NORMAL'],
     ['payment_captured', '259200s', 'NORMAL'],
     ['support_reply', '604800s', 'HIGH'],
-  ])('of type %s is kept for %s and is of priority %s', async (type, ttl, priority) => {
+  ])('of type %s expires after %s and has priority %s', async (type, ttl, priority) => {
     await using all = await startPushing()
     const { service, ada, google, clock, notify, until } = all
     await registerDevice(service, ada, 'tablet')
@@ -268,7 +268,7 @@ describe('a notification', () => {
     expect(google.sends[0]?.message).toMatchObject({ android: { ttl, priority, collapse_key } })
   })
 
-  test('is not pushed where that is switched off', async () => {
+  test('is not pushed where push is switched off', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -279,7 +279,7 @@ describe('a notification', () => {
     expect([google.sends, all.waiting()]).toEqual([[], 0])
   })
 
-  test('is not pushed any more once it was read', async () => {
+  test('is not pushed after it was read', async () => {
     await using all = await startPushing()
     const { service, ada, google, clock, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -293,7 +293,7 @@ describe('a notification', () => {
     expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
-  test('is tried again after a failure, not before the service wants it', async () => {
+  test('is retried after a failure, not before the time that the service gives', async () => {
     await using all = await startPushing()
     const { service, ada, google, clock, notify, until } = all
     await registerDevice(service, ada, 'tablet')
@@ -306,7 +306,7 @@ describe('a notification', () => {
     await until(() => all.waiting() === 0)
   })
 
-  test('takes a token away that the service does not know, and no other', async () => {
+  test('deletes a token that the service does not know, and no other', async () => {
     await using all = await startPushing()
     const { service, ada, google, push, notify, until, settle } = all
     await registerDevice(service, ada, 'phone', 'ios')
@@ -330,7 +330,7 @@ describe('a notification', () => {
     expect(await devicesOf(service, ada)).toEqual([])
   })
 
-  test('that came too late for its type is not pushed any more', async () => {
+  test('that is too late for its type is not pushed', async () => {
     await using all = await startPushing()
     const { service, ada, google, clock, notify, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -342,7 +342,7 @@ describe('a notification', () => {
     expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
-  test('for a service that hangs holds up no other', async () => {
+  test('for a hanging service blocks no other', async () => {
     await using mails = await startMailServer()
     await using all = await startPushing({ environment: { SMTP_URL: mails.url } })
     const { service, ada, google, push, notify, until } = all
@@ -366,7 +366,7 @@ describe('a notification', () => {
     expect(push.pushed).toHaveLength(16)
   })
 
-  test('of an incoming call does not stand behind news for everybody', async () => {
+  test('of an incoming call does not wait behind a broadcast', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')
@@ -380,7 +380,7 @@ describe('a notification', () => {
     })
   })
 
-  test('that a service refuses leaves nothing behind, also not its reserved words', async () => {
+  test('that a service refuses leaves nothing behind, neither do reserved words', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')
@@ -392,7 +392,7 @@ describe('a notification', () => {
     expect(service.log()).not.toContain('given up')
   })
 
-  testAtLength('that hangs does not hold up the end of the service', async () => {
+  testAtLength('that hangs does not delay the shutdown', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')
@@ -440,7 +440,7 @@ describe('a restart in the middle of pushing', () => {
   }
 
   test.each(['SIGKILL', 'SIGTERM'] as const)(
-    'by %s: every device is told, and nothing shows twice',
+    'by %s: every device gets the push, and none shows it twice',
     async (signal) => {
       const { sent } = await restartWith(signal)
       expect(new Set(sent.map(({ token }) => token)).size).toBe(20)
@@ -462,7 +462,7 @@ describe('a chat message', () => {
     return conversationId
   }
 
-  test('to somebody without a socket is pushed, shortened, under its conversation', async () => {
+  test('to a user without a socket is pushed, shortened, with its conversation as collapse key', async () => {
     await using all = await startPushing()
     const { service, ada, google, until } = all
     await registerDevice(service, ada, 'tablet')
@@ -476,7 +476,7 @@ describe('a chat message', () => {
     })
   })
 
-  test('that a newer one follows is not pushed, and never shown after it', async () => {
+  test('followed by a newer one is not pushed, and never shown after it', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -496,7 +496,7 @@ describe('a chat message', () => {
     expect(bodies).toEqual(['one', 'paid', 'three'])
   })
 
-  test('is not pushed to somebody who has read it meanwhile', async () => {
+  test('is not pushed to a user who has read it meanwhile', async () => {
     await using all = await startPushing()
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -510,7 +510,7 @@ describe('a chat message', () => {
     expect([google.sends.length, all.waiting()]).toEqual([1, 0])
   })
 
-  test('to somebody whose socket shows it is pushed when it is still unread after 30 s, the newest one once', async () => {
+  test('shown by a socket is pushed when it is unread after 30 s, only the newest one', async () => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -533,7 +533,7 @@ describe('a chat message', () => {
     socket.close()
   })
 
-  test('of a burst are pushed once, and one that came after others were read only when its own time is over', async () => {
+  test('in a burst is pushed once; a message sent after others were read waits its own 30 s', async () => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -560,7 +560,7 @@ describe('a chat message', () => {
     socket.close()
   })
 
-  test('that a socket has shown and somebody has read is not pushed', async () => {
+  test('shown by a socket and read is not pushed', async () => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, clock, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -577,7 +577,7 @@ describe('a chat message', () => {
   test.each([
     ['muted the conversation', 'PUT', (conversation: string) => `${conversation}/mute`],
     ['blocked its sender', 'PUT', (_: string, bob: string) => `/v1/users/blocks/${bob}`],
-  ])('is not pushed to somebody who has %s since', async (_, method, path) => {
+  ])('is not pushed to a user who has %s since', async (_, method, path) => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, clock, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -613,7 +613,7 @@ describe('a chat message', () => {
     socket.close()
   })
 
-  test('carries as its badge the unread messages of all conversations and the unread notifications', async () => {
+  test('has the unread messages and notifications of the user as its badge', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     const registration = { token: 'phone', platform: 'ios' }
@@ -639,7 +639,7 @@ describe('a chat message', () => {
     expect(badges().at(-1)).toMatchObject({ badge: 3 })
   })
 
-  test('is not pushed to who does not want it', async () => {
+  test('is not pushed to users who opted out', async () => {
     await using all = await startPushing()
     const { service, ada, google, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -652,7 +652,7 @@ describe('a chat message', () => {
     expect(google.sends).toEqual([])
   })
 
-  test('with a file that has no name says so in the language of its reader', async () => {
+  test('with an unnamed file is described in the language of its reader', async () => {
     await using all = await startPushing()
     const { service, ada, google, until } = all
     await registerDevice(service, ada, 'tablet')
@@ -677,7 +677,7 @@ describe('the channels of a notification are independent', () => {
     (await service.call('GET', '/v1/notifications/unread-count', ada)).body.count,
   ]
 
-  test('what is not shown in the app is pushed, without a row and without a frame, once for one key', async () => {
+  test('one that is hidden in the app is pushed, without a row and a frame, once for one key', async () => {
     await using all = await startPushing({ listen: true })
     const { service, ada, google, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
@@ -694,7 +694,7 @@ describe('the channels of a notification are independent', () => {
     expect([await shown(all), socket.frames]).toEqual([[0, 0], []])
   })
 
-  test('what is only mailed is mailed', async () => {
+  test('one with mail only is mailed', async () => {
     await using mails = await startMailServer()
     await using all = await startPushing({ environment: { SMTP_URL: mails.url } })
     const { clock, notify, ada } = all
@@ -706,7 +706,7 @@ describe('the channels of a notification are independent', () => {
     expect(await shown(all)).toEqual([0, 0])
   })
 
-  test('with all three off it is muted, and is nothing', async () => {
+  test('one with all three off is dropped', async () => {
     await using all = await startPushing()
     await choose(all, { in_app: false, push: false, email: false })
     const { body } = await all.notify({ type: 'broadcast', body: 'nothing' })
@@ -715,7 +715,7 @@ describe('the channels of a notification are independent', () => {
   })
 })
 
-describe('mail about answers of the support', () => {
+describe('mail about replies of support', () => {
   async function startDesk(environment: Record<string, string> = {}) {
     const mails = await startMailServer()
     const all = await startPushing({ environment: { SMTP_URL: mails.url, ...environment } })
@@ -737,7 +737,7 @@ describe('mail about answers of the support', () => {
     }
   }
 
-  test('comes after three minutes, one for several answers', async () => {
+  test('is sent after three minutes, once for several replies', async () => {
     await using desk = await startDesk()
     const { clock, toAda, answer, settle, until } = desk
     await answer('Try <b>again</b>.')
@@ -757,7 +757,7 @@ describe('mail about answers of the support', () => {
     expect(mail?.text).toContain('Or wait.')
   })
 
-  test('is one mail for answers of the same moment, whatever else is unread', async () => {
+  test('is one mail for simultaneous replies, whatever else is unread', async () => {
     await using desk = await startDesk()
     const { clock, toAda, notify, answer, settle, until } = desk
     for (let n = 0; n < 60; n++) await notify({ type: 'follow_new' })
@@ -770,7 +770,7 @@ describe('mail about answers of the support', () => {
     ])
   })
 
-  test('does not come to somebody who is shut out', async () => {
+  test('is not sent to a disabled user', async () => {
     await using desk = await startDesk()
     const { service, ada, clock, toAda, answer, settle } = desk
     await answer('Hello?')
@@ -780,7 +780,7 @@ describe('mail about answers of the support', () => {
     expect(toAda()).toEqual([])
   })
 
-  test('does not come to who has read it, or does not want it', async () => {
+  test('is not sent to users who have read the reply or opted out', async () => {
     await using desk = await startDesk()
     const { service, ada, clock, toAda, answer, settle } = desk
     await answer('Read at once.')

@@ -90,7 +90,7 @@ await forgetWhatIsOld()
 
 type Step = { detail: string }
 
-test('no plan reads or sorts more the longer the service runs', () => {
+test('no query plan reads or sorts more rows as the service grows older', () => {
   const steps = [...statements, ...triggerStatements()].filter(hasPlan).flatMap(stepsOf)
   const isBounded = (step: string) => bounded.some(([known]) => known.test(step))
   expect(steps.filter((step) => !isBounded(step))).toEqual([])
@@ -98,7 +98,7 @@ test('no plan reads or sorts more the longer the service runs', () => {
   expect(bounded.filter(([known]) => !steps.some((step) => known.test(step)))).toEqual([])
 })
 
-test('due jobs of a receiver are found however many wait for others', () => {
+test('the due jobs of a receiver are found without reading those of others', () => {
   const due = [...statements].filter((sql) =>
     /^SELECT id FROM outbox WHERE kind = \? AND receiver = \?/.test(sql),
   )
@@ -107,7 +107,7 @@ test('due jobs of a receiver are found however many wait for others', () => {
   expect(plans).toEqual([[expect.objectContaining({ detail })]])
 })
 
-test('every route and every kind of job was seen', () => {
+test('every route and every kind of job ran', () => {
   const successes = metrics.matchAll(/_count\{method="(\w+)",route="([^"]+)",status="[23]\d\d"/g)
   const seen = new Set([...successes].map(([, method, path]) => `${method} ${path}`))
   const routes = describedRoutes(service.app).map(({ method, path }) => `${method} ${path}`)

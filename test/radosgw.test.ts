@@ -48,7 +48,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect((await call('GET', '/once')).body).toBe('first')
   })
 
-  testAtLength('lets exactly one of 20 create an object at the same time', async () => {
+  testAtLength('lets exactly one of 20 parallel requests create an object', async () => {
     const bodies = Array.from({ length: 20 }, (_, n) => `of ${n}`)
     const answers = await Promise.all(bodies.map((body) => create('/race', body)))
     const statuses = answers.map(({ status }) => status)
@@ -56,7 +56,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect((await call('GET', '/race')).body).toBe(`of ${statuses.indexOf(200)}`)
   })
 
-  testAtLength('lists what comes after a key, by folder and page by page', async () => {
+  testAtLength('lists keys after a key, by folder and page by page', async () => {
     for (const key of ['a/3', 'a/1', 'b/1', 'a/2', 'c/1']) await create(`/lists/${key}`)
     const prefix = 'lists/'
     const after = await list({ prefix: 'lists/a/', 'start-after': 'lists/a/1' })
@@ -70,7 +70,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     )
   })
 
-  testAtLength('shows at once in lists what was put and what was deleted', async () => {
+  testAtLength('shows stored and deleted objects in lists at once', async () => {
     for (const key of ['now/1', 'now/2', 'now/3']) {
       await create(`/${key}`)
       expect((await list({ prefix: 'now/' })).keys).toContain(key)
@@ -89,7 +89,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect([status, headers.get('content-range'), body]).toEqual([206, 'bytes 2-4/10', '234'])
   })
 
-  testAtLength('refuses a clock that is 20 minutes off, and tells its own', async () => {
+  testAtLength('refuses a clock that is 20 minutes off, and sends its own', async () => {
     const late = new Date(Date.now() + 20 * 60_000).toISOString()
     const datetime = late.replace(/[:-]|\.\d+/g, '')
     const { status, headers, body } = await call('GET', '/once', { aws: { datetime } })
@@ -97,7 +97,7 @@ describe.skipIf(!tools.radosgw)('radosgw', () => {
     expect(Date.parse(headers.get('date') ?? '')).toBeCloseTo(Date.now(), -4)
   })
 
-  testAtLength('carries a pair through the loss of its leader', async () => {
+  testAtLength('supports a pair through the loss of its leader', async () => {
     using folder = temporaryDirectory()
     const { url } = await server()
     const environment = { REPLICA_ACK: 'bucket', REPLICA_PAIR: 'true', REPLICA_LEASE: '2' }

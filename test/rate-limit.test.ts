@@ -9,7 +9,7 @@ import { startService } from './support/service.ts'
 const tenPerMinute = { count: 10, windowMilliseconds: 60_000 }
 
 describe('a sliding window', () => {
-  test('never lets more than N through in any window, whatever the pattern', () => {
+  test('never lets more than N requests through in any window', () => {
     const window = new SlidingWindow()
     const taken: number[] = []
     let now = 0
@@ -23,7 +23,7 @@ describe('a sliding window', () => {
     expect(Math.max(...most)).toBe(10)
   })
 
-  test('does not count what it refuses', () => {
+  test('does not count refused requests', () => {
     const window = new SlidingWindow()
     for (let n = 0; n < 10; n++) expect(window.take(tenPerMinute, 0)).toBe(true)
     for (let at = 0; at < 60_000; at += 1_000) expect(window.take(tenPerMinute, at)).toBe(false)
@@ -31,7 +31,7 @@ describe('a sliding window', () => {
   })
 })
 
-test('the memory of the limiter is bounded: the least recently used key goes first', () => {
+test('the memory of the limiter is bounded: the least recently used key is evicted', () => {
   const limiter = createRateLimiter(() => 0, 2)
   const take = (key: string) => limiter.take(key, tenPerMinute)?.remaining
   expect([take('a'), take('b'), take('a'), take('c'), take('a'), take('b')]).toEqual([
@@ -40,7 +40,7 @@ test('the memory of the limiter is bounded: the least recently used key goes fir
 })
 
 describe('the headers', () => {
-  test('tell the limit, what remains after this request, and when the oldest leaves', async () => {
+  test('show the limit, what remains, and when the oldest request leaves the window', async () => {
     const clock = createTestClock(1_800_000_000_000)
     await using service = await startService({
       clock,
@@ -73,7 +73,7 @@ describe('the headers', () => {
   })
 })
 
-describe('which limit counts', () => {
+describe('the limit of a request', () => {
   const environment = {
     RATE_LIMIT_LOGIN: '2/15m',
     RATE_LIMIT_REGISTER: '3/1h',
@@ -98,7 +98,7 @@ describe('which limit counts', () => {
     expect((await service.call('POST', '/v1/auth/login', { body })).status).toBe(429)
   })
 
-  test('users do not share one, their devices do', async () => {
+  test('each user has one, shared by their devices', async () => {
     await using service = await startService({ environment })
     const [ada, bob] = [await service.register('ada'), await service.register('bob')]
     const phone = await service.login(ada.email)
@@ -172,7 +172,7 @@ test.each([
   ['off', null],
   ['100/1m', '100'],
 ])(
-  'a refusal of another rule says that nothing remains, with the own limit %s',
+  'a refusal by another rule says that nothing remains; the own limit is %s',
   async (rule, limit) => {
     await using service = await startService({ environment: { RATE_LIMIT_USER: rule } })
     const { token } = await service.register()
@@ -210,7 +210,7 @@ describe('the address of a client', () => {
     expect(ipGroup('203.0.113.7')).toBe('203.0.113.7')
   })
 
-  test('decides the limit behind a trusted proxy, and only there', async () => {
+  test('decides the limit behind a trusted proxy only', async () => {
     const from = async (environment: Record<string, string>) => {
       await using service = await startService({
         listen: true,

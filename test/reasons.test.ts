@@ -5,7 +5,7 @@ import { startService } from './support/service.ts'
 
 const kinds = Object.keys(errors) as ErrorKind[]
 
-test('every 403 and every 409 says why, and every 429 but that of a rate limit', () => {
+test('every 403 and 409 has a reason, and every 429 except that of a rate limit', () => {
   const silent = kinds.filter((kind) => {
     const { status, reason } = new AppError(kind)
     return [403, 409, 429].includes(status) && reason === undefined
@@ -13,13 +13,13 @@ test('every 403 and every 409 says why, and every 429 but that of a rate limit',
   expect(silent).toEqual(['rate_limited'])
 })
 
-test.each(locales)('each failure has a sentence of its own in %s', (locale) => {
+test.each(locales)('each error has a sentence of its own in %s', (locale) => {
   const sentences = kinds.map((kind) => texts[locale].errors[kind])
   expect(new Set(sentences).size).toBe(kinds.length)
   for (const sentence of sentences) expect(sentence).toMatch(/^\p{Lu}.+\.$/u)
 })
 
-test('a refusal over REST says why, in the language of whoever asks', async () => {
+test('a refusal over REST has a reason, in the language of the request', async () => {
   await using service = await startService()
   const { token } = await service.register()
   const shown = []
@@ -35,7 +35,7 @@ test('a refusal over REST says why, in the language of whoever asks', async () =
   )
 })
 
-test('an answer that is no refusal, and one whose code says it all, has no reason', async () => {
+test('a response that is no refusal, or whose code says enough, has no reason', async () => {
   await using service = await startService()
   const { token } = await service.register()
   const fine = await service.call('GET', '/v1/users/me', { token })
@@ -44,7 +44,7 @@ test('an answer that is no refusal, and one whose code says it all, has no reaso
   for (const { headers } of [fine, missing]) expect(headers.has('x-error-reason')).toBe(false)
 })
 
-test('a host without a verified address is told so, and a guest that it takes a host', async () => {
+test('the reasons distinguish a host without a verified address from a user who is no host', async () => {
   await using service = await startService()
   const [host, guest] = [await service.registerAs('host'), await service.register()]
   service.sqlite.run('UPDATE users SET email_verified = 0 WHERE id = ?', [host.id])
@@ -56,7 +56,7 @@ test('a host without a verified address is told so, and a guest that it takes a 
   expect(await reasonOf(guest.token)).toBe('role_required')
 })
 
-test.each(locales)('a key without the scope is told which one is missing in %s', async (locale) => {
+test.each(locales)('a key without the scope learns which one is missing in %s', async (locale) => {
   await using service = await startService()
   const { token } = await service.issueKey(['calls'])
   const headers = { 'accept-language': locale }
@@ -75,7 +75,7 @@ test.each(locales)('a key without the scope is told which one is missing in %s',
   expect(missing('users')[2]).toContain('users')
 })
 
-test('a refused frame says why beside its error', async () => {
+test('a refused frame has a reason beside its error', async () => {
   await using service = await startService({ listen: true })
   const { conversationId } = await service.pair()
   const stranger = await service.register()
@@ -91,14 +91,14 @@ test('a refused frame says why beside its error', async () => {
   expect(await socket.next('error')).not.toHaveProperty('reason')
 })
 
-test('pages of other origins may read why', async () => {
+test('pages of other origins may read the reason', async () => {
   const origin = 'https://app.example.com'
   await using service = await startService({ environment: { CORS_ORIGINS: origin } })
   const { headers } = await service.call('GET', '/v1/users/me', { headers: { origin } })
   expect(headers.get('access-control-expose-headers')).toContain('X-Error-Reason')
 })
 
-test('the description names the roles or the scope, and the reasons of each operation', async () => {
+test('the description has the roles or the scope, and the reasons of each operation', async () => {
   await using service = await startService()
   const { body: document } = await service.call('GET', '/v1/openapi.json')
   const reasonsOf = (operation: { responses: Record<string, { $ref: string }> }, status: string) =>

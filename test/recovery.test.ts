@@ -48,7 +48,7 @@ async function join({ service, mail }: Started, name?: string): Promise<Person> 
 }
 
 describe('the verification mail', () => {
-  test('is sent after a registration, with a link to this server alone', async () => {
+  test('is sent after a registration, with a link to this server only', async () => {
     await using started = await startWithMail()
     const { service, mail } = started
     const person = await service.register('ada')
@@ -69,7 +69,7 @@ describe('the verification mail', () => {
     })
   })
 
-  test('speaks the language of the registration', async () => {
+  test('is in the language of the registration', async () => {
     await using started = await startWithMail()
     const body = { email: 'ada@example.com', password: 'correct horse' }
     const headers = { 'accept-language': 'pt-BR' }
@@ -95,7 +95,7 @@ describe('the verification mail', () => {
     expect(await verify()).toMatchObject({ status: 400, body: { error: { details: badToken } } })
   })
 
-  test('proves nothing after 24 hours, for another purpose, or for another address', async () => {
+  test('fails after 24 hours, for another purpose, or for another address', async () => {
     const clock = createTestClock()
     await using started = await startWithMail({ clock })
     const { service, mail } = started
@@ -123,7 +123,7 @@ describe('the verification mail', () => {
     expect([answer.status, answer.body.error.details]).toEqual([400, badToken])
   })
 
-  test('can be asked for again once a minute and five times a day, the first one included', async () => {
+  test('can be requested again once a minute and five times a day, the first one included', async () => {
     const clock = createTestClock()
     await using started = await startWithMail({ clock })
     const { token } = await started.service.register()
@@ -155,7 +155,7 @@ describe('the verification mail', () => {
 })
 
 describe('a forgotten password', () => {
-  test('is reset by the mailed token: every session ends, the new password counts', async () => {
+  test('is reset with the mailed token: every session ends, and the new password is valid', async () => {
     await using started = await startWithMail()
     const { service } = started
     const laptop = await join(started, 'ada')
@@ -172,7 +172,7 @@ describe('a forgotten password', () => {
     expect(again.body.error.details).toEqual(badToken)
   })
 
-  test('is not reset to one that is easily guessed, and the token stays good', async () => {
+  test('is not reset to one that is easily guessed, and the token stays valid', async () => {
     await using started = await startWithMail()
     const ada = await join(started, 'adalovelace')
     const token = await forgot(started, ada)
@@ -185,7 +185,7 @@ describe('a forgotten password', () => {
     expect((await reset('brand new horse')).status).toBe(204)
   })
 
-  test('looks the same for an unknown address, which gets no mail', async () => {
+  test('gets the same response for an unknown address, which gets no mail', async () => {
     await using started = await startWithMail()
     const { service, mail } = started
     const ada = await join(started, 'ada')
@@ -199,7 +199,7 @@ describe('a forgotten password', () => {
     expect(missing.body.error.details).toEqual({ email: 'is required' })
   })
 
-  test('cannot be reset after 30 minutes or to something too short', async () => {
+  test('cannot be reset after 30 minutes or to a short one', async () => {
     const clock = createTestClock()
     await using started = await startWithMail({ clock })
     const { service, mail } = started
@@ -250,7 +250,7 @@ describe('changing the password', () => {
     expect((await started.service.call('POST', '/v1/auth/refresh', { body })).status).toBe(200)
   })
 
-  test('with the old password does not outrun a reset', async () => {
+  test('with the old password cannot win against a reset', async () => {
     await using started = await startWithMail({
       passwordCost: { memoryKibibytes: 8_192, iterations: 2 },
     })
@@ -283,7 +283,7 @@ describe('changing the password', () => {
     expect(await isIn(started, ada)).toBe(true)
   })
 
-  test('many guesses at once are slowed down like one after the other', async () => {
+  test('slows parallel guesses down like successive ones', async () => {
     await using service = await startService({ environment: { RATE_LIMIT_LOGIN: '1000/15m' } })
     const { token } = await service.register()
     const body = { current_password: 'a wrong guess', new_password: 'brand new horse' }
@@ -337,7 +337,7 @@ describe('guessing', () => {
     login(service, '203.0.113.9', email, password)
 
   test.each(['ada@example.com', 'nobody@example.com'])(
-    'at %s is slowed down after 20 failures to one try a minute, never stopped',
+    'at %s is slowed down after 20 failures to one try a minute, never locked',
     async (email) => {
       const clock = createTestClock()
       await using service = await startService({
@@ -358,7 +358,7 @@ describe('guessing', () => {
     },
   )
 
-  test('holds up nobody where they usually log in, not even a neighbour in the same /64', async () => {
+  test('does not slow down known login places, not even those of a neighbour in the same /64', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock, environment, listen: true })
     const { email } = await service.register('ada')
@@ -370,7 +370,7 @@ describe('guessing', () => {
     expect(await from('2001:db8:1::77')).toBe(200)
   })
 
-  test('is forgotten as a place to log in from after 30 days', async () => {
+  test('slows down a known place after 30 days without a login', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock, environment, listen: true })
     const { email } = await service.register('ada')
@@ -379,7 +379,7 @@ describe('guessing', () => {
     expect((await login(service, '127.0.0.1', email, 'correct horse')).status).toBe(429)
   })
 
-  test('does not hold up who confirms the password in a session; a thief of one is held up in that one', async () => {
+  test('does not slow down a confirmation in a session; a thief of one is slowed down in that one', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock, environment, listen: true })
     const ada = await service.register('ada')
@@ -396,7 +396,7 @@ describe('guessing', () => {
     expect((await confirm(ada.token, 'correct horse')).status).toBe(204)
   })
 
-  test('from one network is not forgiven because the owner logs in from another', async () => {
+  test('from one network is not reset when the owner logs in from another', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock, environment, listen: true })
     const { email } = await service.register('ada')
@@ -410,7 +410,7 @@ describe('guessing', () => {
     expect((await right('2001:db8:1::5')).status).toBe(200)
   })
 
-  test('does not hold up who has set a new password there', async () => {
+  test('does not slow down a user who has set a new password there', async () => {
     await using started = await startWithMail({ environment, listen: true })
     const { service } = started
     const ada = await join(started, 'ada')
@@ -453,7 +453,7 @@ describe('hashing', () => {
     return { asked, ends, end, open, passwordCost }
   }
 
-  test('a login overtakes the confirmations that wait', async () => {
+  test('a login overtakes waiting confirmations', async () => {
     const { asked, ends, end, open, passwordCost } = startHasher()
     await using service = await startService({ passwordCost })
     const [ada, eve] = [await service.register('ada'), await service.register('eve')]
@@ -473,7 +473,7 @@ describe('hashing', () => {
     expect(asked.indexOf('correct horse')).toBeLessThan(9)
   })
 
-  test('is asked of nobody who has done it too often: the quota comes first', async () => {
+  test('is skipped for requests over the quota', async () => {
     const { asked, passwordCost } = startHasher()
     await using service = await startService({ passwordCost })
     const call = async (path: string, body: object, token: string) => {
@@ -502,7 +502,7 @@ describe('hashing', () => {
   })
 })
 
-test('three logins at once all get in while the hash is being renewed', async () => {
+test('three parallel logins succeed while the hash is being renewed', async () => {
   await using service = await startService()
   const { id, email } = await service.register('ada')
   const old = await Bun.password.hash('correct horse', {
@@ -532,7 +532,7 @@ describe('mails', () => {
       body: { current_password: from, new_password: to },
     })
 
-  test('about a change go to verified addresses alone, once an hour; a sixth change in an hour is refused', async () => {
+  test('about a change are sent to verified addresses only, once an hour; a sixth change in an hour is refused', async () => {
     const clock = createTestClock()
     await using started = await startWithMail({ clock })
     const { service, mail } = started
@@ -557,7 +557,7 @@ describe('mails', () => {
     expect(mail.mails).toEqual([])
   })
 
-  test('are counted by the address: who removes the account and registers again does not start anew', async () => {
+  test('are counted by address: removing the account and registering again does not reset the count', async () => {
     const clock = createTestClock()
     await using started = await startWithMail({ clock })
     const { service, mail } = started
@@ -576,7 +576,7 @@ describe('mails', () => {
     expect(mail.mails.length).toBeLessThanOrEqual(5)
   })
 
-  test('with reset links pause ever longer, never longer than the link works', async () => {
+  test('with reset links have growing pauses, but never longer than the link is valid', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const { email } = await service.register('ada')
@@ -590,7 +590,7 @@ describe('mails', () => {
     expect(asked).toEqual([0, 1, 5, 21, 51, 81, 111])
   })
 
-  test('a known and an unknown address make the same rows, so that an answer takes the same time', async () => {
+  test('a known and an unknown address write the same rows, so that responses take the same time', async () => {
     await using service = await startService({ environment: { SMTP_URL: 'smtp://127.0.0.1:1' } })
     await service.register('ada')
     const written = async (email: string) => {
@@ -609,7 +609,7 @@ describe('mails', () => {
   })
 })
 
-test('a reset leaves nothing of who registered with an address that they never verified', async () => {
+test('a reset removes what was set by a person who registered with an address and never verified it', async () => {
   await using started = await startWithMail()
   const { service } = started
   const thief = await join(started, 'ada')
@@ -628,7 +628,7 @@ test('a reset leaves nothing of who registered with an address that they never v
   expect(await isIn(started, thief)).toBe(false)
 })
 
-test('a reset verifies the address, which the mail has reached', async () => {
+test('a reset verifies the address that received the mail', async () => {
   await using started = await startWithMail()
   const { service } = started
   const ada = await service.register('ada')
@@ -662,7 +662,7 @@ test('a session ends 180 days after the login, however often it was refreshed', 
   expect((await refresh()).body.error.code).toBe('invalid_token')
 })
 
-test('the list of devices shows the last address and agent; a change of both is in the audit log', async () => {
+test('the list of devices shows the last address and user agent; a change of both is audited', async () => {
   await using service = await startService({
     listen: true,
     environment: { TRUSTED_PROXIES: '127.0.0.1' },
@@ -689,7 +689,7 @@ test('the list of devices shows the last address and agent; a change of both is 
   expect(moves()).toBe(before + 1)
 })
 
-test('a failed login at an unknown address leaves a keyed hash of it, and the address nowhere', async () => {
+test('a failed login at an unknown address leaves only a keyed hash of it', async () => {
   await using service = await startService()
   const body = { email: 'nobody@example.com', password: 'wrong horse' }
   for (let n = 0; n < 2; n++) await service.call('POST', '/v1/auth/login', { body })

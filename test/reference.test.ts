@@ -78,7 +78,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
 
   // Operations look alike: of two, axe takes a second instead of fifteen.
   testAtLength(
-    'the reference is accessible, with an answer, and on a narrow screen unfolded',
+    'the reference is accessible, with a response, and unfolded on a narrow screen',
     async () => {
       await page.getByRole('heading', { name: 'Rate limits' }).waitFor()
       await page
@@ -101,7 +101,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
   )
 
   testAtLength(
-    'a link leads to its operation, reading moves the address, and back leads back',
+    'a link opens its operation, scrolling changes the URL, and back returns',
     async () => {
       await pages.open('/docs#sendMessage')
       await partOf('sendMessage').getByText('at most 5,000 characters').waitFor()
@@ -122,7 +122,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
     },
   )
 
-  testAtLength('the search finds by any word, and Enter goes to the first', async () => {
+  testAtLength('the search matches any word, and Enter opens the first result', async () => {
     const links = page.getByRole('navigation', { name: 'Reference' }).getByRole('link')
     await links.first().waitFor()
     await page.keyboard.press('/')
@@ -140,7 +140,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
   })
 
   testAtLength(
-    'a token is used as it is given, and a file as it is, and the token is forgotten with the page',
+    'a token and a file are used as given, and the token is forgotten with the page',
     async () => {
       const { token } = await pages.register('Nina')
       const part = await openForm('uploadFile')
@@ -158,7 +158,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
     },
   )
 
-  test('a request is tried in the name of whoever logs in, and a refusal is shown as it came', async () => {
+  test('a request is sent as the logged-in user, and a refusal is shown as received', async () => {
     const part = await openForm('getProfile')
     await part.getByRole('button', { name: 'Send GET' }).click()
     await part.getByText('401 Unauthorized').waitFor()
@@ -186,7 +186,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
   })
 
   testAtLength(
-    'examples are copied, as a command or as a call of the client, and any answer is shown',
+    'examples are copied as a command or as a call of the client, and each response is shown',
     async () => {
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
       const part = await leadTo('sendMessage')
@@ -205,7 +205,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
   )
 
   testAtLength(
-    'the word mark leads to the start page, which is accessible and leads everywhere',
+    'the word mark leads to the start page, which is accessible and links to everything',
     async () => {
       await page.getByRole('link', { name: 'Hostline', exact: true }).click()
       await page.getByRole('heading', { name: 'The first admin' }).waitFor()

@@ -71,7 +71,7 @@ describe.concurrent('a bucket', () => {
   )
 
   test(
-    'that is away: what it acknowledges is refused, reading goes on, and a repetition doubles nothing',
+    'that is away: writes waiting for it are refused, reads continue, and a retry duplicates nothing',
     async () => {
       await using place = await replicas()
       const service = await place.start('a', byBucket)
@@ -98,7 +98,7 @@ describe.concurrent('a bucket', () => {
   )
 
   testAtLength(
-    'that is away for more than memory holds gets a snapshot from which the log goes on',
+    'that is away beyond the memory limit gets a snapshot, after which the log continues',
     async () => {
       await using place = await replicas()
       const service = await place.start('a')
@@ -119,7 +119,7 @@ describe.concurrent('a bucket', () => {
   )
 
   testAtLength(
-    'that is full: service goes on, the log says it once, and all is there when there is room',
+    'that is full: the service continues and logs it once, and everything is stored when there is room',
     async () => {
       await using place = await replicas()
       const service = await place.start('a')
@@ -134,7 +134,7 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  test('with another secret: the server says so and serves, and a restore leaves nothing behind', async () => {
+  test('with another secret: the server reports it and serves, and a restore leaves nothing behind', async () => {
     await using place = await replicas()
     const bucket = place.store.urlOf('wrong')
     const service = await place.start('a', { bucket })
@@ -150,7 +150,7 @@ describe.concurrent('a bucket', () => {
   })
 
   testAtLength(
-    'with a foreign object in the way: it is named, service goes on, and the log does without it',
+    'with a foreign object in the way: the server names it and continues without the log',
     async () => {
       await using place = await replicas()
       const service = await place.start('a')
@@ -168,7 +168,7 @@ describe.concurrent('a bucket', () => {
   )
 
   test.each(['ignoresConditions', 'refusesConditions', 's3rver'] as const)(
-    'that keeps no conditions is told at the start: a backup of one machine, and not for a pair (%s)',
+    'without conditional writes is reported at start: usable for backup, not for a pair (%s)',
     async (kind) => {
       await using place = await replicas()
       await using s3rver = await startBucket()
@@ -194,7 +194,7 @@ describe.concurrent('a bucket', () => {
   )
 
   testAtLength.each([-1_200_000, 1_200_000])(
-    'whose clock is off by %p ms takes entries, and its time counts',
+    'with a clock off by %p ms accepts entries, and its time is used',
     async (clockOffset) => {
       await using place = await replicas()
       Object.assign(place.store.faults, { clockOffset })
@@ -208,7 +208,7 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  test('an entry whose answer is lost stands there once', async () => {
+  test('contains an entry with a lost response once', async () => {
     await using place = await replicas()
     const service = await place.start('a', byBucket)
     const people = await service.pair()
@@ -226,7 +226,7 @@ describe.concurrent('a bucket', () => {
   })
 
   testAtLength(
-    'keeps what a restore within the days needs, and loses what is older with the next snapshot',
+    'keeps objects for a restore within the retention days, and deletes older ones with the next snapshot',
     async () => {
       await using place = await replicas()
       const { store } = place
@@ -261,7 +261,7 @@ describe.concurrent('a bucket', () => {
 
   // Before: its pieces are there. After: what is too old is there.
   testAtLength.each(['beforePut', 'afterPut'] as const)(
-    'is whole after a kill while a snapshot ends, and loses later what is too old (%s)',
+    'is complete after a kill at the end of a snapshot, and old objects are deleted later (%s)',
     async (hook) => {
       await using place = await replicas()
       const { store } = place
@@ -303,17 +303,20 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  testAtLength('has what a command beside the server has done within three seconds', async () => {
-    await using place = await replicas()
-    await place.start('a')
-    await place.hasBegun()
-    const args = ['user', 'create', '--email', 'ada@example.com', '--role', 'admin']
-    expect(await hostline(args, place.directory('a'))).toMatchObject({ exitCode: 0 })
-    const users = (path: string) => find(path, 'SELECT email FROM users')
-    await place.shows((path) => users(path).includes('ada@example.com'), 3_000)
-  })
+  testAtLength(
+    'contains the changes of a command beside the server within three seconds',
+    async () => {
+      await using place = await replicas()
+      await place.start('a')
+      await place.hasBegun()
+      const args = ['user', 'create', '--email', 'ada@example.com', '--role', 'admin']
+      expect(await hostline(args, place.directory('a'))).toMatchObject({ exitCode: 0 })
+      const users = (path: string) => find(path, 'SELECT email FROM users')
+      await place.shows((path) => users(path).includes('ada@example.com'), 3_000)
+    },
+  )
 
-  test('has a large transaction as some entries, and half of them are nothing after a kill', async () => {
+  test('stores a large transaction as several entries, and an incomplete one is ignored after a kill', async () => {
     await using place = await replicas()
     const { store } = place
     const bytes = size(40, 13) * 1_048_576
@@ -337,7 +340,7 @@ describe.concurrent('a bucket', () => {
     expect(find((await place.restored()).path, 'SELECT length(bytes) FROM filler')).toEqual([bytes])
   })
 
-  test('has the files of people, and a new machine serves them at once', async () => {
+  test('contains uploaded files, and a new machine serves them at once', async () => {
     await using place = await replicas()
     const service = await place.start('a', byBucket)
     const { body, status } = await upload(service, await service.register(), 'a picture')
@@ -349,23 +352,20 @@ describe.concurrent('a bucket', () => {
     expect(await (await fetchFile(restored, body.file_url)).text()).toBe('a picture')
   })
 
-  testAtLength(
-    'gets the files of people also where the disk acknowledges, and after an outage',
-    async () => {
-      await using place = await replicas()
-      const service = await place.start('a')
-      const ada = await service.register()
-      const first = await upload(service, ada, 'one')
-      await waitFor(() => place.store.get(`files/${first.body.id}`))
-      place.store.faults.away = true
-      const second = await upload(service, ada, 'two')
-      expect(second.status).toBe(201)
-      place.store.faults.away = false
-      await service.stop()
-      await place.start('a')
-      await waitFor(() => place.store.get(`files/${second.body.id}`))
-    },
-  )
+  testAtLength('gets uploaded files also in disk mode, and after an outage', async () => {
+    await using place = await replicas()
+    const service = await place.start('a')
+    const ada = await service.register()
+    const first = await upload(service, ada, 'one')
+    await waitFor(() => place.store.get(`files/${first.body.id}`))
+    place.store.faults.away = true
+    const second = await upload(service, ada, 'two')
+    expect(second.status).toBe(201)
+    place.store.faults.away = false
+    await service.stop()
+    await place.start('a')
+    await waitFor(() => place.store.get(`files/${second.body.id}`))
+  })
 
   test('that is away keeps no removed file on the disk', async () => {
     await using place = await replicas()
@@ -380,7 +380,7 @@ describe.concurrent('a bucket', () => {
     expect(place.store.get(`files/${body.id}.removed`)).toBeUndefined()
   })
 
-  testAtLength('keeps a file that was removed for a restore of the time before', async () => {
+  testAtLength('keeps a removed file for a restore to an earlier time', async () => {
     await using place = await replicas()
     const service = await place.start('a', byBucket)
     const ada = await service.register()
@@ -397,7 +397,7 @@ describe.concurrent('a bucket', () => {
     await waitFor(() => !place.store.get(`files/${file.id}.removed`))
   })
 
-  test('with names that are paths: the database and what lies beside it stay, and the log says so', async () => {
+  test('with names that are paths: the database and its neighbours stay, and the log says so', async () => {
     await using place = await replicas()
     const service = await place.start('a')
     const canary = join(place.directory('a'), '../canary.txt')

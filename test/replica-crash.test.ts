@@ -109,7 +109,7 @@ async function shippedUpTo(store: ObjectStore, place: string): Promise<Shipped> 
 }
 
 testAtLength(
-  'acknowledged by the bucket: kill -9 loses and doubles nothing, also when the machine is gone',
+  'acknowledged by the bucket: kill -9 loses and duplicates nothing, even when the machine is lost',
   async () => {
     const { complaints } = await killUnderLoad({ ack: 'bucket', faults: hanging })
     expect(complaints).toEqual([])
@@ -118,7 +118,7 @@ testAtLength(
 )
 
 testAtLength(
-  'acknowledged by the disk: kill -9 loses nothing, and at most the last second when the machine is gone',
+  'acknowledged by the disk: kill -9 loses nothing, and at most the last second when the machine is lost',
   async () => {
     const { complaints, losses } = await killUnderLoad({ ack: 'disk', faults: failing })
     expect(complaints).toEqual([])

@@ -56,7 +56,7 @@ async function isInStep(service: TestService) {
   return /^hostline_replica_lag_seconds 0$/m.test(body)
 }
 
-test.concurrent('admins see how far the bucket is, and a snapshot there counts as a backup', async () => {
+test.concurrent('admins see the lag of the bucket, and a snapshot there counts as a backup', async () => {
   await using place = await startReplicated()
   await waitFor(() => isInStep(place.service), 'the bucket to have everything')
   const system = await place.system()
@@ -78,7 +78,7 @@ test.concurrent('admins see how far the bucket is, and a snapshot there counts a
 })
 
 testAtLength.concurrent(
-  'what went wrong last is told without secrets, also when it is over',
+  'the last failure is shown without secrets, also after recovery',
   async () => {
     await using place = await startReplicated()
     await waitFor(() => isInStep(place.service), 'the bucket to have everything')
@@ -116,7 +116,7 @@ testAtLength.concurrent(
   },
 )
 
-testAtLength.concurrent('an idle leader takes its daily snapshot as well', async () => {
+testAtLength.concurrent('an idle leader takes its daily snapshot', async () => {
   await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
   const isManifest = (key: string) => key.endsWith('/manifest')
   const count = () => place.store.keys('snapshots/').filter(isManifest).length
@@ -128,7 +128,7 @@ testAtLength.concurrent('an idle leader takes its daily snapshot as well', async
 })
 
 testAtLength.concurrent(
-  'a snapshot that is due and fails is told, and the log goes on without it',
+  'a failed snapshot is reported, and the log continues without it',
   async () => {
     await using place = await startReplicated({ REPLICA_PAIR: 'true', REPLICA_LEASE: '3' })
     const { store, service } = place
@@ -174,7 +174,7 @@ test.concurrent.each([
 })
 
 describe.concurrent('replica status', () => {
-  test('says who leads, how far the bucket is, and what this machine is', async () => {
+  test('shows the leader, the lag of the bucket, and the role of this machine', async () => {
     await using place = await startReplicated()
     const { directory } = place.service
     const environment = { REPLICA_S3_URL: place.store.url }
@@ -202,7 +202,7 @@ describe.concurrent('replica status', () => {
     expect(after.out).toContain('stopped; its database is in step with the log\n')
   })
 
-  test('of a machine with nothing leaves it with nothing', async () => {
+  test('changes nothing on an empty machine', async () => {
     await using store = await startObjectStore()
     using folder = temporaryDirectory()
     const environment = { REPLICA_S3_URL: store.url }
@@ -217,7 +217,7 @@ describe.concurrent('check', () => {
   const linesOf = (out: string) =>
     out.split('\n').filter((line) => /^\S+ +(replication|last snapshot)/.test(line))
 
-  test('tries the bucket and says who leads', async () => {
+  test('tests the bucket and names the leader', async () => {
     await using place = await startReplicated()
     const environment = { REPLICA_S3_URL: place.store.url }
     const { exitCode, out } = await hostline(['check'], place.service.directory, { environment })
@@ -302,7 +302,7 @@ async function beginElsewhere(environment: Record<string, string>) {
 }
 
 testAtLength.concurrent(
-  'a command beside the server is shipped as the pages that it changed',
+  'the pages changed by a command beside the server are shipped',
   async () => {
     await using place = await startReplicated()
     const { service, store } = place
@@ -316,7 +316,7 @@ testAtLength.concurrent(
   },
 )
 
-test.concurrent('a wal whose index cannot be read for a moment is shipped as a snapshot', async () => {
+test.concurrent('a WAL with a temporarily unreadable index is shipped as a snapshot', async () => {
   await using store = await startObjectStore()
   using folder = temporaryDirectory()
   const environment = { REPLICA_S3_URL: store.url, REPLICA_ACK: 'bucket', DATA_DIR: folder.path }
@@ -364,29 +364,26 @@ function joined(environment: Record<string, string>) {
   })
 }
 
-testAtLength.concurrent(
-  'what a single machine left is restored where a standby may take over',
-  async () => {
-    await using first = await startReplicated()
-    await first.service.stop()
-    using folder = temporaryDirectory()
-    const environment = {
-      REPLICA_S3_URL: first.store.url,
-      REPLICA_PAIR: 'true',
-      REPLICA_LEASE: '3',
-    }
-    const run = (...args: string[]) => hostline(args, folder.path, { environment })
-    const { out } = await run('replica', 'status', '--json')
-    const at = new Date(Date.parse(JSON.parse(out).newest_entry_at) - 1).toISOString()
-    expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
-    expect((await run('replica', 'status')).out).toContain('was restored to the past')
-    expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
-    expect((await run('replica', 'status')).out).toContain('is in step with the log')
-    // It listens as soon as it leads.
-    await using second = await startService({
-      listen: true,
-      environment: { ...environment, DATA_DIR: folder.path },
-    })
-    expect((await second.call('GET', '/readyz')).status).toBe(200)
-  },
-)
+testAtLength.concurrent('a standby continues from what a single server left', async () => {
+  await using first = await startReplicated()
+  await first.service.stop()
+  using folder = temporaryDirectory()
+  const environment = {
+    REPLICA_S3_URL: first.store.url,
+    REPLICA_PAIR: 'true',
+    REPLICA_LEASE: '3',
+  }
+  const run = (...args: string[]) => hostline(args, folder.path, { environment })
+  const { out } = await run('replica', 'status', '--json')
+  const at = new Date(Date.parse(JSON.parse(out).newest_entry_at) - 1).toISOString()
+  expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
+  expect((await run('replica', 'status')).out).toContain('was restored to the past')
+  expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
+  expect((await run('replica', 'status')).out).toContain('is in step with the log')
+  // It listens as soon as it leads.
+  await using second = await startService({
+    listen: true,
+    environment: { ...environment, DATA_DIR: folder.path },
+  })
+  expect((await second.call('GET', '/readyz')).status).toBe(200)
+})

@@ -85,7 +85,7 @@ const leases = [
 ]
 
 test.each(leases.slice(0, size(3, 1, 0)))(
-  'the standby goes on with all that a leader has acknowledged which is killed (a lease of $lease s)',
+  'the standby has every write that the killed leader acknowledged (a lease of $lease s)',
   async ({ lease, rounds }) => {
     const { complaints, times, acknowledged } = await killLeaders(rounds, lease)
     expect(complaints).toEqual([])
@@ -141,7 +141,7 @@ const endOfLeader =
 
 describe('a leader that was stopped for longer than its lease', () => {
   test.each(['disk', 'bucket'].slice(0, size(2, 2, 0)))(
-    'acknowledges nothing when it goes on, ends, and comes back as a standby that says what it drops (%s)',
+    'acknowledges nothing on resume, exits, and returns as a standby that reports dropped writes (%s)',
     async (ack) => {
       await using pair = await startPair({ REPLICA_ACK: ack })
       const a = await pair.leader('a')
@@ -184,24 +184,27 @@ function textsIn(database: string) {
   return sqlite.query('SELECT body FROM messages').values().flat().map(String)
 }
 
-testAtLength('of two standbys exactly one leads, and the other one when that dies', async () => {
-  await using pair = await startPair({ REPLICA_ACK: 'bucket' })
-  const a = await pair.leader('a')
-  const [b, c] = await Promise.all([pair.standby('b'), pair.standby('c')])
-  const people = await meet(a.base)
-  expect(await say(a.base, people, 'to a')).toBe(201)
-  await a.end('SIGKILL')
-  const isReady = () => Promise.all([b.isReady(), c.isReady()])
-  await waitFor(async () => (await isReady()).includes(true), 'one of them')
-  expect((await isReady()).toSorted()).toEqual([false, true])
-  const [first, second] = (await b.isReady()) ? [b, c] : [c, b]
-  expect(await say(first.base, people, 'to the first')).toBe(201)
-  expect(await call(second.base, 'GET', '/healthz')).toMatchObject({ body: { role: 'standby' } })
-  await first.end('SIGKILL')
-  await second.ready()
-  expect(await say(second.base, people, 'to the second')).toBe(201)
-  expect(await texts(second.base, people)).toEqual(['to a', 'to the first', 'to the second'])
-})
+testAtLength(
+  'of two standbys exactly one leads, and the other one when the first dies',
+  async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket' })
+    const a = await pair.leader('a')
+    const [b, c] = await Promise.all([pair.standby('b'), pair.standby('c')])
+    const people = await meet(a.base)
+    expect(await say(a.base, people, 'to a')).toBe(201)
+    await a.end('SIGKILL')
+    const isReady = () => Promise.all([b.isReady(), c.isReady()])
+    await waitFor(async () => (await isReady()).includes(true), 'one of them')
+    expect((await isReady()).toSorted()).toEqual([false, true])
+    const [first, second] = (await b.isReady()) ? [b, c] : [c, b]
+    expect(await say(first.base, people, 'to the first')).toBe(201)
+    expect(await call(second.base, 'GET', '/healthz')).toMatchObject({ body: { role: 'standby' } })
+    await first.end('SIGKILL')
+    await second.ready()
+    expect(await say(second.base, people, 'to the second')).toBe(201)
+    expect(await texts(second.base, people)).toEqual(['to a', 'to the first', 'to the second'])
+  },
+)
 
 /** Starts the killed leader again when the standby is about to lead.
  *  @param whoIsFirst whose entry the bucket gets first */
@@ -226,7 +229,7 @@ async function raceForLead(pair: Pair, whoIsFirst: 'standby' | 'former leader') 
   return { again: await again, b, people }
 }
 
-describe('a former leader that starts again at the moment of the take-over', () => {
+describe('a former leader that restarts during the take-over', () => {
   testAtLength('follows when the standby is first', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket' })
     const { again, b, people } = await raceForLead(pair, 'standby')
@@ -237,7 +240,7 @@ describe('a former leader that starts again at the moment of the take-over', () 
     expect(await texts(b.base, people)).toEqual(['to a', 'to b'])
   })
 
-  testAtLength('leads when it is first, and the standby goes on following', async () => {
+  testAtLength('leads when it is first, and the standby follows', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket' })
     const { again, b, people } = await raceForLead(pair, 'former leader')
     await again.ready()
@@ -251,7 +254,7 @@ describe('a former leader that starts again at the moment of the take-over', () 
 
 describe('in disk mode a leader without the bucket', () => {
   test.each(['away', 'silent'].slice(size(0, 0, 2)))(
-    'acknowledges nothing after ¾ of a lease, and goes on (the bucket is %s)',
+    'acknowledges nothing after ¾ of a lease, and continues (the bucket is %s)',
     async (how) => {
       await using pair = await startPair()
       const { faults } = pair.store
@@ -295,9 +298,9 @@ async function passRetention({ store }: Pair, leader: ReplicaNode, people: Peopl
   await waitFor(() => (store.keys('log/')[0] ?? '') > beginOfLead, 'the log to be trimmed')
 }
 
-describe('who slept until the log was trimmed', () => {
+describe('a node that was suspended until the log was trimmed', () => {
   test.each(['is sent when it wakes', 'was on its way to the bucket'].slice(size(0, 0, 2)))(
-    'as leader acknowledges nothing and ends, though its next place is free: the entry %s',
+    'exits as leader and acknowledges nothing, although its next position is free: the entry %s',
     async (when) => {
       await using pair = await startPair({ REPLICA_ACK: 'bucket' })
       const a = await pair.leader('a')
@@ -327,7 +330,7 @@ describe('who slept until the log was trimmed', () => {
     },
   )
 
-  testAtLength('as standby starts again from a snapshot', async () => {
+  testAtLength('restarts from a snapshot as standby', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket' })
     const a = await pair.leader('a')
     const b = await pair.standby('b')
@@ -365,7 +368,7 @@ async function stopWhileOnItsWay(
 // Nobody is to take over by silence there, however slow the machine is.
 const patient = { REPLICA_LEASE: '30' }
 
-testAtLength('a node that has nothing to ship when it begins takes writes', async () => {
+testAtLength('a new leader with nothing to ship accepts writes', async () => {
   await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
   cpSync((await executable()).emptyData, pair.directory('a'), { recursive: true })
   // Otherwise each start writes a token for the first admin.
@@ -382,19 +385,16 @@ testAtLength('a node that has nothing to ship when it begins takes writes', asyn
   await isShipped(again)
 })
 
-testAtLength(
-  'a server that is stopped before its first snapshot is whole ends with it',
-  async () => {
-    await using pair = await startPair({ REPLICA_PAIR: 'false' })
-    pair.store.faults.latency = 50
-    const a = await pair.leader('a')
-    expect(await a.end('SIGTERM')).toBe(0)
-    const manifests = pair.store.keys('snapshots/').filter((key) => key.endsWith('/manifest'))
-    expect(manifests).toHaveLength(1)
-  },
-)
+testAtLength('a server stopped before its first snapshot is complete exits with it', async () => {
+  await using pair = await startPair({ REPLICA_PAIR: 'false' })
+  pair.store.faults.latency = 50
+  const a = await pair.leader('a')
+  expect(await a.end('SIGTERM')).toBe(0)
+  const manifests = pair.store.keys('snapshots/').filter((key) => key.endsWith('/manifest'))
+  expect(manifests).toHaveLength(1)
+})
 
-describe.concurrent('a log is made by a command, or by the first server on a bucket', () => {
+describe.concurrent('a log is created by a command, or by the first server on a bucket', () => {
   const serve = { REPLICA_PAIR: 'true' }
   const alone = { REPLICA_PAIR: 'false' }
   const noLog =
@@ -419,7 +419,7 @@ describe.concurrent('a log is made by a command, or by the first server on a buc
     expect(pair.store.keys()).toEqual([])
   })
 
-  testAtLength('a single server takes no bucket over that has another database', async () => {
+  testAtLength('a single server refuses a bucket with another database', async () => {
     await using pair = await startPair(patient)
     const first = await pair.leader('a', { environment: alone })
     await first.end('SIGTERM')
@@ -436,7 +436,7 @@ describe.concurrent('a log is made by a command, or by the first server on a buc
     expect(pair.store.keys()).toEqual(log)
   })
 
-  test('the command makes it once', async () => {
+  test('the command creates it once', async () => {
     await using pair = await startPair(patient)
     const init = () => command(pair.directory('a'), pair.store.url, ['replica', 'init'])
     expect(await init()).toMatchObject({
@@ -457,7 +457,7 @@ describe.concurrent('a log is made by a command, or by the first server on a buc
 
 const deutsch = { 'accept-language': 'de' }
 describe.concurrent('a standby', () => {
-  test('tells who asks that it is one, and refuses the rest until it leads', async () => {
+  test('answers that it is one, and refuses requests until it leads', async () => {
     await using pair = await startPair(patient)
     await pair.leader('a')
     const { base } = await pair.standby('b')
@@ -513,7 +513,7 @@ describe.concurrent('a standby', () => {
     expect(await answer.json()).toMatchObject({ role: 'standby' })
   })
 
-  testAtLength('ends when it is asked to', async () => {
+  testAtLength('ends on request', async () => {
     await using pair = await startPair(patient)
     await pair.leader('a')
     const b = await pair.standby('b')
@@ -521,8 +521,8 @@ describe.concurrent('a standby', () => {
   })
 })
 
-describe.concurrent('the lead is handed over', () => {
-  test('for an upgrade of both: what clients send all the time is there once', async () => {
+describe.concurrent('a handover of the lead', () => {
+  test('for an upgrade of both: continuous writes of clients are stored once', async () => {
     await using pair = await startPair({ REPLICA_ACK: 'bucket', ...patient })
     const a = await pair.leader('a')
     const b = await pair.standby('b')
@@ -547,23 +547,20 @@ describe.concurrent('the lead is handed over', () => {
     expect(old.output()).not.toContain(databaseIsKept)
   })
 
-  testAtLength(
-    'to nobody: the command fails after its time, and the node leads again',
-    async () => {
-      await using pair = await startPair()
-      const a = await pair.leader('a')
-      const people = await meet(a.base)
-      expect(await say(a.base, people, 'before')).toBe(201)
-      const handingOver = command(a.dataDir, pair.store.url, ['hand-over'])
-      expect(await a.exited).toBe(0)
-      const again = await pair.start('a')
-      await again.ready()
-      expect(await texts(again.base, people)).toEqual(['before'])
-      expect(await handingOver).toMatchObject({ code: 1 })
-    },
-  )
+  testAtLength('without a standby fails after its timeout, and the node leads again', async () => {
+    await using pair = await startPair()
+    const a = await pair.leader('a')
+    const people = await meet(a.base)
+    expect(await say(a.base, people, 'before')).toBe(201)
+    const handingOver = command(a.dataDir, pair.store.url, ['hand-over'])
+    expect(await a.exited).toBe(0)
+    const again = await pair.start('a')
+    await again.ready()
+    expect(await texts(again.base, people)).toEqual(['before'])
+    expect(await handingOver).toMatchObject({ code: 1 })
+  })
 
-  test('by the node alone that leads', async () => {
+  test('is possible on the leader only', async () => {
     await using pair = await startPair(patient)
     await pair.leader('a')
     const { dataDir } = await pair.standby('b')
@@ -571,7 +568,7 @@ describe.concurrent('the lead is handed over', () => {
     expect(refused).toEqual({ code: 1, out: '', err: 'hostline: this node does not lead\n' })
   })
 
-  testAtLength('by a server that runs', async () => {
+  testAtLength('needs a running server', async () => {
     await using pair = await startPair(patient)
     const { dataDir, end } = await pair.leader('a')
     await end()
@@ -582,20 +579,23 @@ describe.concurrent('the lead is handed over', () => {
   })
 })
 
-testAtLength('a standby whose entry is stored leads at once, though it had no answer', async () => {
-  await using pair = await startPair({ REPLICA_ACK: 'bucket', REPLICA_LEASE: '5' })
-  const { faults } = pair.store
-  const a = await pair.leader('a')
-  const b = await pair.standby('b')
-  await a.end('SIGKILL')
-  faults.afterPut = (key) => {
-    if (!key.startsWith('log/')) return
-    faults.afterPut = undefined
-    faults.away = true
-    void waitOut(100).then(() => (faults.away = false))
-  }
-  await b.ready()
-})
+testAtLength(
+  'a standby leads at once when its entry is stored, even without a response',
+  async () => {
+    await using pair = await startPair({ REPLICA_ACK: 'bucket', REPLICA_LEASE: '5' })
+    const { faults } = pair.store
+    const a = await pair.leader('a')
+    const b = await pair.standby('b')
+    await a.end('SIGKILL')
+    faults.afterPut = (key) => {
+      if (!key.startsWith('log/')) return
+      faults.afterPut = undefined
+      faults.away = true
+      void waitOut(100).then(() => (faults.away = false))
+    }
+    await b.ready()
+  },
+)
 
 testAtLength('a standby waits for the lease of the leader, not for its own', async () => {
   await using pair = await startPair({ REPLICA_LEASE: '1' })
@@ -613,7 +613,7 @@ testAtLength('a standby waits for the lease of the leader, not for its own', asy
 })
 
 testAtLength(
-  'a node that does not know the version of the database leaves the log alone',
+  'a node that does not know the version of the database does not touch the log',
   async () => {
     await using pair = await startPair()
     const a = await pair.leader('a')

@@ -68,7 +68,7 @@ async function enter(baseUrl: string, name: string) {
 }
 
 test.skipIf(!nginx)(
-  'behind nginx the node that leads answers everything, whichever is asked first',
+  'behind nginx the leader answers everything, whichever node is asked first',
   async () => {
     await using behind = await startBehindNginx(passOn, 30)
     const people = await meet(behind.base)
@@ -91,7 +91,7 @@ test.skipIf(!nginx)(
 const testWithNginx = nginx ? testAtLength : test.skip
 
 testWithNginx(
-  'clients lose and double nothing while the leader is killed, and go on by themselves',
+  'clients lose and duplicate nothing while the leader is killed, and reconnect by themselves',
   async () => {
     await using behind = await startBehindNginx(forPair, 1)
     const [ada, bob] = [await enter(behind.base, 'ada'), await enter(behind.base, 'bob')]

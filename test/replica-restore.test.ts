@@ -43,7 +43,7 @@ async function sayAndWait(text: string) {
   return isoTime(Date.now())
 }
 
-test('a restore gives the state of any moment', async () => {
+test('a restore returns to the state of any moment', async () => {
   expect(await place.messages()).toEqual(['one', 'two', 'three'])
   expect(await place.messages(['--at', afterOne])).toEqual(['one'])
   expect(await place.messages(['--at', afterTwo])).toEqual(['one', 'two'])
@@ -56,7 +56,7 @@ test('a restore gives the state of any moment', async () => {
   expect(left).toEqual([])
 })
 
-test('a restore replaces a database only when it is told to, and keeps it aside', async () => {
+test('a restore replaces a database only with --force, and keeps the old one', async () => {
   await place.restore('forced', ['--at', afterOne])
   const one = databaseIn('forced')
   expect(await place.restore('forced')).toMatchObject({
@@ -71,7 +71,7 @@ test('a restore replaces a database only when it is told to, and keeps it aside'
 })
 
 test.each([['--at yesterday'], ['--at'], ['--at 2026-13-01T00:00:00Z'], ['--since x']])(
-  'a restore with %p is a mistake in usage',
+  'a restore with %p is wrong usage',
   async (given) => {
     expect(await place.restore('mistaken', given.split(' '))).toMatchObject({
       exitCode: 2,
@@ -81,7 +81,7 @@ test.each([['--at yesterday'], ['--at'], ['--at 2026-13-01T00:00:00Z'], ['--sinc
   },
 )
 
-test('a restore follows no link that lies in the directory', async () => {
+test('a restore follows no symbolic link in the directory', async () => {
   const victim = place.directory('victim')
   writeFileSync(victim, 'as it was')
   mkdirSync(place.directory('linked'))
@@ -90,13 +90,13 @@ test('a restore follows no link that lies in the directory', async () => {
   expect(readFileSync(victim, 'utf8')).toBe('as it was')
 })
 
-test('a restore asks again when a request fails', async () => {
+test('a restore retries a failed request', async () => {
   place.store.faults.errors = 0.05
   for (let n = 0; n < 5; n++) expect(await place.messages()).toEqual(['one', 'two', 'three'])
   place.store.faults.errors = 0
 })
 
-test('of snapshots that are older than a day one an hour stays, and bases, and what is not ours', async () => {
+test('of snapshots older than a day, one an hour is kept, as are base snapshots and foreign objects', async () => {
   await using other = await startObjectStore()
   const store = openObjectStore(bucket(other.url), 1_000)
   const foreign = ['snapshots/../elsewhere', 'snapshots/0/manifest', 'elsewhere']
@@ -120,7 +120,7 @@ test('of snapshots that are older than a day one an hour stays, and bases, and w
   expect(other.keys()).toEqual(expect.arrayContaining(foreign))
 })
 
-test('an object may take longer than a request does that gets no answer', async () => {
+test('a download may take longer than the timeout of a request without a response', async () => {
   const bytes = Buffer.alloc(100_000, 'x')
   await using server = createServer(async (_, answer) => {
     answer.setHeader('content-length', bytes.length).write(bytes.subarray(0, 50_000))
@@ -133,7 +133,7 @@ test('an object may take longer than a request does that gets no answer', async 
   expect(await openObjectStore(slow, 100).get('large')).toHaveLength(bytes.length)
 })
 
-test('a name with dot segments asks for no object of another bucket', async () => {
+test('a name with dot segments requests no object of another bucket', async () => {
   place.store.put('elsewhere', Buffer.from('secret'))
   const store = openObjectStore(bucket(place.store.url), 1_000)
   for (const ask of [store.get, store.open, store.delete]) {
@@ -171,7 +171,7 @@ test.each<[string, (key: string) => boolean, Change | undefined, string]>([
   ['a missing piece', isPiece, undefined, 'piece 0 of the snapshot .* is gone'],
   ['a manifest of a later version', isManifest, laterEntry, 'a later version made the snapshot'],
   ['a foreign manifest', isManifest, foreign, 'KEY'],
-])('%s is told, and nothing is replaced', async (name, isOne, change, told) => {
+])('%s is reported, and nothing is replaced', async (name, isOne, change, told) => {
   await place.restore(name, ['--at', afterOne])
   const one = databaseIn(name)
   // Of the log one in the middle.
@@ -193,7 +193,7 @@ test.each<[string, (key: string) => boolean, Change | undefined, string]>([
 test.each([
   ['a piece', isPiece, (bytes: Uint8Array) => bytes],
   ['an entry', isEntry, entryOf],
-])('%s that would unpack to more than it may is damaged', async (name, isOne, change) => {
+])('%s that would unpack beyond its limit is damaged', async (name, isOne, change) => {
   const bomb = zstdCompressSync(Buffer.alloc(100 * 1_048_576), { level: 1 })
   const { store } = place
   const key =
@@ -213,7 +213,7 @@ test.each([
   expect([exitCode, err]).toEqual([1, expect.stringMatching(/^hostline: .* damaged$/)])
 })
 
-test('a server goes on from a restored past, and the log still has what came after it', async () => {
+test('a server continues from a restored past, and the log keeps the later entries', async () => {
   await place.restore('past', ['--at', afterOne])
   const service = await place.start('past', byBucket)
   await say(service, people, 'another two')
@@ -222,7 +222,7 @@ test('a server goes on from a restored past, and the log still has what came aft
   expect(await place.messages(['--at', afterTwo])).toEqual(['one', 'two'])
 })
 
-test('a server goes on from a past that was restored twice', async () => {
+test('a server continues from a past that was restored twice', async () => {
   for (const at of [afterTwo, afterOne]) {
     await place.restore('twice', ['--force', '--at', at])
     await (await place.start('twice')).stop()

@@ -38,7 +38,7 @@ async function bucketAndFolder() {
   }
 }
 
-test.concurrent('what was acknowledged with the bucket survives the machine', async () => {
+test.concurrent('writes acknowledged with the bucket survive the machine', async () => {
   await using place = await bucketAndFolder()
   const bucket = place.store.url
   const environment = { REPLICA_ACK: 'bucket' }
@@ -58,7 +58,7 @@ test.concurrent('what was acknowledged with the bucket survives the machine', as
   expect(await allMessages(second.base, people.conversationId, people.a.token)).toHaveLength(5)
 })
 
-test.concurrent('a server that is stopped has shipped everything', async () => {
+test.concurrent('a stopped server has shipped everything', async () => {
   await using place = await bucketAndFolder()
   const bucket = place.store.url
   const first = await startNode({ dataDir: await place.prepared('a'), bucket })
@@ -73,7 +73,7 @@ test.concurrent('a server that is stopped has shipped everything', async () => {
 })
 
 test.concurrent.each(['bucket', 'disk'].slice(0, size(2, 2, 1)))(
-  'a standby takes over, the former leader comes back, and the lead is handed over (%s)',
+  'a standby takes over, the former leader returns, and the lead is handed over (%s)',
   async (ack) => {
     await using place = await bucketAndFolder()
     const bucket = place.store.url
@@ -98,7 +98,7 @@ test.concurrent.each(['bucket', 'disk'].slice(0, size(2, 2, 1)))(
 )
 
 testAtLength.concurrent.each(['SIGTERM', 'SIGKILL'] as const)(
-  'a server ships on after %s, without a new snapshot',
+  'a server continues shipping after %s, without a new snapshot',
   async (signal) => {
     await using place = await bucketAndFolder()
     const options = { dataDir: await place.prepared('a'), bucket: place.store.url }
@@ -120,25 +120,22 @@ testAtLength.concurrent.each(['SIGTERM', 'SIGKILL'] as const)(
   },
 )
 
-testAtLength.concurrent(
-  'a server that starts again and has nothing to ship lags behind by nothing',
-  async () => {
-    await using place = await bucketAndFolder()
-    const dataDir = await place.prepared('a')
-    const admin = ['--email', 'root@example.com', '--role', 'admin']
-    await command(dataDir, place.store.url, ['user', 'create', ...admin])
-    const options = { dataDir, bucket: place.store.url, environment: { REPLICA_ACK: 'bucket' } }
-    const first = await startNode(options)
-    await first.ready()
-    await first.end('SIGTERM')
+testAtLength.concurrent('a restarted server with nothing to ship has no lag', async () => {
+  await using place = await bucketAndFolder()
+  const dataDir = await place.prepared('a')
+  const admin = ['--email', 'root@example.com', '--role', 'admin']
+  await command(dataDir, place.store.url, ['user', 'create', ...admin])
+  const options = { dataDir, bucket: place.store.url, environment: { REPLICA_ACK: 'bucket' } }
+  const first = await startNode(options)
+  await first.ready()
+  await first.end('SIGTERM')
 
-    await using second = await startNode(options)
-    await second.ready()
+  await using second = await startNode(options)
+  await second.ready()
 
-    const metrics = async () => (await fetch(`${second.base}/metrics`)).text()
-    await waitFor(async () => (await metrics()).includes('hostline_replica_lag_seconds 0\n'))
-  },
-)
+  const metrics = async () => (await fetch(`${second.base}/metrics`)).text()
+  await waitFor(async () => (await metrics()).includes('hostline_replica_lag_seconds 0\n'))
+})
 
 testAtLength.concurrent(
   'a second server on the same directory does not end the term of the first',
@@ -158,7 +155,7 @@ testAtLength.concurrent(
 )
 
 testAtLength.concurrent(
-  'a server that started without the bucket serves, and ends when it is asked to',
+  'a server that started without the bucket serves, and ends on request',
   async () => {
     await using place = await bucketAndFolder()
     place.store.faults.away = true
@@ -170,7 +167,7 @@ testAtLength.concurrent(
   },
 )
 
-test.concurrent('a restore does not meet the wal of a database that is gone', async () => {
+test.concurrent('a restore ignores the WAL of a deleted database', async () => {
   await using place = await bucketAndFolder()
   const options = { dataDir: await place.prepared('a'), bucket: place.store.url }
   const first = await startNode(options)

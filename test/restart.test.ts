@@ -84,7 +84,7 @@ testWithShim(
 )
 
 testAtLength(
-  'after a restart all sockets come back at once: each catches up, and others are answered',
+  'after a restart all sockets return at once: each catches up, and others are served',
   async () => {
     using all = await startTalks()
     const { dataDir, host } = all

@@ -24,8 +24,8 @@ function haveWritten(service: TestService, { id }: Person, bytes: number, now = 
   service.sqlite.run('INSERT INTO text_usage (user_id, day, bytes) VALUES (?, ?, ?)', [...row])
 }
 
-describe('the texts of a day', () => {
-  test('are 5 MB until the address is verified, over REST and the socket, and 50 MB from then on', async () => {
+describe('the daily text quota of a user', () => {
+  test('is 5 MB until the address is verified, over REST and the socket, and 50 MB from then on', async () => {
     const clock = createTestClock()
     await using service = await startService({ clock, listen: true })
     const { a, b, conversationId } = await service.pair()
@@ -42,7 +42,7 @@ describe('the texts of a day', () => {
     socket.close()
   })
 
-  test('are counted on after a restart, but for the last 64 KiB, and anew on the next day', async () => {
+  test('continues after a restart, except for the last 64 KiB, and starts again on the next day', async () => {
     using directory = temporaryDirectory()
     const [dataDir, clock] = [directory.path, createTestClock()]
     const first = await startService({ dataDir, clock })
@@ -61,7 +61,7 @@ describe('the texts of a day', () => {
     await waitFor(() => kept.get() === null)
   })
 
-  test('are those of tickets, reports and broadcasts, too; what is sent again does not count', async () => {
+  test('includes tickets, reports and broadcasts; repeated messages do not count', async () => {
     await using service = await startService()
     const host = await service.registerAs('host')
     const { a, b, conversationId } = await service.pair()
@@ -88,7 +88,7 @@ describe('the texts of a day', () => {
 })
 
 describe('a disk with less than MIN_FREE_MB', () => {
-  test('takes no uploads until there is room, and everything else', async () => {
+  test('accepts no uploads until there is room, and everything else', async () => {
     let freeBytes = 2_000_000_000
     const clock = createTestClock()
     const environment = { MIN_FREE_MB: '1000' }
@@ -111,7 +111,7 @@ describe('a disk with less than MIN_FREE_MB', () => {
     expect(service.log()).toContain('uploads are refused')
   })
 
-  test('takes no backup', async () => {
+  test('makes no backup', async () => {
     await using service = await startService()
     using directory = temporaryDirectory()
     const target = join(directory.path, 'backup.db')

@@ -76,7 +76,7 @@ describe('the handshake', () => {
     },
   )
 
-  test('from any page is welcome without CORS_ORIGINS', async () => {
+  test('from any page is accepted without CORS_ORIGINS', async () => {
     const service = await anyService()
     const { token } = await service.register()
     const path = `/v1/chat/ws?token=${token}`
@@ -84,7 +84,7 @@ describe('the handshake', () => {
     expect(head).toStartWith('HTTP/1.1 101')
   })
 
-  test('refuses with a true HTTP 401 and the error body', async () => {
+  test('is refused with an HTTP 401 and the error body', async () => {
     const service = await anyService()
     const { token } = await service.register()
     const tampered = `${token.slice(0, -4)}AAAA`
@@ -126,7 +126,7 @@ describe('the handshake', () => {
     expect(head.toLowerCase()).toContain('x-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\n')
   })
 
-  test('the token reaches no log line', async () => {
+  test('the token appears in no log line', async () => {
     await using service = await startService({ listen: true })
     const { token } = await service.register()
     await (await service.connect({ token })).settled()
@@ -161,7 +161,7 @@ describe('messages', () => {
     expect(await phone.next('new_message')).toEqual(frame)
   })
 
-  test('sent over REST arrive as frames, and a replay arrives nowhere', async () => {
+  test('sent over REST arrive as frames, and a repeated one does not', async () => {
     await using chat = await startPair()
     const { service, ada, bob, conversationId } = chat
     const path = `/v1/chat/conversations/${conversationId}/messages`
@@ -173,7 +173,7 @@ describe('messages', () => {
     expect(bob.socket.frames).toEqual([])
   })
 
-  test('sent at once over REST and two sockets with one key are one message', async () => {
+  test('sent in parallel over REST and two sockets with one key are stored once', async () => {
     await using chat = await startPair()
     const { service, ada, bob, conversationId } = chat
     const other = await service.connect(ada, '&events=ack')
@@ -224,7 +224,7 @@ describe('messages', () => {
     expect((await bob.socket.next('new_message')).message).toMatchObject({ type: 'file', ...file })
   })
 
-  test('go to nobody else', async () => {
+  test('reach no other user', async () => {
     await using chat = await startPair()
     const { service, ada, bob, conversationId } = chat
     const eve = await service.connect(await service.register('eve'))
@@ -236,7 +236,7 @@ describe('messages', () => {
 })
 
 describe('typing and reading', () => {
-  test('typing reaches the other user alone', async () => {
+  test('typing reaches the other user only', async () => {
     await using chat = await startPair()
     const { ada, bob, conversationId } = chat
     ada.socket.send({ type: 'typing', conversation_id: conversationId })
@@ -249,7 +249,7 @@ describe('typing and reading', () => {
     expect(ada.socket.frames).toEqual([])
   })
 
-  test('typing comes in a burst of 5, then once every 2 s', async () => {
+  test('typing is limited to a burst of 5, then one in 2 s', async () => {
     const clock = createTestClock()
     await using chat = await startPair({ clock })
     const { ada, bob, conversationId } = chat
@@ -334,7 +334,7 @@ describe('errors', () => {
   })
 
   test.each(['message', 'typing', 'read'])(
-    '%s elsewhere is forbidden or not found',
+    '%s of another conversation is forbidden or not found',
     async (type) => {
       await using chat = await startPair()
       const { service, ada } = chat
@@ -349,7 +349,7 @@ describe('errors', () => {
     },
   )
 
-  test('speak the language of the upgrade request', async () => {
+  test('are in the language of the upgrade request', async () => {
     const service = await anyService()
     const { token } = await service.register()
     const url = `${service.base.replace('http', 'ws')}/v1/chat/ws?token=${token}`
@@ -438,7 +438,7 @@ describe('limits', () => {
     expect(service.hub.stats().sockets).toBe(50)
   })
 
-  test('typing is the first thing that a slow reader does not get', async () => {
+  test('a slow reader loses typing frames first', async () => {
     const clock = createTestClock()
     await using chat = await startPair({ environment: framesOff, clock })
     const { service, ada, bob, conversationId } = chat
@@ -479,7 +479,7 @@ describe('limits', () => {
     }
   }
 
-  test('what all sockets together have not read is bounded: the slowest are dropped', async () => {
+  test('the unread bytes of all sockets together are bounded: the slowest are dropped', async () => {
     await using stuck = await startStuck(50)
     let most = 0
     for (let n = 0; n < 1_000 && stuck.hub.stats().sockets === 50; n++) {
@@ -491,7 +491,7 @@ describe('limits', () => {
     expect(stuck.hub.stats().sockets).toBeGreaterThan(40)
   })
 
-  test('who reads nothing for ten seconds of what waits for them is dropped', async () => {
+  test('a reader that reads none of its pending bytes for ten seconds is dropped', async () => {
     await using stuck = await startStuck(1)
     stuck.clock.advance(60_000)
     expect(stuck.hub.stats().sockets).toBe(1)
@@ -502,7 +502,7 @@ describe('limits', () => {
     expect(stuck.hub.stats()).toMatchObject({ sockets: 0, unsentBytes: 0 })
   })
 
-  test('a reader that does not read is cut off, and nobody waits for it', async () => {
+  test('a reader that does not read is dropped, and delays no other', async () => {
     await using chat = await startPair({ environment: framesOff })
     const { service, bob } = chat
     const stuck = await stuckReader(service.base, `/v1/chat/ws?token=${bob.token}`)
@@ -542,7 +542,7 @@ describe('the token of a connection', () => {
     await ada.socket.settled()
   })
 
-  test('of another user or no token at all is refused and changes nothing', async () => {
+  test('of another user, or none, is refused and changes nothing', async () => {
     await using chat = await startPair()
     const { ada, bob } = chat
     for (const token of [bob.token, 'nonsense', ada.refreshToken]) {
@@ -555,7 +555,7 @@ describe('the token of a connection', () => {
     await ada.socket.settled()
   })
 
-  test('logout closes the sockets of that session with 4403, and of no other', async () => {
+  test('logout closes only the sockets of that session with 4403', async () => {
     await using chat = await startPair()
     const { service, ada } = chat
     const phone = await service.login(ada.email)
@@ -578,7 +578,7 @@ describe('the token of a connection', () => {
   })
 })
 
-test('stopping answers what was taken and closes every socket with 1001', async () => {
+test('a shutdown answers accepted requests and closes every socket with 1001', async () => {
   await using chat = await startPair({ environment: framesOff })
   const { service, ada, bob, conversationId } = chat
   for (let n = 0; n < 20; n++) {
@@ -590,7 +590,7 @@ test('stopping answers what was taken and closes every socket with 1001', async 
   expect(ada.socket.frames.filter(({ type }) => type === 'new_message')).toHaveLength(20)
 })
 
-test('stopping waits for a request whose write is not on the disk yet', async () => {
+test('a shutdown waits for a request whose write is not on the disk yet', async () => {
   let release: (() => void) | undefined
   let hold = false
   const sync = (real: () => Promise<void>) =>

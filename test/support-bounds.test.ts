@@ -11,7 +11,7 @@ const reasonOf = ({ status, headers }: { status: number; headers: Headers }) => 
 ]
 
 describe('the size of a ticket', () => {
-  test('is 200 messages of its owner; the desk can always answer', async () => {
+  test('is limited to 200 messages of its owner; the desk can always reply', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     for (let n = 1; n < 200; n++) expect((await d.write(id, `more ${n}`)).status).toBe(201)
@@ -19,7 +19,7 @@ describe('the size of a ticket', () => {
     expect((await d.answer(id)).status).toBe(201)
   })
 
-  test('is 200,000 characters of its owner', async () => {
+  test('is limited to 200,000 characters of its owner', async () => {
     await using d = await openDesk()
     const long = '\u{1F600}'.repeat(10_000)
     const { id } = await d.open({ body: long })
@@ -27,7 +27,7 @@ describe('the size of a ticket', () => {
     expect(reasonOf(await d.write(id, 'x'))).toEqual([409, 'ticket_full'])
   })
 
-  test('shows the newest 200 messages and the cursor of those before them', async () => {
+  test('the newest 200 messages are shown with a cursor for earlier ones', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     for (let n = 0; n < 10; n++) await d.answer(id, { body: `answer ${n}` })
@@ -50,7 +50,7 @@ describe('the size of a ticket', () => {
   })
 })
 
-test('a person opens 20 tickets a day, 5 with an address that is not verified', async () => {
+test('a user can open 20 tickets a day, 5 with an unverified address', async () => {
   await using service = await startService()
   const open = async (token: string) =>
     service.call('POST', own, { token, body: { subject: 'Refund', body: 'Where is it?' } })
@@ -66,7 +66,7 @@ test('a person opens 20 tickets a day, 5 with an address that is not verified', 
   }
 })
 
-test('the desk sees who wrote an answer, the owner does not', async () => {
+test('the desk sees the author of a reply, the owner does not', async () => {
   await using d = await openDesk()
   const eve = await d.hire('eve')
   const { id } = await d.open()
@@ -80,12 +80,12 @@ test('the desk sees who wrote an answer, the owner does not', async () => {
   expect(JSON.stringify(body)).not.toContain(eve.id)
 })
 
-describe('a resolved ticket tells its owner', () => {
+describe('a resolved ticket notifies its owner', () => {
   const toldTo = async (d: Awaited<ReturnType<typeof openDesk>>) =>
     (await d.service.call('GET', '/v1/notifications', { token: d.ada.token })).body.data
   const { title, body } = texts.en.events.ticket_resolved
 
-  test('also when nobody wrote an answer', async () => {
+  test('also without a reply', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     await d.update(id, { status: 'resolved' })
@@ -99,7 +99,7 @@ describe('a resolved ticket tells its owner', () => {
     expect(await toldTo(d)).toHaveLength(2)
   })
 
-  test('together with the answer that comes with it, once', async () => {
+  test('together with a reply sent with it, once', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     const answer = await d.answer(id, { status: 'resolved' })
@@ -165,7 +165,7 @@ describe('mails to the desk', () => {
     }
   }
 
-  test('are one for all that came within ten minutes, however many', async () => {
+  test('are combined for ten minutes, however many tickets there are', async () => {
     await using d = await openMailedDesk()
     const bob = await d.service.register('bob')
     await d.mail.next()
@@ -182,7 +182,7 @@ describe('mails to the desk', () => {
     expect(d.mail.mails).toEqual([])
   })
 
-  test('do not tell the inbox of what has been answered, assigned or settled since', async () => {
+  test('leave out tickets that were answered, assigned or resolved meanwhile', async () => {
     await using d = await openMailedDesk()
     const [answered, assigned, settled] = [await d.open(), await d.open(), await d.open()]
     await d.answer(answered.id)
@@ -192,7 +192,7 @@ describe('mails to the desk', () => {
     expect(d.mail.mails.filter(({ to }) => to === 'desk@example.com')).toEqual([])
   })
 
-  test('go to the inbox when whoever worked on the ticket is not there any more', async () => {
+  test('go to the inbox when the assignee is gone', async () => {
     await using d = await openMailedDesk()
     const { id } = await d.open()
     await d.update(id, { assignee_id: d.root.id })
@@ -204,7 +204,7 @@ describe('mails to the desk', () => {
     expect(text).toContain('Anybody?')
   })
 
-  test('say who asks, answer to that person, and take nothing from strangers into their head', async () => {
+  test('name the author, have their Reply-To, and take no headers from strangers', async () => {
     await using d = await openMailedDesk()
     const subject = 'A\r\nBcc: x@example.com'
     const ticket = await d.open({ subject, body: '<b>Help</b>', client_id: 'k' })
@@ -223,7 +223,7 @@ describe('mails to the desk', () => {
     expect(d.mail.mails).toEqual([])
   })
 
-  test('go to whoever works on the ticket, unless a socket of theirs is open, once in ten minutes', async () => {
+  test('go to the assignee, unless they have an open socket, once in ten minutes', async () => {
     await using d = await openMailedDesk()
     const { id } = await d.open()
     await d.answer(id)
@@ -284,7 +284,7 @@ describe('the search of the desk', () => {
     expect(await found(`${'invoice '.repeat(7)} unknown`)).toEqual([])
   })
 
-  test('forgets the name and the address of who has left', async () => {
+  test('drops the name and the address of a removed user', async () => {
     await using d = await openDesk()
     await d.open()
     await d.service.call('DELETE', '/v1/users/me', {

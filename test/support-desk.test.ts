@@ -34,7 +34,7 @@ describe('opening a ticket', () => {
     expect(answer.body.id).not.toBe(unknownId)
   })
 
-  test('has priority normal and category other unless told otherwise', async () => {
+  test('has priority normal and category other by default', async () => {
     await using d = await openDesk()
     expect(await d.open({ category: null })).toMatchObject({
       priority: 'normal',
@@ -71,7 +71,7 @@ describe('opening a ticket', () => {
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
 
-  test('takes as many code points as there may be, besides white space around them', async () => {
+  test('accepts the maximum of code points, surrounding white space not counted', async () => {
     await using d = await openDesk()
     const ticket = await d.open({
       subject: ` ${'🙂'.repeat(200)} `,
@@ -111,7 +111,7 @@ describe('sending twice', () => {
     expect((await d.show(id)).message_count).toBe(3)
   })
 
-  test('20 parallel ones with one key open one ticket', async () => {
+  test('20 parallel requests with one key open one ticket', async () => {
     await using d = await openDesk()
     const opened = await Promise.all(Array.from({ length: 20 }, () => d.open({ client_id: 'k' })))
     expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
@@ -138,7 +138,7 @@ describe('sending twice', () => {
   })
 })
 
-describe('the own tickets', () => {
+describe('one’s own tickets', () => {
   test('are listed newest first, without messages and without those of others', async () => {
     await using d = await openDesk()
     const bob = await d.service.register('bob')
@@ -149,7 +149,7 @@ describe('the own tickets', () => {
     expect(body).toEqual({ success: true, data: items, pagination })
   })
 
-  test('are all on some page, and by cursor each is seen once while others arrive', async () => {
+  test('are complete over all pages, and by cursor each appears once while others arrive', async () => {
     await using d = await openDesk()
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.unshift((await d.open()).id)
@@ -214,8 +214,8 @@ describe('the own tickets', () => {
   )
 })
 
-describe('closing and opening again', () => {
-  test('closing answers the ticket as it is now, as often as one likes', async () => {
+describe('closing and reopening', () => {
+  test('closing returns the current ticket, also repeatedly', async () => {
     await using d = await openDesk()
     const opened = await d.open()
     d.clock.advance(1_000)
@@ -259,7 +259,7 @@ describe('closing and opening again', () => {
     expect((await d.write(id, 'Still broken', again)).status).toBe(status)
   })
 
-  test('what was sent before is answered as before when the window is over', async () => {
+  test('a message sent before is answered as before when the window is over', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     const body = { body: 'b', client_id: 'k' }
@@ -274,7 +274,7 @@ describe('closing and opening again', () => {
 })
 
 describe('a resolved ticket', () => {
-  test('closes by itself after the days of silence, which its history tells', async () => {
+  test('closes automatically after the days of silence, with an entry in its history', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     await d.update(id, { status: 'resolved' })
@@ -301,7 +301,7 @@ describe('a resolved ticket', () => {
     ['an answer of the desk', '7', 'resolved'],
     ['an answer of the owner', '7', 'open'],
     ['nothing, when it never closes,', '0', 'resolved'],
-  ])('after %s stays as it is', async (what, days, expected) => {
+  ])('after %s stays unchanged', async (what, days, expected) => {
     await using d = await openDesk({ environment: { SUPPORT_AUTOCLOSE_DAYS: days } })
     const { id } = await d.open()
     await d.update(id, { status: 'resolved' })
@@ -314,7 +314,7 @@ describe('a resolved ticket', () => {
     expect((await d.show(id)).status).toBe(expected)
   })
 
-  test('an answer of the owner at that moment wins or opens it again: it is not lost', async () => {
+  test('with a simultaneous reply of the owner keeps the reply: it wins or reopens the ticket', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     await d.update(id, { status: 'resolved' })
@@ -328,7 +328,7 @@ describe('a resolved ticket', () => {
     expect([body.status, body.waiting_since]).toEqual(['open', timestamp])
   })
 
-  test('closes with hundreds of others', async () => {
+  test('closes together with hundreds of others', async () => {
     await using d = await openDesk()
     const ids = await Promise.all(Array.from({ length: 90 }, async () => (await d.open()).id))
     await Promise.all(ids.map((id) => d.update(id, { status: 'resolved' })))
@@ -341,7 +341,7 @@ describe('a resolved ticket', () => {
 })
 
 describe('the desk', () => {
-  test('lists who waits longest first, then what changed last', async () => {
+  test('lists the longest wait first, then the last change', async () => {
     await using d = await openDesk()
     const ids: string[] = []
     for (let n = 0; n < 5; n++) {
@@ -360,7 +360,7 @@ describe('the desk', () => {
     expect(data.map(({ id }: { id: string }) => id)).toEqual([c, x, y, a, b])
   })
 
-  test('shows who asks, who works on it and how long the owner waits', async () => {
+  test('shows owner, assignee and how long the owner has waited', async () => {
     await using d = await openDesk()
     const { messages: _, ...opened } = await d.open()
     const user = { id: d.ada.id, display_name: 'ada', email: 'ada@example.com' }
@@ -395,7 +395,7 @@ describe('the desk', () => {
     expect(seen).toEqual(ids)
   })
 
-  test('filters, alone and together, with totals that are right', async () => {
+  test('filters, alone and combined, have right totals', async () => {
     await using d = await openDesk()
     const bob = await d.service.register('bob')
     const urgent = await d.open({ priority: 'urgent', category: 'billing' })
@@ -419,7 +419,7 @@ describe('the desk', () => {
     expect(await found('?status=resolved')).toEqual([0])
   })
 
-  test('shows what waits, or the others, in every form and with every other filter', async () => {
+  test('lists waiting tickets, or the others, in every form and with every other filter', async () => {
     await using d = await openDesk()
     const [first, answered, last] = [await d.open(), await d.open(), await d.open()]
     await d.answer(answered.id, { status: 'in_progress' })
@@ -523,7 +523,7 @@ describe('the desk', () => {
     expect([answer.status, answer.body.error.details]).toEqual([400, details])
   })
 
-  test('shows a deleted person as one, without their address, and not as waiting', async () => {
+  test('shows a removed person without their address, and their ticket not as waiting', async () => {
     await using d = await openDesk()
     await d.open()
     await d.service.call('DELETE', '/v1/users/me', {
@@ -540,7 +540,7 @@ describe('the desk', () => {
     expect([await found('?waiting=true'), await found('?q=refund&waiting=true')]).toEqual([0, 0])
   })
 
-  test('shows nothing as waiting of a person who has left many tickets', async () => {
+  test('shows no tickets as waiting of a removed person with many of them', async () => {
     await using d = await openDesk()
     const [eve, other] = [await d.service.register('eve'), await d.open()]
     for (let n = 0; n < 60; n++) await d.open({ client_id: `${n}` }, eve)
@@ -551,7 +551,7 @@ describe('the desk', () => {
     expect(await waiting()).toEqual([other.id])
   })
 
-  test('knows no ticket that is not there', async () => {
+  test('answers 404 for unknown tickets', async () => {
     await using d = await openDesk()
     const statuses = [
       await d.update(unknownId, { status: 'open' }),
@@ -584,7 +584,7 @@ describe('changing a ticket', () => {
     expect(changed.body.history.at(-1)).toMatchObject({ field: 'status', from, to })
   })
 
-  test('keeps what was, and by whom it was changed to what', async () => {
+  test('keeps its history: who changed what', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     d.clock.advance(1_000)
@@ -603,7 +603,7 @@ describe('changing a ticket', () => {
     ])
   })
 
-  test('to what it is already leaves no trace', async () => {
+  test('to its current state leaves no trace', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     const before = await d.show(id)
@@ -625,7 +625,7 @@ describe('changing a ticket', () => {
     },
   )
 
-  test('gives it to an admin, under either name, and to nobody', async () => {
+  test('assigns it to an admin, under either name, or to no one', async () => {
     await using d = await openDesk()
     const eve = await d.hire('eve')
     const { id } = await d.open()
@@ -639,7 +639,7 @@ describe('changing a ticket', () => {
     expect(await assignee({ assigned_to: null })).toBeNull()
   })
 
-  test('gives it to nobody who is no admin', async () => {
+  test('cannot assign it to a user who is no admin', async () => {
     await using d = await openDesk()
     const eve = await d.hire('eve')
     d.service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [eve.id])
@@ -656,7 +656,7 @@ describe('changing a ticket', () => {
     expect(await refused({ assignee_id: 'root', status: 'open' })).toEqual([400, malformed])
   })
 
-  test('leaves it with an admin who is none any more until it is given to another', async () => {
+  test('keeps an assignee who is no admin any more until it is reassigned', async () => {
     await using d = await openDesk()
     const eve = await d.hire('eve')
     const { id } = await d.open()
@@ -682,8 +682,8 @@ describe('changing a ticket', () => {
   })
 })
 
-describe('answering', () => {
-  test('answers 201 with the message, ends the waiting and takes the ticket on', async () => {
+describe('replying', () => {
+  test('returns 201 with the message, ends the waiting and assigns the ticket', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     d.clock.advance(1_000)
@@ -705,7 +705,7 @@ describe('answering', () => {
     ])
   })
 
-  test('leaves it with whom it is given to, and the first response where it was', async () => {
+  test('keeps the assignee and the time of the first response', async () => {
     await using d = await openDesk()
     const eve = await d.hire('eve')
     const { id } = await d.open()
@@ -716,7 +716,7 @@ describe('answering', () => {
     expect([assignee.id, first_response_at]).toEqual([d.root.id, first.body.created_at])
   })
 
-  test('waiting begins with the first message without an answer', async () => {
+  test('waiting begins with the first unanswered message', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     await d.answer(id)
@@ -729,7 +729,7 @@ describe('answering', () => {
     expect((await d.show(id)).waiting_since).toBeNull()
   })
 
-  test('a ticket that the desk opens again waits on when its owner wrote last', async () => {
+  test('a ticket reopened by the desk continues to wait when its owner wrote last', async () => {
     await using d = await openDesk()
     const { id, created_at } = await d.open()
     const reopened = async () => {
@@ -752,7 +752,7 @@ describe('answering', () => {
     })
   })
 
-  test('a closed ticket leaves it closed unless told otherwise, however long it was', async () => {
+  test('to a closed ticket leaves it closed by default, however long it was closed', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     await d.close(id)
@@ -764,7 +764,7 @@ describe('answering', () => {
     expect((await d.show(id)).status).toBe('in_progress')
   })
 
-  test('past a message that one has not seen is a conflict, and writes nothing', async () => {
+  test('past an unseen message is a conflict, and writes nothing', async () => {
     await using d = await openDesk()
     const { id, messages } = await d.open()
     const seen = { last_message_id: messages[0].id }
@@ -776,7 +776,7 @@ describe('answering', () => {
     expect(foreign.body.error.details).toEqual({ last_message_id: 'must be a valid identifier' })
   })
 
-  test('by two admins who saw the same lets one of them through', async () => {
+  test('by two admins with the same last message lets one of them through', async () => {
     await using d = await openDesk()
     const eve = await d.hire('eve')
     const { id, messages } = await d.open()
@@ -798,7 +798,7 @@ describe('answering', () => {
 })
 
 describe('notes', () => {
-  test('are for admins, with their author, oldest first; they change nothing else', async () => {
+  test('are visible to admins only, with their author, oldest first; they change nothing else', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     const before = await d.show(id)
@@ -817,7 +817,7 @@ describe('notes', () => {
 describe('canned replies', () => {
   const path = '/v1/admin/support/canned-replies'
 
-  test('are made, listed, changed and removed', async () => {
+  test('are created, listed, changed and removed', async () => {
     await using d = await openDesk()
     const { token } = d.root
     const made = await d.service.call('POST', path, {
@@ -860,7 +860,7 @@ describe('canned replies', () => {
 })
 
 describe('the operator', () => {
-  test('who wants no mail gets none', async () => {
+  test('without mail gets none', async () => {
     await using d = await openDesk()
     await d.open()
     const others = "SELECT DISTINCT kind FROM outbox WHERE kind <> 'verification_mail'"
@@ -891,7 +891,7 @@ test.each([
   ['an assignee who is nobody', "UPDATE tickets SET assignee_id = 'nobody'"],
   ['a message nowhere', "UPDATE ticket_messages SET ticket_id = 'nowhere'"],
   ['a change of something else', "UPDATE ticket_history SET field = 'subject'"],
-])('the database keeps out %s', async (_, sql) => {
+])('the database rejects %s', async (_, sql) => {
   const d = await anyDesk()
   await d.answer((await d.open()).id)
   expect(() => d.service.sqlite.run(sql)).toThrow(/constraint failed/)

@@ -17,8 +17,8 @@ async function openSockets() {
   return { d, ada, root, [Symbol.asyncDispose]: () => d[Symbol.asyncDispose]() }
 }
 
-describe('who asks for it', () => {
-  test('is told of new tickets as an admin, as the desk lists them', async () => {
+describe('a socket with support events', () => {
+  test('gets new tickets as an admin, in the form of the desk’s list', async () => {
     await using sockets = await openSockets()
     const { d, ada, root } = sockets
     await d.open()
@@ -29,7 +29,7 @@ describe('who asks for it', () => {
     expect(ada.frames).toEqual([])
   })
 
-  test('is told what becomes of a ticket: its owner as their list shows it, admins as the desk does', async () => {
+  test('gets changes of a ticket: its owner in the form of their list, admins in that of the desk', async () => {
     await using sockets = await openSockets()
     const { d, ada, root } = sockets
     const { id } = await d.open()
@@ -53,7 +53,7 @@ describe('who asks for it', () => {
     }
   })
 
-  test('is told of what closes by itself', async () => {
+  test('gets automatically closed tickets', async () => {
     await using d = await openDesk({ listen: true })
     const { id } = await d.open()
     await d.update(id, { status: 'resolved' })
@@ -68,7 +68,7 @@ describe('who asks for it', () => {
     }
   })
 
-  test('is told of a note as an admin alone, and not what it says', async () => {
+  test('gets notes as an admin only, without their text', async () => {
     await using sockets = await openSockets()
     const { d, ada, root } = sockets
     const { id } = await d.open()
@@ -81,7 +81,7 @@ describe('who asks for it', () => {
   })
 })
 
-test('nothing is told of what was refused, changed nothing or was sent before', async () => {
+test('refused, unchanged and repeated requests cause no events', async () => {
   await using sockets = await openSockets()
   const { d, ada, root } = sockets
   const { id } = await d.open({ client_id: 'k' })
@@ -101,7 +101,7 @@ test('nothing is told of what was refused, changed nothing or was sent before', 
   ])
 })
 
-test('nobody is told who did not ask, nor of the tickets of others', async () => {
+test('sockets that did not ask get no events, and none about the tickets of others', async () => {
   await using d = await openDesk({ listen: true })
   const bob = await d.service.register('bob')
   const quiet = [await d.service.connect(d.ada), await d.service.connect(d.root)]
@@ -127,7 +127,7 @@ describe('the owner of an answered ticket', () => {
     ])
   })
 
-  test('has no answer that they cannot be notified of', async () => {
+  test('is notified of every reply there is', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     d.service.sqlite.run(
@@ -137,7 +137,7 @@ describe('the owner of an answered ticket', () => {
     expect(await d.show(id)).toMatchObject({ message_count: 1, assignee: null, history: [] })
   })
 
-  test('is not notified once they are gone', async () => {
+  test('is not notified once they are removed', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     const body = { password: 'correct horse' }

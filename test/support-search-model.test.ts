@@ -12,7 +12,7 @@ type Filter = Partial<
 type Ticket = Record<keyof Filter, string | null> & { id: string; text: string; place: number }
 
 /** Of several hundred tickets at random, what reading every one of them finds. */
-describe('the desk finds what reading every ticket finds', () => {
+describe('the search finds the same as reading every ticket', () => {
   let service: TestService
   let landmarks: Landmarks
   let token = ''
@@ -100,7 +100,7 @@ describe('the desk finds what reading every ticket finds', () => {
     }
   })
 
-  test('more than is counted', () => {
+  test('for more matches than are counted', () => {
     const [ada = ''] = landmarks.people
     expect(findByReading(frequent, {}).length).toBeGreaterThan(200)
     expect(findByReading(rareWord.word, { user_id: ada }).length).toBeGreaterThan(0)

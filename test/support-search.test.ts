@@ -58,7 +58,7 @@ describe('a search', () => {
     },
   )
 
-  test('for nothing is none', async () => {
+  test('for an empty text is no search', async () => {
     await using d = await openDesk()
     await d.open()
     expect((await d.list('?q=')).pagination.total).toBe(1)
@@ -71,7 +71,7 @@ describe('a search', () => {
     expect((await d.list(`?q=${id.toLowerCase()}`)).data).toMatchObject([{ id }])
   })
 
-  test('goes together with every filter, also after something changed', async () => {
+  test('combines with every filter, also after changes', async () => {
     await using d = await openDesk()
     const bob = await d.service.register('bob')
     const mine = await d.open({ priority: 'urgent', category: 'billing' })
@@ -107,7 +107,7 @@ describe('a search', () => {
     expect([...idsOf(first), ...idsOf(second)]).toEqual(ids)
   })
 
-  test('finds the opening and the newest of a very long ticket', async () => {
+  test('finds the first and the newest message of a very long ticket', async () => {
     await using d = await openDesk()
     const { id } = await d.open({ body: 'opening' })
     for (let n = 0; n < 130; n++) await d.write(id, `word${n}`)
@@ -117,7 +117,7 @@ describe('a search', () => {
     ])
   })
 
-  test('counts two hundred matches, where pages by number end; the cursor form goes on', async () => {
+  test('counts two hundred matches, where numbered pages end; cursors continue', async () => {
     await using d = await openDesk()
     addTickets(d.service.sqlite, d.ada.id, 220)
     const last = await d.list('?q=refund&per_page=100&page=2')
@@ -134,7 +134,7 @@ describe('a search', () => {
   })
 })
 
-test('each page of the queue by number is what the cursor shows', async () => {
+test('each numbered page of the queue matches the cursor form', async () => {
   await using d = await openDesk()
   addTickets(d.service.sqlite, d.ada.id, 95)
   const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
@@ -171,7 +171,7 @@ describe('a change of a ticket', () => {
     expect(sqlite.query('SELECT n FROM updates').all()).toEqual([{ n: 1 }])
   })
 
-  test('leaves no long trail in the index, which finds all the same', async () => {
+  test('leaves a short trail in the index, which stays correct', async () => {
     await using d = await openDesk()
     const { sqlite } = d.service
     const ids: string[] = []
@@ -184,7 +184,7 @@ describe('a change of a ticket', () => {
   })
 })
 
-describe('no list looks at more than it shows', () => {
+describe('no list reads more rows than it shows', () => {
   /** How SQLite goes about each statement that `work` runs. */
   function plansOf(work: (stores: ReturnType<typeof openStores>) => void) {
     using sqlite = new Database(':memory:')
@@ -242,7 +242,7 @@ describe('no list looks at more than it shows', () => {
     expect(plan).toEqual([`${step} tickets USING COVERING INDEX ${index}`, rows])
   })
 
-  test('the queue of several statuses is sorted from the first tickets of each', () => {
+  test('the queue of several statuses is merged from the first tickets of each', () => {
     const plan = plansOf(({ desk }) => desk.list({ statuses: ['open', 'in_progress'] }, page))
     const walks = 'SEARCH tickets USING COVERING INDEX tickets_queue_status (status=?)'
     expect(plan).toEqual([walks, 'USE TEMP B-TREE FOR ORDER BY', rows])
@@ -261,7 +261,7 @@ describe('no list looks at more than it shows', () => {
     ])
   })
 
-  test('a search walks along the full-text index, which has the order', () => {
+  test('a search follows the order of the full-text index', () => {
     const match = matchOf('refund', () => []) ?? ''
     const filter = { statuses: ['open'], userId: 'x' } as const
     expect(plansOf(({ search }) => search.list(match, filter, { limit: 20 }))).toEqual([
@@ -271,7 +271,7 @@ describe('no list looks at more than it shows', () => {
     expect(plansOf(({ desk }) => desk.listByNumber([1]))).toEqual([rows])
   })
 
-  test('the own list and what closes by itself are ranges', () => {
+  test('one’s own list and the tickets to close are index ranges', () => {
     const range =
       'SEARCH tickets USING INDEX tickets_owner (user_id=? AND user_seq>? AND user_seq<?)'
     expect(plansOf(({ store }) => store.listOfUser('x', 0, 20))).toEqual([range])

@@ -13,13 +13,13 @@ test.each([
   ['selectors and tags', '\ufe0f\u{e0061}\u{e0100}'],
   ['control characters', '\u0001\u007f\u0085'],
   ['marks without a letter', '\u0301\u20dd'],
-])('%s shows nothing', (_, text) => {
+])('%s is invisible', (_, text) => {
   expect(isVisible(text)).toBe(false)
   expect(isVisible(`${text}.${text}`)).toBe(true)
 })
 
 test.each(['a', '李', 'ا', '한', '🙂', '❤️', '👩‍🚀', '\ue000', '\u{1fbff}'])(
-  '%s shows something',
+  '%s is visible',
   (text) => {
     expect(isVisible(text)).toBe(true)
   },

@@ -204,7 +204,7 @@ test.each(forgeries)('a token with %s is refused', async (_, forge) => {
   expect(await statusOf(service, forge(header, payload, service, person))).toBe(401)
 })
 
-test('a token says that it is an access token, and for whom', async () => {
+test('a token has its type and its user', async () => {
   const environment = { PUBLIC_URL: 'https://chat.example.com' }
   await using service = await startService({ environment })
   const [header, payload] = read((await service.register()).token)
@@ -213,7 +213,7 @@ test('a token says that it is an access token, and for whom', async () => {
   expect(Number(payload['exp']) - Number(payload['iat'])).toBe(900)
 })
 
-test('an expiry in ten years, written by somebody with the key, is worth no more than a quarter of an hour', async () => {
+test('a signed expiry in ten years is worth no more than a quarter of an hour', async () => {
   const clock = createTestClock()
   await using service = await startService({ clock, listen: true })
   const [header, payload] = read((await service.register()).token)
@@ -227,7 +227,7 @@ test('an expiry in ten years, written by somebody with the key, is worth no more
   expect(await socket.closed).toBe(4401)
 })
 
-test("another person's session under one's own name is refused", async () => {
+test('a token with the session of another user is refused', async () => {
   await using service = await startService()
   const [ada, bob] = [await service.register(), await service.register()]
   const [header, payload] = read(ada.token)
@@ -245,7 +245,7 @@ test('a token expires after 900 s, with 5 s of tolerance for clocks', async () =
   expect(await statusOf(service, token)).toBe(401)
 })
 
-test('a demoted admin is out of the admin routes at once, with the token that still says admin', async () => {
+test('a demoted admin loses the admin routes at once, despite the role in the token', async () => {
   await using service = await startService()
   const { id, email } = await service.register()
   service.sqlite.run("UPDATE users SET role = 'admin' WHERE id = ?", [id])
@@ -256,7 +256,7 @@ test('a demoted admin is out of the admin routes at once, with the token that st
   expect(await statusOfAdmin()).toBe(403)
 })
 
-test('the role in a token opens nothing: the database decides', async () => {
+test('the role in a token is ignored: the database decides', async () => {
   await using service = await startService()
   const { token, id } = await service.register()
   const [header, payload] = read(token)
@@ -280,7 +280,7 @@ test.each(['Basic YTpi', 'Bearer', 'Bearer ', 'Bearer a b', 'bearer\tx', 'Token 
   },
 )
 
-test('the public keys are at both addresses, cacheable, without a private member', async () => {
+test('the public keys are at both URLs, cacheable, without a private member', async () => {
   await using service = await startService()
   const { token } = await service.register()
   const [header] = read(token)
@@ -301,7 +301,7 @@ test('the public keys are at both addresses, cacheable, without a private member
   }
 })
 
-test('the first start makes an active and a next key', async () => {
+test('the first start creates an active and a next key', async () => {
   await using service = await startService()
   const rows = service.sqlite.query('SELECT state FROM signing_keys ORDER BY state').all()
   expect(rows).toEqual([{ state: 'active' }, { state: 'next' }])

@@ -52,8 +52,8 @@ async function guard(person: Person, of = service) {
   }
 }
 
-describe('setting up', () => {
-  test('gives a secret for an authenticator, which names this server and the account', async () => {
+describe('the set-up', () => {
+  test('returns a secret for an authenticator, with the names of the server and the account', async () => {
     const ada = await service.register('ada')
     const { status, body } = await begin(ada)
     const url = new URL(body.otpauth_url)
@@ -67,7 +67,7 @@ describe('setting up', () => {
     })
   })
 
-  test('asks for nothing until a code confirms it; a new secret replaces that one', async () => {
+  test('has no effect until a code confirms it; a new secret replaces the old one', async () => {
     const bob = await service.register('bob')
     const [first, second] = [(await begin(bob)).body, (await begin(bob)).body]
     expect((await login(bob)).status).toBe(200)
@@ -81,7 +81,7 @@ describe('setting up', () => {
     }
   })
 
-  test('a secret that nobody confirms is forgotten after a day; a factor stays', async () => {
+  test('expires after a day without confirmation; a confirmed factor stays', async () => {
     const own = createTestClock()
     await using other = await startService({ clock: own })
     const [ada, bob] = [await other.register(), await other.register()]
@@ -94,7 +94,7 @@ describe('setting up', () => {
     expect(left.all()).toEqual([{ user_id: bob.id }])
   })
 
-  test('nothing to confirm and nothing to remove is 404', async () => {
+  test('answers 404 when there is nothing to confirm or to remove', async () => {
     const cleo = await service.register('cleo')
     expect((await confirm(cleo, '123456')).status).toBe(404)
     await begin(cleo)
@@ -103,7 +103,7 @@ describe('setting up', () => {
 })
 
 describe('logging in', () => {
-  test('takes a code, and tells so only who has the password', async () => {
+  test('needs a code, and says so only after the right password', async () => {
     const dan = await guard(await service.register('dan'))
     const wrong = await service.call('POST', '/v1/auth/login', {
       body: { email: dan.email, password: 'wrong', code: dan.code() },
@@ -118,7 +118,7 @@ describe('logging in', () => {
     expect((await service.call('POST', '/v1/auth/refresh', { body })).status).toBe(200)
   })
 
-  test('takes the codes of one step before and after, and none further', async () => {
+  test('accepts the codes of one step before and after, and none further', async () => {
     const emma = await guard(await service.register('emma'))
     clock.advance(10 * step)
     const at = (steps: number) => codeOf(emma.secret, clock.now() + steps * step)
@@ -127,7 +127,7 @@ describe('logging in', () => {
     for (const steps of [-1, 0, 1]) expect((await login(emma, at(steps))).status).toBe(200)
   })
 
-  test('takes a code once, also of two at once, and none from before it', async () => {
+  test('accepts a code once, also of two parallel requests, and none from before it', async () => {
     const finn = await guard(await service.register('finn'))
     clock.advance(10 * step)
     const code = finn.code()
@@ -138,7 +138,7 @@ describe('logging in', () => {
     expect(refusalOf(await login(finn, older))).toEqual(invalid)
   })
 
-  test('takes each recovery code once, however it is typed', async () => {
+  test('accepts each recovery code once, however it is typed', async () => {
     const gina = await guard(await service.register('gina'))
     const [first = '', second = ''] = gina.recoveryCodes
     expect(first).toMatch(/^([a-z2-7]{4}-){5}[a-z2-7]{4}$/)
@@ -148,7 +148,7 @@ describe('logging in', () => {
     expect((await login(gina, typed)).status).toBe(200)
   })
 
-  test('the code of somebody else is wrong, and who has no factor needs none', async () => {
+  test('refuses the code of another user; users without a factor need none', async () => {
     const [hugo, ines] = [
       await guard(await service.register('hugo')),
       await guard(await service.register('ines')),
@@ -171,7 +171,7 @@ describe('logging in', () => {
   })
 })
 
-test('wrong codes are counted as wrong passwords are, in a session too', async () => {
+test('wrong codes are counted like wrong passwords, in a session too', async () => {
   await using strict = await startService({ clock, environment: { RATE_LIMIT_LOGIN: '1000/1m' } })
   const lea = await guard(await strict.register('lea'), strict)
   const inSession = () => remove(lea, { password, code: '000000' }, strict)
@@ -186,7 +186,7 @@ test('wrong codes are counted as wrong passwords are, in a session too', async (
   expect(audit.get()?.n).toBe(20)
 })
 
-test('at the login wrong codes hold up who comes from elsewhere; the right password forgives nothing', async () => {
+test('wrong codes slow down logins from elsewhere; the right password does not reset the count', async () => {
   const environment = { RATE_LIMIT_LOGIN: '1000/1m', TRUSTED_PROXIES: '127.0.0.1' }
   await using strict = await startService({ clock, listen: true, environment })
   const mia = await guard(await strict.register('mia'), strict)
@@ -203,7 +203,7 @@ test('at the login wrong codes hold up who comes from elsewhere; the right passw
 })
 
 describe('removing', () => {
-  test('takes the password and a code', async () => {
+  test('needs the password and a code', async () => {
     const nina = await guard(await service.register('nina'))
     const wrong = await remove(nina, { password: 'wrong', code: nina.code() })
     expect(refusalOf(wrong)).toEqual([401, 'invalid_credentials', null])
@@ -213,7 +213,7 @@ describe('removing', () => {
     expect((await login(nina)).status).toBe(200)
   })
 
-  test('takes a recovery code, too; the secret and the other codes are gone', async () => {
+  test('accepts a recovery code, too; the secret and the other codes are gone', async () => {
     const otto = await guard(await service.register('otto'))
     expect((await remove(otto, { password, code: otto.recoveryCodes[9] })).status).toBe(204)
     const left = ['totp_factors', 'recovery_codes'].flatMap((table) =>
@@ -222,7 +222,7 @@ describe('removing', () => {
     expect(left).toEqual([])
   })
 
-  test('an operator takes it from who lost both; a reset does not', async () => {
+  test('is done by an operator when both are lost; a reset keeps the factor', async () => {
     const pia = await guard(await service.register('pia'))
     await hostline(['user', 'reset', pia.email], service.directory)
     expect((await profile(pia)).body.totp).toBe(true)
@@ -237,12 +237,12 @@ describe('removing', () => {
   })
 })
 
-describe('confirming that one is the owner of a session', () => {
+describe('confirming a session', () => {
   const counting = { clock, environment: { RATE_LIMIT_LOGIN: '1000/1m' } }
   const prove = ({ token }: Person, body: object) =>
     service.call('POST', '/v1/auth/confirm', { token, body })
 
-  test('takes the password, and changes nothing', async () => {
+  test('needs the password, and changes nothing', async () => {
     const tess = await service.register('tess')
     const before = await profile(tess)
     const { status, body } = await prove(tess, { password })
@@ -255,7 +255,7 @@ describe('confirming that one is the owner of a session', () => {
     )
   })
 
-  test('takes a code of the authenticator once, which opens nothing else after that', async () => {
+  test('accepts a code of the authenticator once, which is used up then', async () => {
     const ugo = await guard(await service.register('ugo'))
     const code = ugo.code()
     expect(refusalOf(await prove(ugo, { code: '000000' }))).toEqual(invalid)
@@ -265,7 +265,7 @@ describe('confirming that one is the owner of a session', () => {
     expect((await prove(ugo, { password })).status).toBe(204)
   })
 
-  test('takes no recovery code, which stays good, and no code of a factor that is not on', async () => {
+  test('accepts no recovery code, which stays valid, and no code of an unconfirmed factor', async () => {
     const [vera, walt] = [
       await guard(await service.register('vera')),
       await service.register('walt'),
@@ -280,7 +280,7 @@ describe('confirming that one is the owner of a session', () => {
   })
 
   test.each([{}, { password, code: '123456' }, { password: null }, { password: '', code: '' }])(
-    'takes exactly one of the two: %j',
+    'accepts exactly one of the two: %j',
     async (body) => {
       const answer = await prove(await service.register(), body)
       const details = { body: 'must have either a password or a code' }
@@ -358,7 +358,7 @@ describe('with ADMIN_TOTP=required', () => {
     expect((await list(sam)).status).toBe(403)
   })
 
-  test('nor gets it the frames of admins, at once when the factor is removed', async () => {
+  test('removing the factor ends the admin frames at once', async () => {
     const tom = await admins.registerAs('admin')
     const without = await admins.connect(tom, '&events=support')
     await report()
@@ -373,7 +373,7 @@ describe('with ADMIN_TOTP=required', () => {
     expect(await socket.closed).toBe(4403)
   })
 
-  test('other sockets stay when a factor comes or goes', async () => {
+  test('other sockets stay open when a factor is added or removed', async () => {
     const una = await admins.register()
     const socket = await admins.connect(una)
     const guarded = await guard(una, admins)
@@ -382,7 +382,7 @@ describe('with ADMIN_TOTP=required', () => {
     socket.close()
   })
 
-  test('a command beside the server takes effect on sockets, too', async () => {
+  test('a command beside the server affects sockets, too', async () => {
     await using own = await startService({ listen: true, environment: { ADMIN_TOTP: 'required' } })
     const vic = await own.registerAs('admin')
     own.sqlite.run("INSERT INTO totp_factors VALUES (?, 'AAAA', 1, 0, 1, 0)", [vic.id])
@@ -392,7 +392,7 @@ describe('with ADMIN_TOTP=required', () => {
   })
 })
 
-test('operators are warned of an admin without a factor', async () => {
+test('a warning names admins without a factor', async () => {
   await using own = await startService({ clock })
   const root = await own.registerAs('admin')
   const codes = async () =>

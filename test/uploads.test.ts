@@ -92,7 +92,7 @@ async function uploadForm() {
   return statusOf(socket)
 }
 
-test('sixteen large uploads at once, again and again, hold a MiB or two each', async () => {
+test('sixteen large uploads at once use a MiB or two each, repeatedly', async () => {
   const statuses: number[] = []
   const grown = await growthDuring(
     (async () => {
@@ -107,7 +107,7 @@ test('sixteen large uploads at once, again and again, hold a MiB or two each', a
   expect(grown).toBeLessThan(110 * megabyte)
 })
 
-test('large files that are read slowly take little memory', async () => {
+test('large downloads that are read slowly use little memory', async () => {
   const answer = await fetch(`${server.base}/v1/files`, {
     method: 'POST',
     headers: { authorization: `Bearer ${ada.token}` },
@@ -126,7 +126,7 @@ test('large files that are read slowly take little memory', async () => {
   expect(grown).toBeLessThan(110 * megabyte)
 })
 
-test('an upload that breaks off leaves nothing, whatever it had announced', async () => {
+test('an interrupted upload leaves nothing, whatever its declared size', async () => {
   const before = stored()
   const heads = [
     uploadHead('Content-Length: 1000000'),
@@ -146,7 +146,7 @@ test('an upload that breaks off leaves nothing, whatever it had announced', asyn
   expect(server.output()).not.toContain('cannot be stored')
 })
 
-test('whoever sends slowly holds up nobody', async () => {
+test('a slow sender delays no other', async () => {
   const socket = await open(uploadHead('Content-Length: 20'))
   for (let n = 0; n < 20; n++) {
     socket.write('x')
@@ -157,7 +157,7 @@ test('whoever sends slowly holds up nobody', async () => {
   socket.destroy()
 })
 
-test('a crash leaves what was acknowledged, and of the rest nothing that can be read', async () => {
+test('a crash keeps acknowledged uploads, and no readable part of others', async () => {
   const send = (text: string) =>
     fetch(`${server.base}/v1/files`, {
       method: 'POST',

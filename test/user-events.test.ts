@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
-test('others are told who came, changed and left, and of a picture', async () => {
+test('webhooks get new, changed and removed users, and pictures', async () => {
   const { id, token } = await service.register()
   const ids = { user_id: id }
   const avatar_url = 'https://example.com/a.png'
@@ -25,7 +25,7 @@ test('others are told who came, changed and left, and of a picture', async () =>
   expect(taken()).toEqual([{ type: 'user.deleted', ids }])
 })
 
-test('an admin who changes somebody is one event, one who changes nothing none', async () => {
+test('an admin’s change of a user is one event, an empty change none', async () => {
   const [admin, { id }] = [await service.registerAs('admin'), await service.register()]
   taken()
   const body = { email_verified: true, role: 'host' }
@@ -35,7 +35,7 @@ test('an admin who changes somebody is one event, one who changes nothing none',
   expect(taken()).toEqual([{ type: 'user.updated', ids: { user_id: id } }])
 })
 
-test('an event shows the person as the platform sees them, and nothing of a removed one', async () => {
+test('an event shows the user as the platform sees them, and nothing of a removed one', async () => {
   const { id, token } = await service.register()
   const admin = await service.registerAs('admin')
   const { eventData } = service.accounts

@@ -47,7 +47,7 @@ test.each([
   expect(namesOf(await find(`q=${encodeURIComponent(q)}`))).toEqual(expected)
 })
 
-test('an id finds its person, in either form', async () => {
+test('an id finds its user, in either form', async () => {
   expect(namesOf(await find(`q=${ada.id}`))).toEqual(['ada'])
   expect(namesOf(await find(`q=${ada.id.toLowerCase()}`))).toEqual(['ada'])
 })
@@ -67,12 +67,12 @@ test.each([
   expect(answer.body.pagination.total).toBe(expected.length)
 })
 
-test('a filter that is none is refused by name', async () => {
+test('an unknown filter is refused by name', async () => {
   const { status, body } = await find('role=king&disabled=maybe&q=a%00b')
   expect([status, Object.keys(body.error.details)]).toEqual([400, ['q', 'role', 'disabled']])
 })
 
-test('pages and cursors go through what is found, oldest account first', async () => {
+test('pages and cursors cover the results, oldest account first', async () => {
   const everybody = ['root', 'ada', 'zoe', 'li', 'host']
   const second = await find('q=example&page=2&per_page=2')
   expect([namesOf(second), second.body.pagination.total]).toEqual([everybody.slice(2, 4), 5])
@@ -86,7 +86,7 @@ test('pages and cursors go through what is found, oldest account first', async (
   expect(seen).toEqual(everybody)
 })
 
-test('the index follows a new name, a new role, and somebody who leaves', async () => {
+test('the index follows a new name, a new role, and a removed user', async () => {
   const eve = await service.register('eve')
   const path = `/v1/admin/users/${eve.id}`
   await service.call('PATCH', '/v1/users/me', { token: eve.token, body: { display_name: 'Nova' } })

@@ -11,7 +11,7 @@ const seedsAtOnce = size(100, 60)
 const starts = Array.from({ length: size(30, 1) }, (_, index) => index * seedsAtOnce)
 
 test.each(starts)(
-  'everybody sees what is for them, whatever people do (seeds from %i on)',
+  'each user sees exactly the data meant for them, after any sequence of actions (seeds from %i on)',
   async (start) => {
     await using stage = await startStage()
     const seeds = Array.from({ length: seedsAtOnce }, (_, index) => start + index)
@@ -179,8 +179,8 @@ const mutations: Mutation[] = [
   },
 ]
 
-describe('the model notices every rule that is broken on purpose', () => {
-  test('what the mutations replace stands in the sources once', () => {
+describe('the model detects each deliberately broken rule', () => {
+  test('each text that a mutation replaces occurs once in the sources', () => {
     expect(mutations.filter((mutation) => countOf(mutation) !== 1)).toEqual([])
   })
 
@@ -188,7 +188,7 @@ describe('the model notices every rule that is broken on purpose', () => {
     const found = await findMutation(
       mutation,
       'test/visibility-model.test.ts',
-      'everybody sees what is for them',
+      'each user sees exactly the data meant for them',
     )
     expect(found).toBeDefined()
   })

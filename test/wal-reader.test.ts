@@ -47,7 +47,7 @@ function watched() {
   }
 }
 
-test('each read hands out what was committed since the last one', () => {
+test('each read returns the commits since the last one', () => {
   using wal = watched()
   expect(wal.read()).toBe('nothing')
   wal.insert(1)
@@ -58,7 +58,7 @@ test('each read hands out what was committed since the last one', () => {
   expect([wal.read(), wal.copied()]).toEqual(['pages', [1, 2, 3]])
 })
 
-test('what is rolled back, or not committed yet, is not read', () => {
+test('rolled back and uncommitted pages are not read', () => {
   using wal = watched()
   wal.database.run('BEGIN')
   wal.insert(1)
@@ -77,7 +77,7 @@ test('a large transaction is read as a whole', () => {
   expect([wal.read(), wal.copied()]).toEqual(['pages', numbers])
 })
 
-test('nothing is missing when the wal is started again behind what was read', () => {
+test('nothing is missing when the WAL is restarted after the last read', () => {
   using wal = watched()
   wal.insert(1)
   wal.read()
@@ -89,7 +89,7 @@ test('nothing is missing when the wal is started again behind what was read', ()
   expect(wal.copied()).toEqual([1, 2, 3, 4])
 })
 
-test('what was overwritten before it was read is a gap, and the next read goes on behind it', () => {
+test('frames overwritten before they were read are a gap, and the next read continues after it', () => {
   using wal = watched()
   wal.insert(1)
   wal.read()
@@ -101,7 +101,7 @@ test('what was overwritten before it was read is a gap, and the next read goes o
   expect(wal.read()).toBe('pages')
 })
 
-test('a wal that was started again twice in between is a gap', () => {
+test('a WAL that was restarted twice in between is a gap', () => {
   using wal = watched()
   wal.insert(1)
   wal.read()
@@ -112,7 +112,7 @@ test('a wal that was started again twice in between is a gap', () => {
   expect(wal.read()).toBe('gap')
 })
 
-test('a further reader goes on from a mark, and reads only what came later', () => {
+test('a second reader continues from a position, and reads only later commits', () => {
   using wal = watched()
   wal.insert(1)
   wal.read()
@@ -130,7 +130,7 @@ test.each<[string, Partial<WalMark>]>([
   ['a frame that is not there yet', { frame: 100 }],
   // Any database without a wal has this one.
   ['an empty wal', { salts: '0000000000000000', frame: 0, checksum: '0000000000000000' }],
-])('a mark of %s is not one of this wal', (_, change) => {
+])('a position of %s is not in this WAL', (_, change) => {
   using wal = watched()
   const empty = wal.other()
   wal.insert(1)
@@ -140,14 +140,14 @@ test.each<[string, Partial<WalMark>]>([
   empty.close()
 })
 
-test('the mark of an empty wal says nothing of another database', () => {
+test('the position of an empty WAL does not match another database', () => {
   using one = watched()
   using another = watched()
   const mark = one.reader.index()
   expect(another.other().resume(mark)).toBe(false)
 })
 
-test('a wal that was started again has the mark no more', () => {
+test('a restarted WAL does not contain an old position', () => {
   using wal = watched()
   wal.insert(1)
   wal.read()

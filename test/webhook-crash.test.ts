@@ -24,7 +24,7 @@ async function prepare(url: string, dataDir: string) {
   return { token: a.token, path: `/v1/chat/conversations/${conversationId}/messages` }
 }
 
-test('kill -9 between a message and its delivery: each acknowledged one is delivered, under one id', async () => {
+test('kill -9 between a message and its delivery: each acknowledged one is delivered, with one id', async () => {
   using directory = temporaryDirectory()
   await using receiver = startReceiver()
   const dataDir = join(directory.path, 'data')

@@ -33,7 +33,7 @@ test.each<string[]>([
   ['IPv4 in IPv6', '::ffff:8.8.8.8', '::8.8.8.8', '::ffff:0:8.8.8.8', '64:ff9b::808:808'],
   ['a tunnel', '2002:808:808::1', '2001::1', '64:ff9b:1::1', '192.88.99.1'],
   ['no address', '', 'localhost', '1.2.3.4.5', '8.8.8.8 '],
-])('what is %s is not public', (_, ...ips) => {
+])('%s is not public', (_, ...ips) => {
   expect(ips.filter(isPublicAddress)).toEqual([])
 })
 
@@ -77,7 +77,7 @@ const anything = { headers: {}, body: '{}' }
 
 describe('a request', () => {
   test.skipIf(!openssl)(
-    'goes to the address that was checked, under the name of its host: Host, SNI and certificate',
+    'goes to the checked address with the name of its host: Host, SNI and certificate',
     async () => {
       using server = await startHttps('hooks.example.com')
       const checked: string[] = []
@@ -102,7 +102,7 @@ describe('a request', () => {
     },
   )
 
-  test.skipIf(!openssl)('without a certificate that is trusted is not sent', async () => {
+  test.skipIf(!openssl)('is not sent without a trusted certificate', async () => {
     using server = await startHttps('hooks.example.com')
     const post = createPost({ resolve: async () => at('127.0.0.1'), isAllowed: () => true })
     const sent = post(`https://hooks.example.com:${server.port}/`, anything)
@@ -111,7 +111,7 @@ describe('a request', () => {
     expect(server.seen).toEqual([])
   })
 
-  test('looks a name up once, so that a second answer cannot lead elsewhere; the next request asks anew', async () => {
+  test('resolves a name once, so that a second DNS answer cannot redirect it; the next request resolves again', async () => {
     await using server = await startHttp()
     const answers = [at('127.0.0.1'), at('10.0.0.1')]
     const post = createPost({
@@ -127,7 +127,7 @@ describe('a request', () => {
     expect(server.count()).toBe(1)
   })
 
-  test('goes to the next of its addresses when one does not answer', async () => {
+  test('goes to the next address when one does not respond', async () => {
     await using server = await startHttp()
     const post = createPost({
       resolve: async () => at('127.0.0.2', '127.0.0.1'),
@@ -147,25 +147,22 @@ describe('a request', () => {
     },
   )
 
-  test.each(['/silent', '/trickling-head', '/trickling-body'])(
-    'to %s ends in time',
-    async (path) => {
-      await using server = await startHttp()
-      const post = createPost({
-        resolve: async () => at('127.0.0.1'),
-        isAllowed: () => true,
-        timeoutMilliseconds: 100,
-      })
-      const sent = post(`http://hooks.example.com:${server.port}${path}`, anything)
-      const outcome = await sent.then(
-        ({ status }) => status,
-        ({ message }: Error) => message,
-      )
-      expect(outcome).toBe(path === '/trickling-body' ? 200 : 'no answer within 0.1 s')
-    },
-  )
+  test.each(['/silent', '/trickling-head', '/trickling-body'])('to %s times out', async (path) => {
+    await using server = await startHttp()
+    const post = createPost({
+      resolve: async () => at('127.0.0.1'),
+      isAllowed: () => true,
+      timeoutMilliseconds: 100,
+    })
+    const sent = post(`http://hooks.example.com:${server.port}${path}`, anything)
+    const outcome = await sent.then(
+      ({ status }) => status,
+      ({ message }: Error) => message,
+    )
+    expect(outcome).toBe(path === '/trickling-body' ? 200 : 'no answer within 0.1 s')
+  })
 
-  test('to a name whose server does not answer ends in time, too', async () => {
+  test('to a name with an unresponsive DNS server times out, too', async () => {
     const post = createPost({
       resolve: () => new Promise(() => {}),
       isAllowed: () => true,
@@ -176,7 +173,7 @@ describe('a request', () => {
     await sent.catch(() => {})
   })
 
-  test('over a connection that the other side has closed meanwhile is sent over another', async () => {
+  test('over a connection that was closed meanwhile is repeated over a new one', async () => {
     await using server = await startHttp()
     const post = createPost({ resolve: async () => at('127.0.0.1'), isAllowed: () => true })
     const url = `http://hooks.example.com:${server.port}/`
@@ -185,7 +182,7 @@ describe('a request', () => {
     expect((await post(url, anything)).status).toBe(200)
   })
 
-  test('passes over the proxies of the environment', async () => {
+  test('ignores the proxies of the environment', async () => {
     await using server = await startHttp()
     const code = `
       const { createPost } = await import('./src/modules/webhooks/post.ts')

@@ -74,7 +74,7 @@ const host = await startHost()
 afterAll(() => host[Symbol.asyncDispose]())
 
 describe('an event', () => {
-  test('reaches an endpoint, signed as the published rules say, with what REST shows', async () => {
+  test('reaches an endpoint, signed by the Standard Webhooks rules, with the fields of REST', async () => {
     await using receiver = startReceiver()
     const made = await host.create(receiver.url, ['message.created'])
     expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -95,7 +95,7 @@ describe('an event', () => {
     await host.ask('DELETE', `${path}/${made.id}`)
   })
 
-  test('goes to those alone that want its type, and to nobody once they are gone', async () => {
+  test('goes only to endpoints that subscribe to its type, and to none once they are gone', async () => {
     await using receiver = startReceiver()
     const [users, messages] = await Promise.all([
       host.create(`${receiver.url}/reports`, ['report.created']),
@@ -110,7 +110,7 @@ describe('an event', () => {
     await waitFor(() => host.queued() === 0)
   })
 
-  test('of a ticket, a notification or a broadcast carries the thing as admins see it', async () => {
+  test('about a ticket, a notification or a broadcast contains it as admins see it', async () => {
     await using receiver = startReceiver()
     const types = eventTypes.filter((type) => /^(ticket|notification|broadcast)/.test(type))
     const { id } = await host.create(receiver.url, types)
@@ -145,7 +145,7 @@ describe('an event', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
-  test('of a host who tells everybody is one, and none for each copy', async () => {
+  test('about a broadcast is sent once, and not for each copy', async () => {
     await using receiver = startReceiver()
     const { id } = await host.create(receiver.url, ['message.created', 'broadcast.completed'])
     const star = await host.service.registerAs('host')
@@ -160,7 +160,7 @@ describe('an event', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
-  test('of a person or a report carries what admins see, also when a command made it', async () => {
+  test('about a user or a report contains what admins see, also when a command caused it', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()
     const types = eventTypes.filter((type) => /^(user|report)/.test(type))
@@ -192,7 +192,7 @@ describe('an event', () => {
     expect(gone?.body.data).toEqual({ user: { id: ada.id } })
   })
 
-  test('names people by the ids of the platform, too, and what is gone by its id alone', async () => {
+  test('identifies users by external ids, too, and removed ones by id only', async () => {
     await using receiver = startReceiver()
     const types = ['message.created', 'message.deleted', 'ticket.created']
     const { id } = await host.create(receiver.url, types)
@@ -214,7 +214,7 @@ describe('an event', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
-  test('is told as it is by then, and not at all once it is gone', async () => {
+  test('is sent in its current state, and not at all once it is gone', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()
     const { id } = await own.create(receiver.url, ['notification.created'])
@@ -246,8 +246,8 @@ const usualWaits = [
   ...[2, 5, 10, 14, 20, 24].map((n) => n * hour),
 ]
 
-describe('a delivery that fails', () => {
-  test('is tried ten times within four days under one id, is then kept as failed, and may be retried', async () => {
+describe('a failing delivery', () => {
+  test('is tried ten times within four days with one id, then kept as failed, and may be retried', async () => {
     await using own = await startHost()
     await using receiver = startReceiver({ status: 302, headers: { location: '/elsewhere' } })
     const { id } = await own.create(receiver.url, ['message.created'])
@@ -308,7 +308,7 @@ describe('a delivery that fails', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
-  test('is kept with the first KiB of the answer, however much comes', async () => {
+  test('is kept with the first KiB of the response, however long that is', async () => {
     await using receiver = startReceiver()
     receiver.tell('flood')
     const { id } = await host.create(receiver.url, ['message.created'])
@@ -324,7 +324,7 @@ describe('a delivery that fails', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
-  test('because the endpoint hangs holds up no other endpoint', async () => {
+  test('at a hanging endpoint delays no other endpoint', async () => {
     await using own = await startHost()
     await using well = startReceiver()
     await using hung = startReceiver('hang')
@@ -338,7 +338,7 @@ describe('a delivery that fails', () => {
 })
 
 describe('an endpoint', () => {
-  test('that answers 410 is switched off: admins are told, nothing more is sent, until one switches it on', async () => {
+  test('that answers 410 is disabled: admins are notified, and nothing is sent until one enables it', async () => {
     await using own = await startHost()
     await using receiver = startReceiver({ status: 410 })
     const { id } = await own.create(receiver.url, ['message.created'])
@@ -363,7 +363,7 @@ describe('an endpoint', () => {
     expect(receiver.received[1]?.body.data.message.body).toBe('heard')
   })
 
-  test('that takes nothing for five days is switched off, and what waits for it is not sent', async () => {
+  test('that fails for five days is disabled, and its pending deliveries are not sent', async () => {
     await using own = await startHost()
     await using receiver = startReceiver({ status: 503 })
     const { id } = await own.create(receiver.url, ['message.created'])
@@ -395,7 +395,7 @@ describe('an endpoint', () => {
     expect(kept[0].response).toBe('not sent: the webhook is switched off')
   })
 
-  test('verifies with the old secret for 24 hours after it got a new one, then with the new one alone', async () => {
+  test('is signed with the old secret for 24 hours after a rotation, then with the new one only', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()
     const { id, secret } = await own.create(receiver.url, ['message.created'])
@@ -415,7 +415,7 @@ describe('an endpoint', () => {
     expect(one?.headers['webhook-signature']?.split(' ')).toHaveLength(1)
   })
 
-  test('is tested by a request of its own, also while it is switched off', async () => {
+  test('can be tested, also while it is disabled', async () => {
     await using receiver = startReceiver()
     const { id, secret } = await host.create(receiver.url, ['report.created'])
     await host.ask('PATCH', `${path}/${id}`, { enabled: false })
@@ -436,7 +436,7 @@ describe('an endpoint', () => {
     await host.ask('DELETE', `${path}/${id}`)
   })
 
-  test('keeps what came of its last 100 deliveries, in pages', async () => {
+  test('keeps the results of its last 100 deliveries, in pages', async () => {
     await using own = await startHost()
     await using receiver = startReceiver()
     const { id } = await own.create(receiver.url, ['message.created'])
@@ -497,7 +497,7 @@ describe('an endpoint', () => {
   })
 })
 
-describe('an address', () => {
+describe('a URL', () => {
   const publicly = startService()
   afterAll(async () => (await publicly)[Symbol.asyncDispose]())
 
@@ -526,7 +526,7 @@ describe('an address', () => {
     expect([status, refusal.error.details]).toEqual([400, { url: fields[problem as 'public_url'] }])
   })
 
-  test('without a known event is refused, and each unknown one named', async () => {
+  test('without a known event is refused, and each unknown one is named', async () => {
     const service = await publicly
     const { token } = await service.registerAs('admin')
     const body = { url: 'https://hooks.example.com/', events: ['user.x', 'user.created', 5] }
@@ -535,7 +535,7 @@ describe('an address', () => {
     expect([status, fields]).toEqual([400, ['events.0', 'events.2']])
   })
 
-  test('of a name is looked up for each request, and one private answer is enough to refuse it', async () => {
+  test('with a host name is resolved for each request, and one private address refuses it', async () => {
     const asked: string[] = []
     const answers = [['8.8.8.8', '127.0.0.1'], ['::1'], ['100.100.0.1'], []]
     const resolveHost = async (name: string) => {
@@ -570,7 +570,7 @@ test('there are at most a hundred webhooks', async () => {
   expect([refused.status, refused.headers.get('x-error-reason')]).toEqual([409, 'quota_exceeded'])
 })
 
-test('commands make, list, test and delete webhooks, and a running server notices', async () => {
+test('commands create, list, test and delete webhooks, and a running server follows', async () => {
   await using own = await startHost()
   await using receiver = startReceiver()
   const run = (line: string) =>
@@ -604,7 +604,7 @@ test('commands make, list, test and delete webhooks, and a running server notice
   }
 })
 
-test('a command refuses an address that the server would refuse', async () => {
+test('a command refuses a URL that the server would refuse', async () => {
   await using service = await startService()
   const line = 'webhook create --url http://a.example --events user.created'
   const { exitCode, err } = await hostline(line.split(' '), service.directory)

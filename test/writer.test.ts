@@ -75,14 +75,14 @@ async function outcome(promise: Promise<unknown>) {
 }
 
 describe('group commit', () => {
-  test('what one turn queues is one transaction', async () => {
+  test('the writes of one turn are one transaction', async () => {
     const commits: number[] = []
     await using db = startWriter({ onCommit: (size) => commits.push(size) })
     await Promise.all(['a', 'b', 'c'].map((text) => db.write(db.add(text))))
     expect([commits, db.notes()]).toEqual([[3], ['a', 'b', 'c']])
   })
 
-  test('a function that throws rolls back alone and rejects alone', async () => {
+  test('a throwing function rolls back and rejects alone', async () => {
     await using db = startWriter()
     const results = await Promise.all([
       outcome(db.write(db.add('before'))),
@@ -100,7 +100,7 @@ describe('group commit', () => {
     expect(db.notes()).toEqual(['before', 'after'])
   })
 
-  test('afterCommit runs in commit order, before the promise, and never for what was rolled back', async () => {
+  test('afterCommit runs in commit order, before the promise, and never after a rollback', async () => {
     await using db = startWriter()
     const order: string[] = []
     const note = (text: string) => {
@@ -121,7 +121,7 @@ describe('group commit', () => {
     expect(() => db.afterCommit(() => {})).toThrow('inside the work of a write')
   })
 
-  test('a batch in which one throws runs again, and nothing of it is written twice', async () => {
+  test('a batch with a throwing write runs again, and writes nothing twice', async () => {
     await using db = startWriter()
     let runs = 0
     const counted = db.write(() => {
@@ -137,7 +137,7 @@ describe('group commit', () => {
     ])
   })
 
-  test('a refused write makes no batch longer: the loop is held for as many as before', async () => {
+  test('a refused write does not lengthen a batch: the loop is blocked for the same number', async () => {
     const sizes: number[] = []
     await using db = startWriter({
       onCommit: (size) => sizes.push(size),
@@ -157,7 +157,7 @@ describe('group commit', () => {
     expect(sizes.reduce((sum, size) => sum + size)).toBe(60)
   })
 
-  test('an observer of commits that throws is logged and stops no queue', async () => {
+  test('a throwing commit observer is logged and stops no queue', async () => {
     const logged: string[] = []
     await using db = startWriter({
       onCommit() {
@@ -173,7 +173,7 @@ describe('group commit', () => {
     ])
   })
 
-  test('what follows a commit and throws holds up nobody', async () => {
+  test('a throwing afterCommit blocks no other write', async () => {
     await using db = startWriter()
     const throwing = db.write(() => {
       db.afterCommit(() => {
@@ -220,7 +220,7 @@ describe('waiting for the disk', () => {
     expect(settled).toEqual(['first', 'second'])
   })
 
-  test('refusals wait too: they may tell of what is not safe yet', async () => {
+  test('refusals wait too: they may depend on a write that is not synced yet', async () => {
     const disk = heldBackSync()
     await using db = startWriter({ sync: disk.sync })
     const results: string[] = []
@@ -233,7 +233,7 @@ describe('waiting for the disk', () => {
     expect(results).toEqual(['written', 'UNIQUE constraint failed: notes.text'])
   })
 
-  test('over HTTP and the socket nobody sees an acknowledgement before the sync', async () => {
+  test('over HTTP and the socket no acknowledgement is sent before the sync', async () => {
     let disk: ReturnType<typeof heldBackSync> | undefined
     const sync = (real: () => Promise<void>) => disk?.sync() ?? real()
     await using service = await startService({ listen: true, sync })
@@ -269,7 +269,7 @@ describe('waiting for the disk', () => {
 })
 
 describe('failure', () => {
-  test('a failing commit rejects all of it, and writing works again once there is room', async () => {
+  test('a failing commit rejects all its writes, and writing works again once there is room', async () => {
     await using db = startWriter()
     await db.write(db.add('kept'))
     const pages = db.sqlite.query<{ page_count: number }, []>('PRAGMA page_count').get()?.page_count
@@ -287,7 +287,7 @@ describe('failure', () => {
     expect([db.isHealthy(), db.notes()]).toEqual([true, ['kept', 'again']])
   })
 
-  test('a disk that is full in the middle of a batch loses the batch, not a part of it', async () => {
+  test('a full disk in the middle of a batch loses the whole batch', async () => {
     await using db = startWriter()
     const full = () => {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
@@ -300,7 +300,7 @@ describe('failure', () => {
     expect([results, db.notes()]).toEqual([['unavailable', 'unavailable', 'unavailable'], []])
   })
 
-  test('after closing nothing more is taken', async () => {
+  test('after closing nothing more is accepted', async () => {
     await using db = startWriter()
     const writing = db.write(db.add('last'))
     await db.close()
@@ -309,7 +309,7 @@ describe('failure', () => {
     expect(db.notes()).toEqual(['last'])
   })
 
-  test('a commit that changes nothing is no sign that there is room', async () => {
+  test('an empty commit does not prove that there is room', async () => {
     await using db = startWriter()
     await db.write(db.add('a'))
     db.sqlite.run('PRAGMA max_page_count = 1') // SQLite keeps it at the present size
@@ -321,7 +321,7 @@ describe('failure', () => {
     expect(db.isHealthy()).toBe(true)
   })
 
-  test('over HTTP that is a 503 with Retry-After, reads go on, and readiness follows', async () => {
+  test('over HTTP it is a 503 with Retry-After, reads continue, and readiness follows', async () => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()
     const status = async (path: string) =>
@@ -340,7 +340,7 @@ describe('failure', () => {
     expect(await status('/readyz')).toBe(200)
   })
 
-  test('readiness is false while the database cannot be written, and finds out by itself', async () => {
+  test('readiness is false while the database cannot be written, and recovers by itself', async () => {
     await using service = await startService()
     const ready = async () => (await service.call('GET', '/readyz')).status
     expect(await ready()).toBe(200)
@@ -368,7 +368,7 @@ describe('failure', () => {
     expect(settled).toBe(false)
   })
 
-  test('the queue is bounded: what does not fit is refused at once', async () => {
+  test('the queue is bounded: writes beyond it are refused at once', async () => {
     const disk = heldBackSync()
     await using db = startWriter({ sync: disk.sync, maxPending: 3 })
     const writes = ['a', 'b', 'c'].map((text) => db.write(db.add(text)))
@@ -381,7 +381,7 @@ describe('failure', () => {
   })
 })
 
-test('the wal starts again and again under steady writing', async () => {
+test('the WAL is restarted repeatedly under steady writing', async () => {
   let committed: (size: number) => void = () => {}
   await using db = startWriter({ onCommit: (size) => committed(size) })
   const { sqlite, path, fatal } = db
