@@ -27,7 +27,7 @@ function refresh(service: TestService, token: string, key?: string) {
   })
 }
 
-/** Whether a person's access token still opens doors. */
+/** True if the access token still works. */
 async function isIn(service: TestService, { token }: { token: string }) {
   return (await service.call('GET', '/v1/chat/conversations', { token })).status === 200
 }
@@ -167,7 +167,7 @@ describe('register', () => {
   })
 
   test('queues the verification mail in the transaction of the account, and logs no secret', async () => {
-    // Nobody takes the mail: the job stays to be looked at.
+    // The mail server cannot be reached, so the job stays in the queue.
     await using service = await startService({ environment: { SMTP_URL: 'smtp://127.0.0.1:1' } })
     const { id } = await service.register('ada')
     const jobs = service.sqlite.query('SELECT kind, payload FROM outbox').all()

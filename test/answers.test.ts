@@ -38,7 +38,7 @@ describe('unread responses', async () => {
   const statusFor = async (address: string, path = pathname) =>
     (await headFrom(address, service.base, path)).slice('HTTP/1.1 '.length, 'HTTP/1.1 '.length + 3)
 
-  /** One reader from each address, who takes the beginning of a file and no more. */
+  /** One reader from each address, which reads the beginning of a file and then stops. */
   async function hold(addresses: string[]) {
     const sockets = addresses.map((address) => askFrom(address, service.base, pathname))
     await Promise.all(sockets.map((it) => new Promise((resolve) => it.once('data', resolve))))

@@ -11,7 +11,7 @@ async function described(service: TestService): Promise<Json> {
   return (await service.call('GET', '/v1/asyncapi.json')).body
 }
 
-/** Problems of a frame with the description of its type. */
+/** Finds differences between a frame and the schema of its type. */
 function createJudge(document: Json) {
   const ajv = new Ajv({ strict: false, allErrors: true })
   addFormats(ajv)
@@ -26,7 +26,7 @@ function createJudge(document: Json) {
 test('the description is valid to the AsyncAPI 3.0 schema', async () => {
   await using service = await startService()
   const document = await described(service)
-  // The specification brings the meta schema of draft-07 along.
+  // The specification includes the meta schema of draft-07.
   const ajv = new Ajv({ strict: false, allErrors: true, meta: false, validateSchema: false })
   addFormats(ajv)
   ajv.addFormat('iri-reference', true)

@@ -32,7 +32,6 @@ const at = (...names: string[]) => join(workshop.path, ...names)
 afterAll(() => workshop[Symbol.dispose]())
 const { path: executable } = await built()
 
-/** A command in a process of its own, as beside a server. */
 function hostline(dataDir: string, ...args: string[]) {
   const env = { ...process.env, DATA_DIR: dataDir, MIN_FREE_MB: '0' }
   return Bun.spawn([executable, ...args], { env, stdout: 'pipe', stderr: 'pipe' })
@@ -64,7 +63,7 @@ function say(base: string, { a, conversationId }: People, body: string) {
   return call(base, 'POST', path, { token: a.token, body: { body } })
 }
 
-/** What a server on a data directory has of the conversation. */
+/** The messages of the conversation as a server on a data directory has them. */
 async function messagesIn(dataDir: string, { a, conversationId }: People) {
   await using server = await startServer({ dataDir })
   const messages = await allMessages(server.base, conversationId, a.token)
@@ -150,7 +149,8 @@ describe('a backup', () => {
     using _ = frozenTime()
     const backup = () => run(['backup', directory], dataDir)
     const restore = () => run(['restore', join(dataDir, 'hostline.db'), '--force'], target)
-    // One after the other: each command is meant to be a process of its own, and waits for the directory in its only thread.
+    // One after the other: each command stands for a process of its own, and blocks its only thread while it waits for
+    // the directory.
     const results = []
     for (const command of [backup, backup, restore, restore, restore]) results.push(await command())
     expect(results.map(({ err }) => err)).toEqual(['', '', '', '', ''])
@@ -182,7 +182,7 @@ describe('a backup', () => {
     second.kill('SIGKILL')
     await second.exited
     const after = await Bun.file(file).bytes()
-    // Killed late, it may be complete.
+    // A backup that is killed late may be complete.
     if (second.exitCode !== 0) expect(after.length).toBe(before.length)
     const copy = new Database(file, { readonly: true })
     expect(copy.query('PRAGMA integrity_check').values()).toEqual([['ok']])
@@ -350,7 +350,7 @@ describe('a restore', () => {
   })
 })
 
-/** The clock stands still until the end of the scope. */
+/** Stops the clock until the end of the scope. */
 function frozenTime() {
   setSystemTime(new Date())
   return { [Symbol.dispose]: () => void setSystemTime() }

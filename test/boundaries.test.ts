@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type { ICruiseResult, IViolation } from 'dependency-cruiser'
 import config from '../dependency-cruiser.config.ts'
 
-// Who may know whom (docs/architecture.md), shown by imports that break each rule and by neighbours that do not.
+// The import rules of docs/architecture.md, with imports that break each rule and neighbours that do not.
 
 const refused = [
   ['src/serve.ts', './modules/chat/routes.ts'],
@@ -119,7 +119,7 @@ test('every import rule has an example', () => {
   expect(config.forbidden.filter(({ name = '' }) => !bitten.has(name))).toEqual([])
 })
 
-/** Checks files that hold just these imports. */
+/** Checks files that consist of these imports. */
 function cruise(imports: (readonly [string, string])[]) {
   symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
   for (const [file, imported] of imports) {

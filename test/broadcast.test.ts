@@ -43,7 +43,7 @@ async function follow(service: TestService, host: Person, fan: Person) {
 const inbox = async (service: TestService, { token }: Person) =>
   (await service.call('GET', '/v1/chat/conversations', { token })).body.data
 
-/** Messages of a broadcast, and to how many different people. */
+/** The number of copies of a broadcast, and of their recipients. */
 function copies(sqlite: Database) {
   return sqlite
     .query(

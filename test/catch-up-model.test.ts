@@ -35,7 +35,7 @@ test.each([31, 32])(
   },
 )
 
-/** The bodies of everything that a user has to catch up on, page by page. */
+/** All texts that a user gets by catching up page by page. */
 async function caughtUp(service: TestService, { token }: Person) {
   const found: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {

@@ -16,7 +16,7 @@ const anyService = shared(() =>
   startService({ listen: true, environment: { RATE_LIMIT_FRAMES: 'off' } }),
 )
 
-/** Two people whom nobody else in the service writes to. */
+/** Two people who get messages from each other only. */
 async function startPair() {
   const service = await anyService()
   return { service, ...(await service.pair()) }
@@ -196,7 +196,7 @@ describe('catching up over the socket', () => {
   test('runs twice at a time for each user: a third one waits', async () => {
     const pair = await startPair()
     const { service, a, b, conversationId } = pair
-    // Who is not has no room for ten megabytes a day.
+    // An unverified user may store 5 MB of text a day, which is too little here.
     service.sqlite.run('UPDATE users SET email_verified = 1')
     const send = () => service.say(a, conversationId, 'x'.repeat(5_000))
     await Promise.all(Array.from({ length: 2_000 }, send))
@@ -270,7 +270,7 @@ describe('catching up over REST', () => {
 })
 
 describe('too many missed messages', () => {
-  /** Adds messages straight to the database: there are too many to send. */
+  /** Inserts messages directly: there are too many to send. */
   function addMessages(
     { sqlite }: TestService,
     conversationId: string,
@@ -363,7 +363,7 @@ describe('ids', () => {
   })
 })
 
-// Devices come and go at random while messages flow; whatever they got on the way must be all, once, in order.
+// Devices connect and disconnect at random while messages are sent; each must get all of them once, in order.
 test.each([1, 2, 3])(
   'random disconnects of several devices lose and duplicate nothing (run %i)',
   async () => {

@@ -9,7 +9,7 @@ import { upload } from './support/files.ts'
 import { type Answer, startService } from './support/service.ts'
 import { insertDelivery } from './support/webhook-receiver.ts'
 
-// Rules that hold for every route there is, also for those that come later.
+// Rules for all routes, including future ones.
 
 const unreached = '100000/1m'
 const service = await startService({
@@ -21,7 +21,7 @@ const service = await startService({
 })
 afterAll(() => service[Symbol.asyncDispose]())
 const all = describedRoutes(service.app)
-// Commands have routes of their own, which are not there for anybody else.
+// The routes of the command socket are not served to other clients.
 const routes = all.filter(({ access }) => access !== 'operator')
 const webhook = { url: 'https://hooks.example.com/', events: ['user.created'] }
 const notOfThisList = 'is not a cursor of this list'
@@ -106,7 +106,7 @@ test('every route names a repeated query parameter, known or not', async () => {
   }
 })
 
-/** The messages of a ticket are one list, whoever reads it. */
+/** The messages of a ticket are one list with two paths. */
 const isSameList = (path: string, other: string) =>
   path === other ||
   (path.endsWith('/messages') && path === other.replace('/v1/admin', '/v1')) ||
@@ -278,7 +278,7 @@ function problemsOf(guard: (value: unknown) => void, body: object): FieldProblem
   }
 }
 
-/** For each field that may be left out, at any depth, a body in which it is null. */
+/** Yields a body for each optional field, at any depth, in which it is null. */
 function* nullBodies({ properties = {}, required = [] }: TSchema): Generator<object> {
   for (const [name, field] of Object.entries<TSchema>(properties)) {
     if (!required.includes(name)) yield { [name]: null }
@@ -288,7 +288,7 @@ function* nullBodies({ properties = {}, required = [] }: TSchema): Generator<obj
   }
 }
 
-// What ends the account or its session comes last.
+// Operations that end the account or its session come last.
 const endings = [
   '/v1/auth/logout',
   '/v1/auth/password/change',
@@ -299,7 +299,7 @@ const forPeople = routes
   .filter(({ access }) => access === 'user' || access === 'public')
   .sort((a, b) => endings.indexOf(a.path) - endings.indexOf(b.path))
 
-/** What a person gets to see: every answer of every route that is for them, with and without a body. */
+/** Every response that a user can get, of all routes for users, with and without a body. */
 async function everyAnswer(
   call: (method: string, path: string, body?: object) => Promise<Answer>,
   idFor: (path: string) => string,

@@ -23,7 +23,7 @@ function makeCertificate(name: string, days: number) {
   if (!made.success) throw new Error(made.stderr.toString())
 }
 
-/** The pair that the server is configured with becomes that of a name. */
+/** Makes the pair of this name the server's certificate. */
 function install(cert: string, key = cert) {
   copyFileSync(file(`${key}.key`), file('live.key'))
   copyFileSync(file(`${cert}.cert`), file('live.cert'))
@@ -31,7 +31,7 @@ function install(cert: string, key = cert) {
 
 const environment = { TLS_CERT: file('live.cert'), TLS_KEY: file('live.key') }
 
-/** The name in the certificate that a server shows. */
+/** The name in the certificate that a server presents. */
 function shownName(base: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const options = { host: '127.0.0.1', port: Number(new URL(base).port), rejectUnauthorized: false }

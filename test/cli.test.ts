@@ -14,7 +14,7 @@ const hostline = (line: string, dataDir: string, options: Parameters<typeof run>
   run(line.split(' '), dataDir, options)
 const empty = temporaryDirectory()
 const silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) })
-// It gives up after five seconds: the other tests run meanwhile.
+// It times out after five seconds, so it runs beside the other tests.
 const unanswered = hostline('health', empty.path, { environment: { PORT: String(silent.port) } })
 afterAll(() => {
   silent.stop(true)

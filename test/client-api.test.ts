@@ -10,7 +10,7 @@ const clients: Client[] = []
 const password = 'correct horse'
 let people = 0
 
-/** Somebody new, with an open channel. */
+/** A new user with an open channel. */
 async function enter() {
   const client = createClient({ baseUrl: service.base })
   const email = `p${++people}@example.com`
@@ -20,7 +20,7 @@ async function enter() {
   return { client, id, email }
 }
 
-/** Somebody with a role, who has a service key to feed the service with. */
+/** A new user with a role, and a service key. */
 async function enterAs(role: string) {
   const { id, email } = await service.registerAs(role)
   const client = createClient({ baseUrl: service.base })
@@ -96,7 +96,6 @@ describe('chat', () => {
   })
 })
 
-/** The next event of a name. */
 function next<Name extends Parameters<Client['on']>[0]>(client: Client, name: Name) {
   return new Promise<Parameters<Parameters<typeof client.on<Name>>[1]>[0]>((resolve) => {
     const off = client.on(name, (event) => {
@@ -197,7 +196,7 @@ describe('notifications', () => {
   })
 })
 
-// Some point on the curve.
+// An arbitrary point on the curve.
 const publicKey =
   'BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM'
 

@@ -10,7 +10,7 @@ import { startService, type TestService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
-// An app of somebody else, built by Vite.
+// A third-party app, built by Vite.
 const consumer = createConsumer({
   'index.html':
     '<!doctype html><title>App</title><link rel="icon" href="data:,"><script type="module" src="/main.ts"></script>',
@@ -30,7 +30,7 @@ await Bun.write(
 const built = await consumer.tool('vite', 'build', '--logLevel', 'error')
 afterAll(() => consumer[Symbol.dispose]())
 
-/** The app in a browser, on one host, and the service on another. */
+/** The app in a browser, served by another host than the service. */
 async function startApp({ host }: { host: string }) {
   const app = Bun.serve({
     port: 0,
@@ -83,7 +83,7 @@ describe.skipIf(!tools.chromium)('an app built with Vite, in a browser', () => {
     await one.evaluate(`client.send('${id}', { body: 'hello' })`)
     await one.waitForFunction(`bodies.includes('hello')`)
 
-    // Both tabs find that the token no longer works, at once.
+    // Both tabs find at the same moment that the token is refused.
     await one.evaluate(`{
       const key = Object.keys(localStorage).find((key) => key.endsWith(' session'))
       const stored = JSON.parse(localStorage.getItem(key))
@@ -203,7 +203,7 @@ async function greet(service: TestService) {
   await service.say(ada, await service.openConversation(ada, bob), 'Hello Bob')
 }
 
-/** The first block of a language. */
+/** The first code block of a language. */
 function fromGuide(language: string, base: string) {
   const guide = readFileSync(join(import.meta.dir, '../docs/guide.md'), 'utf8')
   const [, block = ''] = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(guide) ?? []

@@ -18,7 +18,6 @@ const expiry = 15 * 60_000
 const longestPause = 30_000
 const lowestId = '0'.repeat(26)
 
-/** A client whose channel is open. */
 async function openChannel(client: Client, options: Parameters<Client['connect']>[0] = {}) {
   await client.connect(options)
   return client
@@ -418,7 +417,7 @@ describe('a channel', () => {
   })
 })
 
-/** The platform tells somebody of a new follower. */
+/** Reports a new follower over the service feed. */
 async function notify(service: TestService, user_id: string) {
   const { token } = await service.issueKey()
   const body = { user_id, type: 'follow_new' }

@@ -11,10 +11,10 @@ const cuts = size(50, 50, 8)
 const messages = 20 * cuts
 /** By the number of the cut before them. */
 const restarts: { [cut: number]: 'SIGKILL' | 'SIGTERM' } = { 2: 'SIGKILL', 5: 'SIGTERM' }
-/** Cuts of which one in five also takes the access token. */
+/** One cut in five also invalidates the access token. */
 const codes = [1006, 1006, 1001, 1009, 4401]
 
-/** A client that hears what the other says. It is not told of any fault. */
+/** A client that records received messages; it does not know of the faults. */
 async function enter(baseUrl: string, name: string) {
   const client = createClient({ baseUrl, random: () => 0.004, storage: memoryStorage() })
   const user = await client.register({ email: `${name}@example.com`, password: 'correct horse' })
@@ -35,7 +35,7 @@ async function enter(baseUrl: string, name: string) {
     troubles,
     bodies,
     sent,
-    /** Says the next part, without waiting for it. */
+    /** Sends the next part without waiting for it. */
     sayPart(conversationId: string) {
       for (const body of bodies.slice(sent.length, sent.length + messages / cuts)) {
         sent.push(client.send(conversationId, { body }))

@@ -19,7 +19,7 @@ async function startOpen(options: Parameters<typeof startChat>[0] = {}) {
   const chat = await startChat(options)
   await chat.client.connect()
   const send = (body: string) => chat.client.send(chat.conversationId, { body })
-  /** The service never gets the next message frame; it is answered with an error frame instead. */
+  /** Drops the next message frame and answers it with an error frame. */
   const refuseNext = (code: string, more: object = {}) =>
     chat.proxy.onNextFrame('toServer', 'message', (_, { type, client_id }) => {
       const error = { code, message: code, details: null }

@@ -21,7 +21,7 @@ const heard = new Promise((resolve) => bob.on('new_message', ({ message }) => re
 const { id } = await ada.conversations.open(bobId)
 await ada.send(id, { body: 'hello' })`
 
-/** Two people who talk, and then nothing that keeps the process alive. */
+/** Two people talk; afterwards nothing may keep the process alive. */
 const program = `
 import { createClient } from 'hostline-client'
 const baseUrl = process.argv[2]
@@ -110,8 +110,8 @@ describe('an external program', () => {
   })
 })
 
-/** A program in a realm that has nothing but what React Native documents: no crypto, no EventTarget, no locks, no streams, signals
- *  without reasons, a storage that answers later. */
+/** A program in a realm with only the globals that React Native documents: no crypto, no EventTarget, no locks, no
+ *  streams, signals without reasons, and an asynchronous storage. */
 const reactNative = `
 import { readFileSync } from 'node:fs'
 import { createContext, runInContext } from 'node:vm'

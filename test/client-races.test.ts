@@ -5,9 +5,9 @@ import { refusal } from './support/fault-proxy.ts'
 import { createTestTimers } from './support/timers.ts'
 import { waitFor } from './support/wait.ts'
 
-// What happens while something else is on its way.
+// Races between operations of a client.
 
-/** Holds the next answer to a path back. */
+/** Delays the next response to a path. */
 function hold(proxy: Awaited<ReturnType<typeof startChat>>['proxy'], path: string) {
   const asked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<Response | undefined>()

@@ -295,7 +295,7 @@ describe('a session under faults', () => {
   })
 })
 
-/** Locks as browsers have them, for one name. */
+/** A lock with the semantics of navigator.locks. */
 function createLocks() {
   let last: Promise<unknown> = Promise.resolve()
   return {

@@ -13,7 +13,7 @@ const since = '0'.repeat(26)
 
 type Talk = { a: Person; b: Person; conversationId: string }
 
-/** What the other one reads: all messages in their order, by catching up and as pages. */
+/** The messages that the other person reads, by catching up and by pages. */
 async function heard(service: TestService, { b, conversationId }: Talk) {
   const path = `/v1/chat/conversations/${conversationId}/messages`
   const pages = await service.call('GET', path, b)
@@ -26,7 +26,7 @@ async function say(service: TestService, { a, conversationId }: Talk, texts: str
   for (const text of texts) await service.say(a, conversationId, text)
 }
 
-/** A mail server that is busy until it is told not to be. */
+/** A mail server that answers "busy" until `relent` is called. */
 async function startBusyMailServer() {
   let isBusy = true
   const mail = await startMailServer({

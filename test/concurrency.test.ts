@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createKeyedSemaphore, createSemaphore } from '../src/lib/concurrency.ts'
 
-/** Work that ends when told to. */
 function startWork() {
   const running: Array<() => void> = []
   return { running, work: () => new Promise<void>((resolve) => running.push(resolve)) }

@@ -39,7 +39,7 @@ const ofOwners: Action[] = [
   { route: 'DELETE /v1/users/me', body: {} },
 ]
 
-/** An admin who has logged in, and has confirmed nothing. */
+/** An admin who has logged in without a confirmation. */
 async function admin() {
   const { email } = await service.registerAs('admin')
   return service.login(email)
@@ -92,7 +92,7 @@ test.each(ofOwners)('$route accepts the password or a confirmation', async (acti
   const wrong = await act(ada, { route, body: { ...body, [field]: 'wrong horse' } })
   await service.confirm(ada)
   const stillWrong = await act(ada, { route, body: { ...body, [field]: 'wrong horse' } })
-  // Nobody has a factor to remove.
+  // These users have no factor to remove.
   const isRemoval = route === 'DELETE /v1/auth/totp'
   const unproved = isRemoval ? [404, null] : [401, null]
   expect([wrong, stillWrong]).toEqual([unproved, unproved])
@@ -110,7 +110,7 @@ test('removing a second factor needs a confirmation within five minutes', async 
   expect(await act(ada, { route: 'DELETE /v1/users/me', body: {} })).toBe(204)
 })
 
-/** Somebody whose second factor has just been switched on. */
+/** Enables a second factor. */
 async function enrol(ada: Person) {
   const call = async (path: string, body: object) =>
     (await service.call('POST', `/v1/auth/${path}`, { token: ada.token, body })).body

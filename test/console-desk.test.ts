@@ -24,7 +24,7 @@ describe.skipIf(!tools.chromium)('the desk', () => {
     expect(pages.wrongs).toEqual([])
   })
 
-  /** Somebody who opens tickets and writes into them. */
+  /** A user who opens tickets and writes into them. */
   async function customer(name: string) {
     const call = pages.as((await pages.register(name)).token)
     return {

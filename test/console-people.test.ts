@@ -7,7 +7,7 @@ import { tools } from './support/tools.ts'
 type Pages = Awaited<ReturnType<typeof startPages>>
 type Person = Awaited<ReturnType<Pages['register']>>
 
-/** The request arrives, and nobody hears what came of it. */
+/** Lets the request arrive and drops its response. */
 async function loseAnswer(route: Route) {
   await route.fetch()
   await route.abort()
@@ -29,23 +29,23 @@ describe.skipIf(!tools.chromium)('people and reports in the console', () => {
     expect(pages.wrongs).toEqual([])
   })
 
-  /** Goes on to an area of the console, without loading it anew. */
+  /** Opens an area of the console without a reload. */
   async function show(area: string) {
     await page.setViewportSize({ width: 1280, height: 800 })
     await page.getByRole('navigation', { name: 'Areas' }).getByRole('link', { name: area }).click()
   }
 
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
-  /** Says in a dialog that it may be done. */
+  /** Confirms in a dialog. */
   const agree = (name: string) =>
     page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
-  /** Asked for once, until the console is loaded anew. */
+  /** Asked for once per page load. */
   const confirmIdentity = async () => {
     await page.getByLabel('Password or code').fill(password)
     await agree('Confirm')
   }
 
-  /** Three messages, of which the middle one is bad. */
+  /** Three messages; the middle one is to be reported. */
   async function talk() {
     const { body } = await pages.as(mallory.token)('POST', '/v1/chat/conversations', {
       user_id: nina.id,

@@ -33,7 +33,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const ofDialog = (name: string) => page.getByRole('dialog').getByRole('button', { name })
 
-  /** A tab of the area, or another area, on a wide screen. */
+  /** Opens a tab or an area, on a wide screen. */
   async function follow(name: string) {
     await page.setViewportSize(wide)
     await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
@@ -74,7 +74,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await page.getByRole('button', { name: 'Retry Assignee mail' }).first().click()
     await page.getByText('1 job will run again').waitFor()
     await rows.nth(2).waitFor({ state: 'detached' })
-    // The row in its place has the focus.
+    // The focus moves to the row that took its place.
     expect(await page.locator(':focus').textContent()).toBe('Retry')
     await expectAccessible(page)
     await expectNarrowAccessible(page)
@@ -96,7 +96,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await page.getByLabel('Somebody joined').check()
     await expectAccessible(page, 'dialog')
     await button('Add the webhook').click()
-    // The form stays below the question, and its answer is taken once.
+    // The form stays below the identity dialog, and its input is submitted once.
     await page.getByLabel('Password or code').fill(password)
     await expectAccessible(page, 'dialog:last-of-type')
     await button('Confirm').click()
@@ -257,7 +257,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
   })
 
   /** Another session of the admin.
-   *  @returns calls in it */
+   *  @returns a function for its requests */
   async function logInElsewhere(secret = password) {
     const body = { email: pages.admin.email, password: secret }
     const answer = await call(pages.base, 'POST', '/v1/auth/login', { body })
@@ -279,7 +279,7 @@ async function logIn(page: Page, email: string) {
   await page.getByRole('button', { name: 'Log in' }).click()
 }
 
-/** What a dialog shows this once. */
+/** The secret of a dialog. */
 async function shownOnce(page: Page): Promise<string> {
   const dialog = page.getByRole('dialog').filter({ hasText: 'I have saved it' })
   const secret = await dialog.locator('code').textContent()
@@ -303,7 +303,7 @@ async function setUpFactor(page: Page) {
   return { secret, codes: await codes.allTextContents() }
 }
 
-/** Loads the deliveries of a webhook anew until there is the one that its receiver got. */
+/** Reloads the deliveries of a webhook until the received one is listed. */
 async function deliveryArrives(page: Page, receiver: ReturnType<typeof startReceiver>) {
   await waitFor(() => receiver.of('user.created')[0])
   await waitFor(async () => {

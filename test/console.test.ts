@@ -62,7 +62,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
       await page.evaluate(expireSoon)
       await Promise.all([page.reload(), other.goto(page.url())])
       await Promise.all([page, other].map((tab) => tab.getByText('Live').waitFor()))
-      // A tab that does not see yet what the other has stored asks the same again, for the same answer.
+      // A tab that does not see the stored tokens yet sends the same renewal, with the same result.
       expect([...renewals]).toEqual([expect.any(String)])
       await other.getByRole('button', { name: 'Log out' }).click()
       await page.getByText('Your session has ended').waitFor()
@@ -94,7 +94,7 @@ describe.skipIf(!tools.chromium)('the console', () => {
   })
 })
 
-/** Runs in the page: its access token is about to expire. */
+/** Runs in the page: makes its access token expire soon. */
 function expireSoon() {
   for (const [key, text] of Object.entries({ ...localStorage })) {
     if (!key.endsWith(' session')) continue

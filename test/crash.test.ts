@@ -13,13 +13,13 @@ type Crash = {
   rounds: number
   /** Waits for the moment of the kill. */
   moment: (dataDir: string) => Promise<unknown>
-  /** Goes on with what was synced alone. */
+  /** Keeps only synced data. */
   cutsPower?: boolean
   environment?: Record<string, string>
 }
 
-/** Kills a server again and again while a crowd uses it, and looks at what is left each time.
- *  @returns what is wrong after a kill: the first time that something is */
+/** Kills a server repeatedly under load and checks the data each time.
+ *  @returns the violations after the first kill that has any */
 async function killUnderLoad({ rounds, moment, cutsPower, environment = {} }: Crash) {
   using directory = temporaryDirectory()
   let dataDir = join(directory.path, 'data')
@@ -52,7 +52,7 @@ async function killUnderLoad({ rounds, moment, cutsPower, environment = {} }: Cr
 
 const atRandom = () => aWhile(300)
 
-/** Until SQLite has begun to overwrite the wal, which counts that in its header. */
+/** Resolves when SQLite overwrites the WAL from its start, which increments a counter in its header. */
 const walIsReused = (dataDir: string) =>
   waitFor(() => readFileSync(join(dataDir, 'hostline.db-wal')).readUInt32BE(12) > 0, 'a new wal')
 
@@ -95,7 +95,7 @@ test('a refresh with a response lost in a crash is answered after the restart', 
   expect((await call(second.base, 'POST', '/v1/auth/refresh', next)).status).toBe(200)
 })
 
-// The shim is built when it is first needed: without a C compiler these are skipped.
+// The shim is compiled on first use; without a C compiler these tests are skipped.
 describe.skipIf(!tools.gcc)('with a simulated disk', () => {
   test('a power cut loses nothing that was acknowledged', async () => {
     expect(await killUnderLoad({ cutsPower: true, rounds: 1, moment: atRandom })).toEqual([])

@@ -7,7 +7,7 @@ import { call, startServer } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
-/** Somebody in one of the two panels of the page. */
+/** A person in one of the two panels of the page. */
 function personIn(panel: Locator) {
   const field = panel.getByRole('textbox', { name: 'Message' })
   const tab = (name: string) => panel.getByRole('navigation').getByRole('link', { name })
@@ -25,10 +25,10 @@ function personIn(panel: Locator) {
       await field.press('Enter')
     },
     hears: (text: string) => panel.getByRole('log').getByText(text, { exact: true }).waitFor(),
-    /** What is said here, in order. */
+    /** The visible messages, in order. */
     said: () => panel.locator('.bubble .prose').allTextContents(),
     press: (name: string) => panel.getByRole('button', { name, exact: true }).click(),
-    /** The switch that cuts the connection. */
+    /** Presses the switch that cuts the connection. */
     turn: () => panel.getByRole('switch').click(),
   }
 }
@@ -176,7 +176,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
       await left.tab('Notifications 1 unread').click()
       await left.press('Allow push notifications')
       await left.panel.getByText('Push notifications from this page are not allowed').waitFor()
-      // The profiles of tests are incognito: they decline, and say so.
+      // Test profiles are incognito, where the browser declines push.
       forgive(/does not support the Push API in incognito mode/)
       await expectAccessible(page)
       await left.panel.getByRole('button', { name: /My invoice/ }).click()
@@ -185,7 +185,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
     },
   )
 
-  /** What the browser tells of what a test does on purpose. */
+  /** Ignores a browser message that the test provokes. */
   function forgive(told: RegExp) {
     const others = pages.wrongs.filter((wrong) => !told.test(wrong))
     pages.wrongs.splice(0, Number.POSITIVE_INFINITY, ...others)

@@ -11,7 +11,7 @@ import { aWhile, waitFor } from './support/wait.ts'
 const errors = { full: '28', 'read-only': '30' } // ENOSPC, EROFS
 const refusals = ['full', 'read-only'] as const
 
-/** A server with a crowd, on a disk that can be made to refuse every write. */
+/** A server under load, on a disk that can refuse every write. */
 async function startOnDisk(environment: Record<string, string> = {}) {
   const directory = temporaryDirectory()
   const dataDir = join(directory.path, 'data')
@@ -38,7 +38,7 @@ async function startOnDisk(environment: Record<string, string> = {}) {
   }
 }
 
-// The shim is built when it is first needed: without a C compiler these are skipped.
+// The shim is compiled on first use; without a C compiler these tests are skipped.
 describe.skipIf(!tools.gcc)('a disk', () => {
   test.each(refusals.slice(0, size(2, 2, 1)))(
     'that is %s at any moment: reads continue, writes are refused, nothing is lost',
@@ -85,7 +85,7 @@ describe.skipIf(!tools.gcc)('a disk', () => {
 
 type Disk = Awaited<ReturnType<typeof startOnDisk>>
 
-/** What a person is answered who writes, who reads, and who asks whether the server is ready. */
+/** The responses to a write, a read and a readiness check. */
 async function answersOf({ crowd, base }: Disk) {
   const [{ token } = { token: '' }] = crowd.people
   const path = `/v1/chat/conversations/${crowd.talks[0]?.id}/messages`

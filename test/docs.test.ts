@@ -12,7 +12,7 @@ afterAll(() => empty[Symbol.dispose]())
 
 const files = ['README.md', ...new Bun.Glob('docs/*.*').scanSync(project)]
 
-/** The commands in the examples of a file, without their comments. */
+/** The commands in the examples of a file, without comments. */
 function commandsIn(file: string): string[] {
   const text = readFileSync(join(project, file), 'utf8')
   return [...text.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) =>
@@ -29,7 +29,7 @@ test('commands in the documentation', () => {
   expect(examples.length).toBeGreaterThan(20)
 })
 
-// Without a database most of them fail, but none of them because of how it is called.
+// Without a database most of them fail, but none with a usage error.
 test.each(examples)('$file: hostline $command is a valid call', async ({ command }) => {
   const words = command.match(/'[^']*'|\S+/g) ?? []
   const args = words.map((word) => word.replaceAll("'", ''))

@@ -54,7 +54,7 @@ const me = ({ token }: Person) => service.call('GET', '/v1/users/me', { token })
 const login = (email: string, with_password = password, code?: string) =>
   service.call('POST', '/v1/auth/login', { body: { email, password: with_password, code } })
 
-/** Somebody who has just changed from `…@example.com`, which was verified, to `…@new.example`. */
+/** A user who has changed from `…@example.com`, which was verified, to `…@new.example`. */
 const moved = async (name: string) => move(await service.registerAs('verified_user', name))
 
 async function move(person: Person) {
@@ -83,7 +83,7 @@ test('the link changes the address of the account and verifies it', async () => 
   expect((await follow('confirm', tokenOf(mail))).body.error.details).toEqual(badToken)
 })
 
-/** Sets a new password by the link that an undo has mailed. */
+/** Sets a new password with the link mailed after an undo. */
 async function resetByUndo(email: string) {
   const token = tokenOf(await mailed('reset_password', email))
   const body = { token, password: newPassword }
@@ -106,8 +106,8 @@ test('the former address gets a mail and can undo the change, which ends all ses
   expect((await follow('undo', tokenOf(undo))).body.error.details).toEqual(badToken)
 })
 
-/** Switches a second factor on.
- *  @returns a code of it, a new one each time */
+/** Enables a second factor.
+ *  @returns a function for its codes, a new one each time */
 async function enrol(person: Person) {
   const as = async (path: string, body: object) =>
     (await service.call('POST', path, { token: person.token, body })).body
@@ -167,7 +167,7 @@ test('the address is reserved also while no mail can be sent', async () => {
   const down = 'smtp://127.0.0.1:1'
   await using own = await startService({ clock, environment: { SMTP_URL: down } })
   const { id, email } = await own.registerAs('verified_user', 'ada')
-  // As the mail would have made it.
+  // The hash that the mail's token would have.
   const sha256 = new Bun.CryptoHasher('sha256').update('token').digest('hex')
   own.sqlite.run(
     "INSERT INTO one_time_tokens VALUES (?, 'change_email', ?, 'new@example.com', ?)",

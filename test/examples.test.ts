@@ -6,7 +6,7 @@ import { freePort } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
-/** The examples run as a reader runs them: outside the repository, over the package, under Node, which takes TypeScript. */
+/** Runs the examples as a reader does: outside the repository, against the package, under Node, which strips types. */
 const consumer = createConsumer()
 await consumer.addClient()
 for (const name of ['chat.ts', 'bot.ts', 'backend.ts']) {
@@ -82,7 +82,7 @@ test('backend.ts: a platform creates a customer and gets webhooks about them', a
   expect(output).toContain('webhook: notification.created')
 })
 
-/** Without what Node says of types that it leaves out. */
+/** Without Node's warnings about type stripping. */
 function linesOf(output: string) {
   return output
     .split('\n')

@@ -9,7 +9,7 @@ import { waitFor } from './support/wait.ts'
 const path = '/v1/users/me/export'
 const exportOf = (service: TestService, { token }: Person) => service.call('GET', path, { token })
 
-/** Somebody of whom there is something everywhere, and others who must not show. */
+/** A user with data in every table, and other users whose data must not appear. */
 async function startFull() {
   const clock = createTestClock()
   const service = await startService({ clock, isAllowedPushEndpoint: () => true })
@@ -102,7 +102,7 @@ describe('the export', () => {
     const clock = createTestClock()
     await using service = await startService({ clock })
     const ada = await service.register()
-    // In this process an export goes on only as it is read.
+    // In-process, an export advances only as it is read.
     const first = await service.request(path, { headers: { authorization: `Bearer ${ada.token}` } })
     const second = await exportOf(service, ada)
     expect([second.status, second.headers.get('x-error-reason')]).toEqual([429, 'quota_exceeded'])
@@ -164,7 +164,7 @@ describe('removing an account', () => {
     }, 'the end of the erasure')
   }
 
-  /** Where in the database a text stands, in any table. */
+  /** The tables of the database that contain a text. */
   function placesOf({ sqlite }: TestService, text: string): string[] {
     const tables = sqlite
       .query<{ name: string }, []>(
@@ -211,7 +211,7 @@ describe('removing an account', () => {
       .query('SELECT 1 FROM outbox WHERE payload LIKE ?')
       .all(`%${ada.id}%`)
     expect(jobs).toEqual([])
-    // What was said stays, without a name.
+    // Messages stay, without the name.
     const { body } = await service.call('GET', '/v1/chat/conversations', { token: bob.token })
     expect(body.data[0].participant.display_name).toBe('Deleted user')
   })
@@ -244,7 +244,7 @@ describe('removing an account', () => {
       "INSERT INTO outbox (id, kind, payload, created_at, run_at) VALUES ('again', 'erasure', ?, 0, 0)",
       [JSON.stringify({ user_id: ada.id })],
     )
-    // Makes a job, which has the queue looked at.
+    // Adds a job, which wakes the queue.
     await service.register('eve')
     await waitFor(() => {
       full.clock.advance(500)

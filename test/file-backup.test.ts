@@ -17,8 +17,6 @@ import { temporaryDirectory } from './support/directory.ts'
 import { filesIn, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 
-// Files of people in backups.
-
 const workshop = temporaryDirectory()
 const at = (...path: string[]) => join(workshop.path, ...path)
 afterAll(() => workshop[Symbol.dispose]())
@@ -61,7 +59,7 @@ test('a backup contains the files, and a restore brings them back', async () => 
   expect(Buffer.compare(readFileSync(join(target, 'files', String(whole))), large)).toBe(0)
   expect(statSync(join(target, 'files', String(whole))).mode & 0o777).toBe(0o600)
   expect(statSync(join(target, 'files')).mode & 0o777).toBe(0o700)
-  // Nothing of them stays in the database.
+  // The database has no rows of them left.
   expect(tablesIn(target)).toEqual([])
   expect(statSync(join(target, 'hostline.db')).size).toBeLessThan(
     statSync(at('one.db')).size - large.length,

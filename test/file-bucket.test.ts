@@ -7,8 +7,6 @@ import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
-// Files in an S3-compatible store.
-
 const bucket = await startBucket()
 const clock = createTestClock()
 const service = await startService({

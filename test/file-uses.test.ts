@@ -6,7 +6,7 @@ import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { type Person, startService } from './support/service.ts'
 import { aWhile, waitFor } from './support/wait.ts'
 
-// What uses a file keeps it; what nothing uses goes.
+// Files are kept while something uses them.
 
 const clock = createTestClock()
 const service = await startService({ clock })
@@ -15,7 +15,7 @@ const hour = 3_600_000
 const isThere = async (fileUrl: string) => (await fetchFile(service, fileUrl)).status === 200
 const bytesOf = (id: string) => filesIn(service).filter((name) => name.startsWith(id))
 
-/** The row is gone, and so are the bytes. */
+/** The row and the bytes are deleted. */
 const isGone = ({ id, file_url }: { id: string; file_url: string }) =>
   waitFor(async () => !(await isThere(file_url)) && bytesOf(id).length === 0)
 
@@ -48,7 +48,7 @@ async function report(person: Person, messageId: string): Promise<string> {
   return (await service.call('POST', '/v1/reports', { token: person.token, body })).body.id
 }
 
-/** Lets hours pass, and what is then due happen. People come back afterwards. */
+/** Advances the clock, runs due jobs and logs the people in again. */
 async function pass(hours: number, people: Person[]) {
   clock.advance(hours * hour)
   for (const person of people) Object.assign(person, await service.login(person.email))
@@ -327,7 +327,7 @@ test('a message never refers to a file that the clean-up has taken, in either or
   const { a, b, conversationId } = await service.pair()
   const outcomes = new Set<number>()
   const kept: string[] = []
-  // Until each has come first.
+  // Until each order has occurred.
   for (let round = 0; round < 40 || (outcomes.size < 2 && round < 1_000); round++) {
     const file = await put(a)
     service.sqlite.run('UPDATE files SET unused_since = ? WHERE id = ?', [

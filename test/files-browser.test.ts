@@ -6,11 +6,11 @@ import { startService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
-// What a browser makes of other people's files on our origin: it shows what can only be shown, and runs nothing.
+// A browser must display other people's uploads without running any of their code on our origin.
 
 const run = 'document.title = "run"; window.parent.name = "run"'
 
-/** A second of silence, which a player takes. */
+/** A second of silence as WAV. */
 const silence = (() => {
   const samples = 8_000
   const head = Buffer.alloc(44)

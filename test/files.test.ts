@@ -10,8 +10,6 @@ import { fetchFile, filesIn, png, upload } from './support/files.ts'
 import { startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
-// What people upload, and what comes back.
-
 const publicUrl = 'https://chat.example.com'
 const service = await startService({
   listen: true,
@@ -66,7 +64,7 @@ describe('an upload', () => {
     }
     await using slow = await startService({ fileStorage })
     const eve = await slow.register()
-    // In one piece, as it comes when the runtime has gathered it meanwhile.
+    // In one piece, as if the runtime had buffered it.
     const send = (bytes: number) => {
       const body = new ReadableStream({
         start(controller) {
@@ -465,7 +463,7 @@ describe('the storage quota of a user', () => {
 })
 
 describe('a slow upload', () => {
-  /** A body whose end is sent later. */
+  /** A body whose second half is sent later. */
   function twoPieces() {
     let end = () => {}
     const body = new ReadableStream({

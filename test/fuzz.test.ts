@@ -21,7 +21,7 @@ const requests = size(9_000, 1_000, 300)
 const frames = size(1_000, 200, 60)
 const lanes = 8
 
-/** A server with somebody of each kind and something of everything. */
+/** A server with users of each role and data of every kind. */
 async function startInhabited() {
   const directory = temporaryDirectory()
   await using service = await startService({ listen: true })
@@ -49,9 +49,9 @@ async function startInhabited() {
     host,
     /** Without a token, and as a user, an admin and a program. */
     tokens: ['', 'nonsense', host.token, host.token, admin.token, key],
-    /** By the name of a field. */
+    /** By field name. */
     known: { ...people, follower_ids: victim.id, follower_id: victim.id, assignee_id: admin.id },
-    /** By a word in the path. */
+    /** By path segment. */
     ids: {
       conversations: conversationId,
       tickets: ticket.id,
@@ -67,7 +67,7 @@ async function startInhabited() {
   }
 }
 
-/** Makes requests from the description, of which two thirds are spoilt somewhere. */
+/** Generates requests from the description, two thirds of them invalid. */
 function createRequests({ openapi, tokens, known, ids, since }: Server, lane: number) {
   const random = createRandom(seed + lane)
   const { below, pick } = random
@@ -135,7 +135,7 @@ function createRequests({ openapi, tokens, known, ids, since }: Server, lane: nu
   }
 }
 
-/** What is wrong with an answer: an error of ours, or one that is not in the contract's form. */
+/** The violation in a response: a 500, or an error that is not in the contract's form. */
 function faultOf(status: number, text: string, method: string): string | undefined {
   if (status >= 500) return `${status} ${text}`
   if (status < 400 || method === 'HEAD') return undefined
@@ -156,8 +156,8 @@ function formFaultOf({ error, ...others }: Json): string | undefined {
   return isRight ? undefined : `not an error of the contract: ${JSON.stringify(error)}`
 }
 
-/** Asks one thing after the other.
- *  @returns how many were answered with success, and what was wrong */
+/** Sends requests one after the other.
+ *  @returns the number of successes, and the violations */
 async function askAll({ server }: Server, next: ReturnType<typeof createRequests>, count: number) {
   const faults: string[] = []
   let succeeded = 0
@@ -171,7 +171,7 @@ async function askAll({ server }: Server, next: ReturnType<typeof createRequests
   return { succeeded, faults }
 }
 
-/** Sends frames made from the description, most of them spoilt; a socket that is closed for them is opened again. */
+/** Sends frames generated from the description, most of them invalid; reconnects when they close the socket. */
 async function sendFrames({ server, asyncapi, host, known, conversationId }: Server) {
   const random = createRandom(seed)
   const more = { ...known, conversation_id: conversationId, token: host.token }
@@ -233,6 +233,6 @@ test('unexpected requests and frames are refused as the contract says', async ()
   expect({ seed, faults }).toEqual({ seed, faults: [] })
   expect(server.output()).not.toMatch(/a request failed|a frame failed|"level":"error"/)
   expect(succeeded).toBeGreaterThan(requests / 10)
-  // Less than 10 KB of each request stays: the runtime alone takes and gives back some tens of MB, so it takes many to see.
+  // The runtime alone grows and shrinks by tens of MB, so only many requests reveal a leak of 10 KB in each.
   if (requests === 9_000) expect(second.megabytes).toBeLessThan(1.2 * first.megabytes + 40)
 })

@@ -5,7 +5,7 @@ import { createConsumer, expectError } from './support/consumers.ts'
 import { testAtLength } from './support/faults.ts'
 import { startService } from './support/service.ts'
 
-// What others make of the description: clients of three generators, under a strict compiler and in a running program.
+// Clients generated from the description by three generators, type-checked strictly and run.
 
 const service = await startService({ listen: true })
 const consumer = createConsumer({
@@ -36,7 +36,7 @@ const commands = [
 const made = ['types.ts', 'hey', 'orval.ts']
 const kept = join(import.meta.dir, '../node_modules/.cache/hostline/generated')
 
-// The generators take eight seconds of a processor: they run when the description or one of them has changed.
+// The generators take eight CPU seconds, so they run only when the description or one of them has changed.
 async function bringGenerated() {
   const description = await (await service.request('/v1/openapi.json')).text()
   consumer.write({ 'api.json': description })

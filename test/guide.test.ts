@@ -9,8 +9,9 @@ import { freePort, startServer } from './support/process.ts'
 import { startGoogle } from './support/push-services.ts'
 import { waitFor } from './support/wait.ts'
 
-/** docs/guide.md is done as a reader does it, from top to bottom: one shell, a server, files saved under the names that they
- *  begin with. A block `text` is what the shell block before it says, a block `json` what is pushed; `…` is anything. */
+/** Follows docs/guide.md from top to bottom with one shell, a server, and files saved under the names in their first
+ *  lines. A `text` block is the expected output of the shell block before it, a `json` block the expected push; `…`
+ *  matches anything. */
 
 type Block = { note: string; language: string; text: string }
 
@@ -34,13 +35,13 @@ test('the guide produces the results that it shows', async () => {
   }
 })
 
-// They need a build, the registry, the generators, a push service of a browser, another browser than ours, a phone.
+// They need a build, the registry, the generators, a browser's push service, another browser, or a phone.
 test('few blocks of the guide are not run', () => {
   const languages = blocks.filter((block) => !isRun(block)).map(({ language }) => language)
   expect(languages).toEqual(['sh', 'html', 'sh', 'js', 'tsx', 'sh'])
 })
 
-/** Somebody who has a checkout in the folder `hostline`, and packages of the registry where Node finds them. */
+/** A reader with a checkout in the folder `hostline`, and registry packages where Node finds them. */
 async function createReader() {
   const home = createConsumer()
   const google = startGoogle(systemClock)
@@ -84,7 +85,7 @@ async function createReader() {
   }
 }
 
-/** The guide must do with the limits that a reader has. */
+/** The guide must work within the default limits. */
 const usualLimits = {
   RATE_LIMIT_LOGIN: '',
   RATE_LIMIT_REGISTER: '',
@@ -108,7 +109,7 @@ function patternOf(shown: string) {
   return new RegExp(`^${literal.replaceAll('…', '.*')}$`)
 }
 
-/** A shell that goes on from block to block. */
+/** A shell that is kept from block to block. */
 function startShell(cwd: string, home: string) {
   const env = {
     PATH: `${home}/node_modules/node22/bin:${process.env['PATH']}`,
@@ -119,13 +120,13 @@ function startShell(cwd: string, home: string) {
     npm_config_fund: 'false',
     npm_config_update_notifier: 'false',
   }
-  // A group of its own, so that what it started in the background ends with it.
+  // A process group of its own, so that background processes end with it.
   const bash = Bun.spawn(['bash'], { cwd, env, detached: true, stdin: 'pipe', stdout: 'pipe' })
   const heard = listen(bash.stdout)
   bash.stdin.write('exec 2>&1\n')
 
   return {
-    /** Runs a block. What it started may go on to speak until all is said that is expected. */
+    /** Runs a block and waits until its output, background processes included, matches. */
     async run(block: string, expected: RegExp) {
       heard.forget()
       bash.stdin.write(`${block}\necho '${endOfBlock.trim()}'\n`)

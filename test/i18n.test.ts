@@ -30,7 +30,7 @@ test('the HTML of a mail has the same words as its text', () => {
   }
 })
 
-/** Every text in a tree of texts, by its place. */
+/** Every text in a tree of texts, with its path. */
 function listTexts(tree: object, place = ''): [string, string][] {
   return Object.entries(tree).flatMap(([key, value]: [string, unknown]) =>
     typeof value === 'string'

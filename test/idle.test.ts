@@ -5,7 +5,7 @@ import { watchRuns } from './support/statements.ts'
 
 test('an idle service runs at most two statements a second', async () => {
   const clock = createTestClock()
-  // Here the clock alone says how time goes by: what a start writes must not wait for the disk beside it.
+  // Only the test clock advances, so writes at start must not wait for the real disk.
   await using service = await startService({ listen: true, clock, sync: async () => {} })
   let runs = 0
   watchRuns(() => runs++)

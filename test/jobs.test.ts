@@ -20,7 +20,7 @@ import { aWhile, waitFor } from './support/wait.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A runner over a real database whose one handler does what it is told. */
+/** A runner over a real database with a single handler. */
 function startJobs(handle: (jobId: string) => Promise<unknown>) {
   const logged: string[] = []
   const commits: number[] = []
@@ -81,7 +81,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     write,
     sqlite: connection.sqlite,
     add: () => write(() => outbox.add('verification_mail', { user_id: 'u', address_hash: 'h' })),
-    /** Deliveries for each of some endpoints. */
+    /** Queues deliveries for a number of endpoints. */
     deliver: (endpoints: string[], each: number) =>
       write(() => {
         const event = { type: 'user.created', at: '' } as const
@@ -95,10 +95,10 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
     restart() {
       runner = start()
     },
-    /** Lets the runner look and finish what it started. */
+    /** Lets the runner poll and finish its jobs. */
     async turn(milliseconds = 1_000) {
       clock.advance(milliseconds)
-      // Nothing here waits for more than the next turns of the loop.
+      // Nothing here waits for more than the next turns of the event loop.
       for (let n = 0; n < 50; n++) await new Promise(setImmediate)
     },
     async [Symbol.asyncDispose]() {
@@ -274,7 +274,7 @@ describe('a job', () => {
       queueRefused()
       throw new Error('no mail server')
     })
-    // Behind the outcome, in the same turn of the loop.
+    // After the outcome, in the same turn of the loop.
     async function queueRefused() {
       for (let n = 0; n < 30; n++) await null
       const refuse = () => {
@@ -364,7 +364,7 @@ describe('mail', () => {
         callback()
       },
     })
-    // This machine, by an address that is not known as such.
+    // This machine, by an address that is not recognised as local.
     const SMTP_URL = `smtp://us:pass@0.0.0.0:${mail.port}?requireTLS=false`
     await using service = await startService({ environment: { SMTP_URL } })
     await service.register()
@@ -481,8 +481,8 @@ describe('mail', () => {
     const people = () => new Set(mail.mails.map(({ to }) => to))
     await waitFor(() => people().size >= acknowledged.length, 'a mail for everybody')
     expect([...people()].sort()).toEqual(acknowledged.sort())
-    // A mail that the server had taken when the process died may come again: under the same Message-ID, so that
-    // mailboxes can tell.
+    // A mail accepted just before the process died may be sent again, with the same Message-ID, so that mailboxes can
+    // detect it.
     expect(new Set(mail.mails.map(({ messageId }) => messageId)).size).toBe(acknowledged.length)
     expect(last.output()).not.toContain('given up')
   })

@@ -6,7 +6,7 @@ import { waitFor } from './support/wait.ts'
 
 const rotate = (service: TestService, ...args: string[]) =>
   hostline(['keys', 'rotate', ...args], service.directory)
-/** As if the keys had been made two hours ago. */
+/** Makes the keys two hours old. */
 const age = (service: TestService) =>
   service.sqlite.run('UPDATE signing_keys SET created_at = created_at - 7200000')
 const kidOf = (token: string) =>
@@ -16,7 +16,7 @@ const published = async (service: TestService): Promise<string[]> =>
     ({ kid }: { kid: string }) => kid,
   )
 
-/** Once the server has noticed the rotation. */
+/** Resolves when the server has noticed the rotation. */
 const threePublished = (service: TestService, clock: ReturnType<typeof createTestClock>) =>
   waitFor(async () => {
     clock.advance(1_000)

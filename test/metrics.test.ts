@@ -13,7 +13,7 @@ const { promtool } = tools
 const alerts = join(import.meta.dir, '../docs/alerts.yml')
 const listening = { listen: true }
 
-/** What the metrics say: the value of each series that begins with `start`, by the rest of its name. */
+/** The values of all series that begin with `start`, by the rest of their name. */
 async function scrape(service: TestService, start: string): Promise<Record<string, number>> {
   const { body } = await service.call('GET', '/metrics')
   return readSeries(body, start)
@@ -29,7 +29,7 @@ function readSeries(text: string, start: string): Record<string, number> {
   )
 }
 
-/** Asks again until the metrics are as told: some things are counted just after an answer. */
+/** Polls until the metrics are as expected: some are counted just after a response. */
 async function eventually(service: TestService, start: string, expected: Record<string, number>) {
   let found = {}
   await waitFor(async () => {
@@ -250,7 +250,7 @@ describe('jobs', () => {
     })
     const [dead] = service.sqlite.query('SELECT min(id) FROM outbox').values()[0] ?? []
     service.sqlite.run('UPDATE outbox SET dead_at = 1 WHERE id = ?', [dead as string])
-    // Nobody takes up a job of a kind that only a newer version knows.
+    // No job runner takes a kind that only a newer version knows.
     service.sqlite.run("UPDATE outbox SET kind = 'newer', run_at = ? - 90000", [Date.now()])
     const { _waiting, _dead, _oldest_seconds } = await scrape(service, 'hostline_outbox')
     expect([_waiting, _dead]).toEqual([1, 1])

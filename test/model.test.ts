@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Model, mustHold, playSeeds } from './support/model.ts'
 
-/** A list of at most three things that forgets to refuse the fourth. */
+/** A shelf for three things that accepts a fourth, which the model forbids. */
 function shelf() {
   const things: string[] = []
   return { things, async [Symbol.asyncDispose]() {} }

@@ -5,7 +5,7 @@ import { waitFor } from './support/wait.ts'
 
 const day = 86_400_000
 
-/** Two people in a conversation, an admin, and how they ask. */
+/** Two people in a conversation, an admin, and functions for their requests. */
 async function open(options: Parameters<typeof startService>[0] = {}) {
   const clock = createTestClock()
   const service = await startService({ clock, ...options })
@@ -40,7 +40,7 @@ const refusedAs = (answer: Awaited<ReturnType<TestService['call']>>) => [
   answer.headers.get('x-error-reason'),
 ]
 
-/** The names and pictures of somebody that a person meets. */
+/** The names and pictures of a user in all responses to another one. */
 async function shownTo(ask: Awaited<ReturnType<typeof open>>['asAda'], { id }: Person) {
   const { body: list } = await ask('GET', '/v1/chat/conversations')
   const { body: exported } = await ask('GET', '/v1/users/me/export')

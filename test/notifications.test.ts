@@ -342,7 +342,7 @@ describe('frames', () => {
     expect(await asked.next('notifications_read')).toEqual(read)
     await readAll(service, ada)
     expect((await asked.next('notifications_read')).unread_count).toBe(0)
-    // Again is not news.
+    // Reading it again is no change.
     await readOne(service, ada, notification.id)
     await readAll(service, ada)
     for (const socket of [asked, silent]) {
@@ -449,7 +449,7 @@ describe('retention', () => {
     await notify({ title: 'unread' })
     await readOne(service, ada, body.data[0].id)
     const givenUp = 'SELECT id FROM outbox WHERE dead_at IS NOT NULL'
-    // Jobs that were given up long ago are deleted after the notifications.
+    // Failed jobs are deleted after the notifications in the same pass.
     const passLater = async (milliseconds: number) => {
       service.sqlite.run(
         "INSERT INTO outbox (id, kind, payload, created_at, run_at, dead_at) VALUES ('x', 'x', '{}', 0, 0, 0)",
@@ -459,7 +459,7 @@ describe('retention', () => {
     }
     const titlesAfter = async (days: number) => {
       await passLater(days * day)
-      // That may have been a pass which began before: the next one did not.
+      // The first may belong to a pass that began before.
       await passLater(day / 24)
       const person = await service.login(ada.email)
       return (await listOf(service, person)).data.map(({ title }: Notification) => title)
@@ -668,7 +668,7 @@ test.each([21, 22, 23])(
     const random = createRandom(seed)
     const people = [fed.ada, await service.register(), await service.register()]
     const admin = await service.registerAs('admin', 'root')
-    // What the lists must say, kept in the plainest way: newest first.
+    // The expected lists in the simplest form: newest first.
     const model = new Map(people.map(({ id }) => [id, [] as { id: string; read: boolean }[]]))
     const of = (person: Person) => model.get(person.id) ?? []
     const seenKeys = new Map<string, string>()

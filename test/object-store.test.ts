@@ -9,7 +9,7 @@ import { startObjectStore } from './support/object-store.ts'
 import { createRandom } from './support/random.ts'
 import { waitFor, waitOut } from './support/wait.ts'
 
-// The object store that stands in for a real one in the tests of replication.
+// The fake object store of the replication tests.
 
 const store = await startObjectStore()
 afterAll(() => store[Symbol.asyncDispose]())

@@ -21,7 +21,7 @@ function operationsOf(document: Json): { method: string; path: string; operation
   )
 }
 
-/** Checks an answer against the response that the description has for its operation and status. */
+/** Validates a response against the schema of its operation and status. */
 function createJudge(document: Json) {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats(ajv)
@@ -49,7 +49,7 @@ function createJudge(document: Json) {
             ? []
             : ['an undescribed body'],
       }
-    // By its address: what it refers to is then compiled once for all answers.
+    // Referenced by its URL, so that shared schemas are compiled once.
     const address = [...steps, 'content', 'application/json', 'schema'].map(asStep).join('/')
     const validate = ajv.compile({ $ref: `api#/${address}` })
     validate(body)
@@ -57,7 +57,7 @@ function createJudge(document: Json) {
   }
 }
 
-/** A key as a step of a JSON pointer in an address. */
+/** A key as a segment of a JSON pointer in a URL. */
 const asStep = (key: string) => encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))
 
 const fine = { missing: [], errors: [] }
@@ -89,7 +89,7 @@ function limitNameOf({ limit, access }: { limit: string; access: string }) {
   return limit === 'none' ? undefined : limitNames[limit === 'default' ? access : limit]
 }
 
-/** Every object that a part of a document holds or refers to. */
+/** All objects in a part of a document, references followed. */
 function* schemasIn(document: Json, node: Json): Generator<Json> {
   if (typeof node !== 'object' || node === null) return
   const referred = node.$ref && document.components.schemas[node.$ref.split('/').at(-1)]
@@ -153,7 +153,7 @@ describe('the description', () => {
     expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]+)*$/.test(id))).toEqual([])
     for (const { path, operation } of operations) {
       const { requestBody, responses, security, tags, summary } = operation
-      // A file is what it is.
+      // The body of an upload is no JSON.
       if (requestBody && path !== '/v1/files') {
         const isOptional =
           /\/(mute|read)$/.test(path) || operation.operationId === 'createTotpSecret'
@@ -312,7 +312,7 @@ describe('the description', () => {
   })
 })
 
-/** Everything in a document that has examples, with the address of their schema. */
+/** Every node with examples, and the URL of its schema. */
 function* illustrated(node: Json, at = ''): Generator<{ schema: string; values: Json[] }> {
   if (typeof node !== 'object' || node === null) return
   const values = examplesIn(node)
@@ -329,7 +329,7 @@ function examplesIn({ schema, example, examples }: Json): Json[] {
   return example === undefined ? named : [example, ...named]
 }
 
-/** Every place of a JSON body or answer. */
+/** Every JSON body of a request or response. */
 function* jsonBodies(node: Json, at = ''): Generator<{ at: string; body: Json }> {
   if (typeof node !== 'object' || node === null) return
   const { content } = node

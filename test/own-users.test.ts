@@ -23,7 +23,7 @@ const refusalOf = ({ status, headers }: { status: number; headers: Headers }) =>
   status,
   headers.get('x-error-reason'),
 ]
-/** Somebody whom the platform calls `external_id`. */
+/** Creates a user with an external id. */
 async function bring(external_id: string, more: object = {}) {
   const body = { email: `p${++names}@example.com`, external_id, ...more }
   return (await feed('POST', '/users', body)).body
@@ -138,7 +138,8 @@ describe('users created by the platform', () => {
   })
 })
 
-/** Somebody who has registered with an address of somebody else, set up a second factor and a device, and asked for links. */
+/** A person who has registered with an address of another person, set up a second factor and a device, and requested
+ *  links. */
 async function squat(name = `squatter${++names}`) {
   const person = await service.register(name)
   const as = (method: string, path: string, body?: object) =>
@@ -152,7 +153,7 @@ async function squat(name = `squatter${++names}`) {
   return person
 }
 
-/** What is left of what somebody who registered could come in by, or hear by. */
+/** The ways by which that person could still log in or be notified. */
 async function holdOf({ id, email, token, refreshToken }: Person) {
   const login = { email, password }
   const isKept = (where: string) =>

@@ -12,7 +12,7 @@ async function get(
   return app.handle(new Request(`http://localhost${path}`, { headers }))
 }
 
-/** What a page loads before it shows something, by the address. */
+/** The assets that a page loads before it shows something. */
 function loadedBy(html: string): string[] {
   return [...html.matchAll(/(?:href|src)="(\/assets\/[\w.-]+)"/g)].map(([, path = '']) => path)
 }

@@ -64,11 +64,11 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
   })
   afterAll(() => returnPage(page))
 
-  /** Opens a page and collects what the browser complains about. */
+  /** Opens a page and collects browser errors. */
   async function visit(url: string) {
     complaints = []
     requests = []
-    // The address without its token may be there already.
+    // The same URL without its token may be open already.
     await page.goto('about:blank')
     await page.goto(url)
   }

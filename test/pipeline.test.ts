@@ -14,7 +14,7 @@ const listening = shared(() => startService({ listen: true }))
 const credentials = { email: 'ada@example.com', password: 'correct horse' }
 const json = { 'content-type': 'application/json' }
 
-/** Sends bytes as they are and reads the answer's head and body. */
+/** Sends raw bytes and reads head and body of the response. */
 async function raw(base: string, text: string) {
   const { hostname, port } = new URL(base)
   const socket = connect(Number(port), hostname)

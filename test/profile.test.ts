@@ -240,7 +240,7 @@ describe('administration', () => {
       disabled: true,
     })
     expect((await change({ disabled: false })).body.disabled).toBe(false)
-    // Sessions of before the account was disabled stay ended.
+    // Sessions from before the account was disabled stay ended.
     expect((await me(service, ada)).status).toBe(401)
     const body = { refresh_token: ada.refreshToken }
     expect((await service.call('POST', '/v1/auth/refresh', { body })).status).toBe(401)

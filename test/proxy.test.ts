@@ -6,7 +6,7 @@ import { nginx, startNginx } from './support/nginx.ts'
 import { meet, startServer } from './support/process.ts'
 import { TestSocket } from './support/socket.ts'
 
-/** What is left of the limit for a client at a loopback address that claims to be forwarded. */
+/** The remaining limit for a client at a loopback address with an X-Forwarded-For header. */
 async function remaining(base: string, localAddress: string, forwardedFor: string) {
   const { hostname, port } = new URL(base)
   const socket = connect({ host: hostname, port: Number(port), localAddress })
@@ -27,7 +27,7 @@ test.skipIf(!nginx)(
       environment: { TRUSTED_PROXIES: '127.0.0.9', RATE_LIMIT_ANONYMOUS: '3/1m' },
     })
     await using proxy = await startNginx(join(directory.path, 'nginx'), [server.base])
-    // nginx adds the address it sees; what a client writes there itself stands further left and is not believed.
+    // nginx appends the address that it sees; entries before it come from the client and are not trusted.
     expect(await remaining(proxy.base, '127.0.0.2', '203.0.113.1')).toBe(2)
     expect(await remaining(proxy.base, '127.0.0.2', '203.0.113.2')).toBe(1)
     expect(await remaining(proxy.base, '127.0.0.3', '203.0.113.1')).toBe(2)

@@ -41,7 +41,7 @@ const note: PushMessage = {
 
 type End = string | { refused: string } | { postponed: string; afterMilliseconds?: number }
 
-/** How a push ended, in a form to compare. */
+/** The outcome of a push in a comparable form. */
 async function endOf(push: Promise<string>): Promise<End> {
   try {
     return await push

@@ -173,7 +173,7 @@ function countJobs({ sqlite }: TestService, which: string): number {
   return counted.get()?.n ?? 0
 }
 
-/** A service with FCM and a push service that stand in for the real ones, and somebody with devices. */
+/** A service with fakes of FCM and of a push service, and a user with devices. */
 async function startPushing(options: Parameters<typeof startService>[0] = {}) {
   const clock = createTestClock()
   const google = startGoogle(clock)
@@ -201,14 +201,14 @@ async function startPushing(options: Parameters<typeof startService>[0] = {}) {
         token: key,
         body: { user_id: ada.id, type: 'payment_captured', ...body },
       }),
-    /** Lets time pass until something holds. */
+    /** Advances the clock until a condition holds. */
     until: (holds: () => boolean, stepMilliseconds = 100) =>
       waitFor(() => {
         if (holds()) return true
         clock.advance(stepMilliseconds)
         return false
       }, String(holds)),
-    /** Lets the queue run empty, as far as it is due. */
+    /** Runs all due jobs. */
     settle: () =>
       waitFor(() => {
         clock.advance(500)
@@ -411,7 +411,7 @@ describe('a notification', () => {
 describe('a restart in the middle of pushing', () => {
   type Sent = { token: string; android: { notification: { tag: string } } }
 
-  /** Twenty devices are told of one notification; the server is ended when some have been, and starts again. */
+  /** Pushes one notification to twenty devices, stops the server halfway and starts it again. */
   async function restartWith(signal: 'SIGKILL' | 'SIGTERM') {
     using directory = temporaryDirectory()
     await using google = startGoogle(systemClock)
@@ -444,9 +444,9 @@ describe('a restart in the middle of pushing', () => {
     async (signal) => {
       const { sent } = await restartWith(signal)
       expect(new Set(sent.map(({ token }) => token)).size).toBe(20)
-      // What a device gets again replaces what it has.
+      // A repeated push replaces the first on the device.
       expect(new Set(sent.map(({ android }) => android.notification.tag)).size).toBe(1)
-      // Twice only what was on its way when the process was killed; two failed and were tried again.
+      // Only pushes in flight at the kill are sent twice; two failed and were retried.
       expect(sent.length).toBeLessThanOrEqual(signal === 'SIGKILL' ? 42 : 22)
     },
   )
@@ -487,7 +487,7 @@ describe('a chat message', () => {
     await service.say(bob, conversationId, 'one')
     await until(() => google.sends.length === 1)
     for (const text of ['two', 'three']) await service.say(bob, conversationId, text)
-    // What has no place in that order overtakes them.
+    // A message without a collapse key is not held back.
     await notify({ body: 'paid' })
     await until(() => google.sends.length > 1)
     answer.resolve({ status: 200 })

@@ -7,13 +7,13 @@ import { recordStatements } from './support/statements.ts'
 import { tour } from './support/tour.ts'
 import { waitFor } from './support/wait.ts'
 
-// Every statement of a running service, and the plan of each. What an index is searched for counts as bounded; a scan, a list
-// of a subquery's rows and a sort do not, unless they are listed here.
+// Every statement of a running service with its plan. An index search counts as bounded; a scan, a materialised
+// subquery and a sort do not, unless they are listed here.
 
-/** Few rows, however long a service runs. */
+/** Tables with few rows, at any age of the service. */
 const small = ['canned_replies', 'service_keys', 'signing_keys', 'vapid_keys', 'webhooks']
 
-/** Scans, lists and sorts, and what bounds each. */
+/** Scans, materialised subqueries and sorts, and what bounds each. */
 const bounded: Array<[step: RegExp, bound: string]> = [
   [/^SCAN audit_log USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
   [/^SCAN announcements USING .* limit \?( offset \?)?$/, 'one page, in the order of the index'],
@@ -52,7 +52,7 @@ const bounded: Array<[step: RegExp, bound: string]> = [
   [/^SCAN .*: insert into "?(users|broadcasts)\b/i, 'runs only while a foreign key is broken'],
 ]
 
-/** How a job of each kind ends here. */
+/** The outcome of a job of each kind. */
 const jobs: Record<JobKind, 'done'> = {
   verification_mail: 'done',
   password_reset_mail: 'done',
@@ -94,7 +94,7 @@ test('no query plan reads or sorts more rows as the service grows older', () => 
   const steps = [...statements, ...triggerStatements()].filter(hasPlan).flatMap(stepsOf)
   const isBounded = (step: string) => bounded.some(([known]) => known.test(step))
   expect(steps.filter((step) => !isBounded(step))).toEqual([])
-  // What nothing needs any longer is not listed.
+  // Entries that are no longer needed must be removed.
   expect(bounded.filter(([known]) => !steps.some((step) => known.test(step)))).toEqual([])
 })
 
@@ -111,7 +111,7 @@ test('every route and every kind of job ran', () => {
   const successes = metrics.matchAll(/_count\{method="(\w+)",route="([^"]+)",status="[23]\d\d"/g)
   const seen = new Set([...successes].map(([, method, path]) => `${method} ${path}`))
   const routes = describedRoutes(service.app).map(({ method, path }) => `${method} ${path}`)
-  // The metrics count what comes through the socket by itself.
+  // The metrics count socket upgrades separately.
   expect(routes.filter((route) => !seen.has(route))).toEqual(['GET /v1/chat/ws'])
   const missing = Object.entries(jobs).filter(
     ([kind, outcome]) =>
@@ -120,13 +120,14 @@ test('every route and every kind of job ran', () => {
   expect(missing).toEqual([])
 })
 
-/** Half a year later: what nobody used is deleted, what nobody answered is closed. */
+/** Half a year later: unused rows are deleted and unanswered tickets are closed. */
 async function forgetWhatIsOld() {
   clock.advance(182 * 86_400_000)
   await waitFor(() => [...statements].some((sql) => /^delete from .calls/i.test(sql)), 'retention')
 }
 
-/** What triggers do, with parameters in the place of their rows: the plan of a statement leaves its triggers out. */
+/** The statements of triggers, with parameters for their rows: the plan of a statement does not include its
+ *  triggers. */
 function triggerStatements(): string[] {
   const all = service.sqlite.query<{ sql: string }, []>(
     "SELECT sql FROM sqlite_schema WHERE type = 'trigger'",
@@ -142,7 +143,7 @@ const hasPlan = (sql: string) =>
   /^(delete|insert|select|update|with)\b/i.test(sql) &&
   !/RAISE|sqlite_schema|backup_(files|pieces)/.test(sql)
 
-/** The steps of a statement's plan that may read or sort a table as a whole, each with the statement. */
+/** The steps of a plan that may read or sort a whole table, with the statement. */
 function stepsOf(sql: string): string[] {
   const plan = service.sqlite.query<Step, []>(`EXPLAIN QUERY PLAN ${sql}`).all()
   const details = plan.map(({ detail }) => detail)
@@ -155,9 +156,9 @@ function stepsOf(sql: string): string[] {
 function isHarmless(detail: string, plan: readonly string[]): boolean {
   const [, scanned = ''] = /^SCAN (\S+)/.exec(detail) ?? []
   return (
-    // What the statement brings along, or a full-text index finds.
+    // Rows in the statement itself, or found by a full-text index.
     /^SCAN (CONSTANT ROW|\d+-ROW VALUES|json_each |\w+ VIRTUAL TABLE INDEX \d+:.*M)/.test(detail) ||
-    // Where its rows come from is a step of its own.
+    // The source of these rows is a step of its own.
     plan.includes(`CO-ROUTINE ${scanned}`) ||
     small.includes(scanned)
   )

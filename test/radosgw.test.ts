@@ -12,7 +12,7 @@ import { startRadosgw } from './support/radosgw.ts'
 import { shared } from './support/shared.ts'
 import { tools } from './support/tools.ts'
 
-// What replication asks of an object store, asked of a real one.
+// The operations that replication needs, against a real object store.
 
 type Call = { body?: string; headers?: Record<string, string>; aws?: { datetime: string } }
 
@@ -29,7 +29,7 @@ async function call(method: string, target: string, call: Call = {}) {
 const create = (target: string, body = '') =>
   call('PUT', target, { body, headers: { 'if-none-match': '*' } })
 
-/** Keys, or what stands before the delimiter, of a list. */
+/** The keys and common prefixes of a list. */
 async function list(options: Record<string, string>) {
   const { body } = await call('GET', `?${new URLSearchParams({ 'list-type': '2', ...options })}`)
   const found = body.matchAll(/<(?:Contents><Key|CommonPrefixes><Prefix)>(.*?)</g)

@@ -161,7 +161,7 @@ describe('logins and registrations from IPv6', () => {
       expect(await from('2001:db8:2::1')).toEqual([400, '0'])
       expect(await from('2001:db8:2::2')).toEqual([429, '0'])
       expect(await from('192.0.2.1')).toEqual([400, '0'])
-      // What was refused for the /48 has not used up the /64.
+      // Requests refused for the /48 do not count for the /64.
       clock.advance(3_600_000)
       expect(await from('2001:db8:1:ffff::1')).toEqual([400, '0'])
     },

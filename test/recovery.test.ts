@@ -5,7 +5,7 @@ import { startMailServer } from './support/mail.ts'
 import { type Person, startService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
-/** A service whose mail goes to a real SMTP server, and whose jobs run on the machine's clock. */
+/** A service with a real SMTP server, and jobs on the machine's clock. */
 async function startWithMail(options: Parameters<typeof startService>[0] = {}) {
   const mail = await startMailServer()
   const environment = {
@@ -431,7 +431,7 @@ describe('guessing', () => {
 })
 
 describe('hashing', () => {
-  /** Hashes nothing before it is told to, and notes what it was given. */
+  /** Records passwords and hashes none until it is released. */
   function startHasher() {
     const asked: string[] = []
     const ends: Array<() => void> = []

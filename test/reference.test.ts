@@ -29,13 +29,13 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
 
   const partOf = (id: string) => page.locator(`#${id}`)
 
-  /** Goes to a part by a link to it. */
+  /** Follows a link to a section. */
   async function leadTo(id: string) {
     await partOf(id).locator('.title-link').dispatchEvent('click')
     return partOf(id)
   }
 
-  /** The form of an operation. */
+  /** Opens the form of an operation. */
   async function openForm(id: string) {
     const part = await leadTo(id)
     await part.getByRole('button', { name: 'Try it' }).click()
@@ -76,7 +76,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
     expect(new Set(parts.map((part) => part.split(' ')[0])).size).toBe(parts.length)
   })
 
-  // Operations look alike: of two, axe takes a second instead of fifteen.
+  // Operations look alike: checking two of them takes axe one second instead of fifteen.
   testAtLength(
     'the reference is accessible, with a response, and unfolded on a narrow screen',
     async () => {
@@ -221,7 +221,7 @@ describe.skipIf(!tools.chromium)('the API reference', () => {
   )
 })
 
-/** Waits until a part stands below the bar at the top. */
+/** Waits until a section is at the top, below the bar. */
 async function isAtTop(page: Page, id: string) {
   await waitFor(() => page.evaluate(`Math.abs(${topOf(id)} - 56) < 8`))
 }

@@ -16,16 +16,15 @@ import { aWhile, waitFor } from './support/wait.ts'
 
 const byBucket = { environment: { REPLICA_ACK: 'bucket' } }
 const day = 86_400_000
-/** Longer than a write waits. */
+/** Longer than the timeout of a write. */
 const outage = size(600_000, 5_500, 0)
 const longest = size(900_000, 60_000)
 const patience = 60_000
 
-/** How many lines have that in them. */
 const count = (text: string, part: string) =>
   text.split('\n').filter((line) => line.includes(part)).length
 
-/** Does that for so long, once at least. */
+/** Repeats `work` for so long, at least once. */
 async function during(milliseconds: number, work: () => Promise<unknown>) {
   const end = performance.now() + milliseconds
   do {
@@ -41,13 +40,13 @@ function nextKey(store: ObjectStore) {
   return `log/${placeName(placeAfter(last, { kind: 'beat' }))}`
 }
 
-/** When the last entry was written, by the clock of the store. */
+/** The time of the last entry, by the clock of the store. */
 async function newestTime(store: ObjectStore) {
   const bytes = store.get(store.keys('log/').at(-1) ?? '') ?? Buffer.of()
   return new Date((await decodeEntry(bytes)).entry.at).toISOString()
 }
 
-// They wait for time to pass.
+// Concurrent, because they wait for time to pass.
 describe.concurrent('a bucket', () => {
   testAtLength(
     'that is away: the disk acknowledges, and the bucket has everything once it is back',
@@ -259,7 +258,7 @@ describe.concurrent('a bucket', () => {
     },
   )
 
-  // Before: its pieces are there. After: what is too old is there.
+  // At `beforePut` the parts exist; at `afterPut` the outdated objects still do.
   testAtLength.each(['beforePut', 'afterPut'] as const)(
     'is complete after a kill at the end of a snapshot, and old objects are deleted later (%s)',
     async (hook) => {
@@ -288,7 +287,7 @@ describe.concurrent('a bucket', () => {
       }
       while (store.faults[hook]) await send(node.base).catch(() => {})
       await node.exited
-      // The last one may be there without an answer.
+      // The last write may be stored without a response.
       expect((await place.messages()).slice(0, said.length)).toEqual(said)
       expect(store.keys()).toEqual(expect.arrayContaining(old))
       const half = store.keys('snapshots/')

@@ -11,23 +11,23 @@ import { aWhile, waitFor } from './support/wait.ts'
 
 const usual = { latency: 0, errors: 0, slow: 0, conflicts: 0, hangs: 0 }
 const failing = { latency: 5, errors: 0.05, slow: 0.05, conflicts: 0.05, hangs: 0 }
-/** What has no answer is asked again after 15 seconds. */
+/** A request without a response is repeated after 15 seconds. */
 const hanging = { ...failing, hangs: size(0.02, 0) }
 const patience = size(120_000, 60_000)
 const longest = size(1_800_000, 300_000)
 const rounds = size(30, 2)
 
 type Killing = { ack: 'disk' | 'bucket'; faults: typeof usual }
-/** Up to when a bucket has what was committed, and when that was stored; ms since the epoch. */
+/** The position in time up to which the bucket has all commits, and when it was stored; ms since the epoch. */
 type Shipped = { takenAt: number; storedAt: number }
-/** What went with a machine: how many writes, in how many milliseconds before its end; and how many those may be. */
+/** The loss of a machine: the number of writes, the time that they span before its end, and the allowed maximum. */
 type Loss = { writes: number; milliseconds: number; most: number }
-/** Of a store whose answers are slow, twice: one is repeated. */
+/** Two attempts against a store with slow responses. */
 const requestMilliseconds = 2 * 550 + 200
 
-/** Kills a server again and again while a crowd uses it and its bucket fails; every second time, and the last,
- *  its directory goes as well.
- *  @returns what is wrong after a kill, the first time that something is */
+/** Kills a server repeatedly under load while its bucket fails; every second time, and the last, its directory is
+ *  deleted as well.
+ *  @returns the violations after the first kill that has any */
 async function killUnderLoad({ ack, faults }: Killing) {
   await using store = await startObjectStore()
   using directory = temporaryDirectory()
@@ -47,7 +47,7 @@ async function killUnderLoad({ ack, faults }: Killing) {
   async function acceptLoss(base: string, killedAt: number, { takenAt, storedAt }: Shipped) {
     const acknowledgedAt = await crowd.acceptLoss(base, dataDir, takenAt)
     const milliseconds = killedAt - Math.min(killedAt, ...acknowledgedAt)
-    // An object a second; it takes its time to store the last one, and the next one.
+    // One object a second, plus the time to store the last one and the next one.
     const most = storedAt - takenAt + 1_000 + requestMilliseconds
     losses.push({ writes: acknowledgedAt.length, milliseconds, most })
   }
@@ -79,7 +79,7 @@ async function killUnderLoad({ ack, faults }: Killing) {
 const hasSnapshot = (store: ObjectStore) =>
   store.keys('snapshots/').some((key) => key.endsWith('/manifest'))
 
-/** Puts what the bucket has where there is nothing any more. */
+/** Restores the bucket into an empty directory. */
 async function replaceMachine(store: ObjectStore, dataDir: string): Promise<Shipped> {
   rmSync(dataDir, { recursive: true })
   const restored = await waitFor(
@@ -93,7 +93,7 @@ async function replaceMachine(store: ObjectStore, dataDir: string): Promise<Ship
   return shippedUpTo(store, /at (\S+)\n/.exec(restored)?.[1] ?? '')
 }
 
-/** Of the newest pages that the log has up to a place. */
+/** The newest pages in the log up to a position. */
 async function shippedUpTo(store: ObjectStore, place: string): Promise<Shipped> {
   const keys = store.keys('log/').filter((key) => key <= `log/${place}`)
   const read = async (key: string) => (await decodeEntry(store.get(key) ?? Buffer.of())).entry
@@ -125,7 +125,7 @@ testAtLength(
     expect(losses).toHaveLength(Math.ceil(rounds / 2))
     for (const { writes, milliseconds, most } of losses) {
       console.log(`the machine took ${writes} writes of its last ${milliseconds} ms with it`)
-      // A machine that has other things to do may be late.
+      // A busy machine may be late.
       if (rounds === 30) expect(milliseconds).toBeLessThan(most)
     }
   },

@@ -24,11 +24,11 @@ import { replicaThatSays, replicatedTo } from './support/replica.ts'
 import { startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
-// What an operator is told of the replication.
+// The operator's view of the replication.
 
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
 
-/** A service that is replicated to a bucket, and what it tells an admin. */
+/** A service replicated to a bucket, and its state as admins see it. */
 async function startReplicated(environment: Record<string, string> = {}) {
   const store = await startObjectStore()
   const service = await startService({
@@ -122,7 +122,7 @@ testAtLength.concurrent('an idle leader takes its daily snapshot', async () => {
   const count = () => place.store.keys('snapshots/').filter(isManifest).length
   await waitFor(() => isInStep(place.service), 'the bucket to have everything')
   expect(count()).toBe(1)
-  // It goes by the clock of the store, which it is told with the next beat.
+  // The node uses the store's clock, which it learns with the next heartbeat.
   place.store.faults.clockOffset = 2 * 86_400_000
   await waitFor(() => count() === 2, 'the second snapshot')
 })
@@ -290,14 +290,14 @@ describe.concurrent('check', () => {
   })
 })
 
-/** Another machine begins the log. */
+/** Creates the log on another machine. */
 async function beginElsewhere(environment: Record<string, string>) {
   using folder = temporaryDirectory()
   const { replica } = readConfig({ DATA_DIR: folder.path, ...environment }, false)
   const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
   if (!replica) throw new Error('there is no bucket')
   const node = openNode(folder.path, replica, log)
-  // With the first answer it knows the time of the store.
+  // The first response carries the time of the store.
   await node.claim(await node.findHead())
 }
 
@@ -347,7 +347,7 @@ function changeByte(path: string, at: number) {
   closeSync(file)
 }
 
-/** A node of this process that leads. */
+/** Starts a node in this process and makes it lead. */
 function joined(environment: Record<string, string>) {
   const config = readConfig(environment, false)
   const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })

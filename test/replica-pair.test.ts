@@ -18,12 +18,12 @@ import { aWhile, waitFor, waitOut } from './support/wait.ts'
 const { openssl, promtool } = tools
 const dayMilliseconds = 86_400_000
 
-/** A bucket as they are on a bad day. */
+/** Faults of a bad day. */
 const badDay = { latency: 5, errors: 0.05, hangs: 0.002, slow: 0.01 }
 const goodDay = { latency: 0, errors: 0, hangs: 0, slow: 0 }
 
-/** Kills the leader of a pair again and again while a crowd uses it, every second time with its directory.
- *  @returns what is wrong after a take-over, and how long each took until a write was acknowledged */
+/** Kills the leader of a pair repeatedly under load, every second time with its directory.
+ *  @returns the violations after the first take-over that has any, and the times until a write was acknowledged */
 async function killLeaders(rounds: number, leaseSeconds: number) {
   await using pair = await startPair({ REPLICA_ACK: 'bucket', REPLICA_LEASE: `${leaseSeconds}` })
   const crowd = await gatherCrowd(pair.directory('a'))
@@ -39,7 +39,7 @@ async function killLeaders(rounds: number, leaseSeconds: number) {
     const load = crowd.useEverything(leader.base)
     Object.assign(pair.store.faults, badDay)
     const enough = crowd.acknowledged() + 30
-    // On a bad day it may lose the lead by itself.
+    // On a bad day the leader may also lose its lease.
     const isOver = waitFor(() => crowd.acknowledged() > enough, 'acknowledgements', 60_000)
     await Promise.race([isOver, leader.exited])
     await aWhile(200)
@@ -74,7 +74,7 @@ async function untilAcknowledged(
   return performance.now() - since
 }
 
-/** What a node has logged, but for the requests that failed. */
+/** The log lines of a node, without failed requests. */
 const linesOf = (output: string) =>
   output.split('\n').filter((line) => !line.includes('"message":"request"'))
 
@@ -97,14 +97,14 @@ test.each(leases.slice(0, size(3, 1, 0)))(
   1_800_000,
 )
 
-/** Resolves when the bucket has all that a leader has committed. */
+/** Resolves when the bucket has all commits of a leader. */
 const isShipped = ({ base }: ReplicaNode) =>
   waitFor(async () => {
     const metrics = await fetch(`${base}/metrics`).then((answer) => answer.text())
     return metrics.includes('hostline_replica_lag_seconds 0\n')
   }, 'the bucket to have everything')
 
-/** Stops a node in the middle of its next entry, which the bucket never gets. */
+/** Stops a node while it writes its next entry, which the bucket never gets. */
 async function stopWhileShipping({ store: { faults } }: Pair, node: ReplicaNode) {
   await new Promise<void>((resolve) => {
     faults.beforePut = (key) => {
@@ -119,13 +119,13 @@ async function stopWhileShipping({ store: { faults } }: Pair, node: ReplicaNode)
   faults.away = false
 }
 
-/** As the kernel tells it. */
+/** The state as the kernel reports it. */
 async function isStopped({ pid }: ReplicaNode) {
   const state = /^State:\s+(\w)/m.exec(await Bun.file(`/proc/${pid}/status`).text())?.[1]
   return state === 'T'
 }
 
-/** Sends one message after the other without waiting for answers, and keeps those that were acknowledged. */
+/** Sends messages without waiting for responses, and keeps the acknowledged ones. */
 function sayWithoutWaiting(base: string, people: People) {
   const acknowledged: string[] = []
   let sent = 0
@@ -206,8 +206,8 @@ testAtLength(
   },
 )
 
-/** Starts the killed leader again when the standby is about to lead.
- *  @param whoIsFirst whose entry the bucket gets first */
+/** Restarts the killed leader when the standby is about to lead.
+ *  @param whoIsFirst the node whose entry the bucket gets first */
 async function raceForLead(pair: Pair, whoIsFirst: 'standby' | 'former leader') {
   const a = await pair.leader('a')
   const b = await pair.standby('b')
@@ -283,7 +283,7 @@ describe('in disk mode a leader without the bucket', () => {
   )
 })
 
-/** Lets the days pass that a bucket can be restored to, with a snapshot of the leader before and behind them. */
+/** Advances past the retention of the bucket, with a snapshot of the leader before and after. */
 async function passRetention({ store }: Pair, leader: ReplicaNode, people: People) {
   const beginOfLead = store.keys('log/').at(-1) ?? ''
   const manifests = () => store.keys('snapshots/').filter((key) => key.endsWith('/manifest'))
@@ -347,7 +347,7 @@ describe('a node that was suspended until the log was trimmed', () => {
   })
 })
 
-/** Stops a node while its next entry is on its way, which the bucket takes later. */
+/** Stops a node while its next entry is in flight; the bucket gets it later. */
 async function stopWhileOnItsWay(
   { store: { faults } }: Pair,
   node: ReplicaNode,
@@ -365,7 +365,7 @@ async function stopWhileOnItsWay(
   await waitFor(() => isStopped(node))
 }
 
-// Nobody is to take over by silence there, however slow the machine is.
+// No take-over may happen by timeout here, however slow the machine is.
 const patient = { REPLICA_LEASE: '30' }
 
 testAtLength('a new leader with nothing to ship accepts writes', async () => {

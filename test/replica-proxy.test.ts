@@ -7,8 +7,8 @@ import { type Pair, startPair } from './support/pair.ts'
 import { call, meet } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
 
-/** For two nodes. What one of them has taken is led on by the other one after a lease, not earlier: so within less than that a
- *  request may be passed on, whatever became of it. */
+/** For two nodes. A write accepted by one may be continued by the other only after a lease, so that within less time
+ *  a request may be passed on, whatever became of it. */
 const passOn = 'proxy_next_upstream error timeout http_503 non_idempotent;'
 const forPair = `proxy_connect_timeout 200ms;
     proxy_read_timeout 2s;
@@ -37,7 +37,7 @@ async function startBehindNginx(settings: string, leaseSeconds: number) {
   }
 }
 
-/** A client that hears what the other one says. It is not told of any fault. */
+/** A client that records received messages; it does not know of the faults. */
 async function enter(baseUrl: string, name: string) {
   const client = createClient({ baseUrl, storage: memoryStorage() })
   const user = await client.register({ email: `${name}@example.com`, password: 'correct horse' })
@@ -58,7 +58,7 @@ async function enter(baseUrl: string, name: string) {
     troubles,
     said,
     sent,
-    /** Says the next thing, over the socket or, where there is none, over REST, without waiting for it. */
+    /** Sends the next message over the socket, or else over REST, without waiting for it. */
     say(conversationId: string) {
       const body = `${name} ${said.length}`
       said.push(body)
@@ -113,13 +113,13 @@ testWithNginx(
     }
     clearInterval(talking)
     await Promise.all([...ada.sent, ...bob.sent])
-    // On a busy machine the lead may change once more: nginx answers 502 until somebody leads.
+    // On a busy machine the lead may change once more: nginx answers 502 until a node leads.
     const all = await waitFor(
       () => Array.fromAsync(ada.client.messages.each(id)).catch(() => undefined),
       'a leader to read from',
     )
     expect(all.map(({ body }) => body).toSorted()).toEqual([...ada.said, ...bob.said].toSorted())
-    // What is read before the bucket has it may be lost with the node: it is sent again, and is another message then.
+    // A message read before the bucket has it may be lost with the node; it is sent again with another id.
     const stored = new Set(all.map((message) => message.id))
     for (const [sender, reader] of [
       [ada, bob],
@@ -139,7 +139,7 @@ type Name = 'a' | 'b'
 type Roles = [leader: Name, standby: Name]
 type Nodes = { pair: Pair } & Record<Name, ReplicaNode>
 
-/** Ends the lead of a node, and starts it again as a standby once the other one leads. */
+/** Ends the lead of a node, and restarts it as a standby once the other one leads. */
 async function killAndReturn(
   nodes: Nodes,
   [leader, standby]: Roles,

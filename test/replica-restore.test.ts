@@ -174,7 +174,7 @@ test.each<[string, (key: string) => boolean, Change | undefined, string]>([
 ])('%s is reported, and nothing is replaced', async (name, isOne, change, told) => {
   await place.restore(name, ['--at', afterOne])
   const one = databaseIn(name)
-  // Of the log one in the middle.
+  // For the log, an entry in the middle.
   const key =
     place.store
       .keys()

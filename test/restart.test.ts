@@ -14,7 +14,7 @@ const requests = size(500, 100)
 const sockets = size(2_000, 200)
 const socketsEach = 40
 
-/** People who all talk with one other, in a data directory on which servers can start. */
+/** People who all talk with one host, in a data directory for successive servers. */
 async function startTalks() {
   const directory = temporaryDirectory()
   const dataDir = join(directory.path, 'data')
@@ -33,7 +33,7 @@ async function startTalks() {
     host,
     talks,
     /** The host writes to everybody.
-     *  @returns the ids of the messages, by their receiver */
+     *  @returns the ids of the messages, by recipient */
     async writeToAll(base: string, body: string) {
       const sent = talks.map(async ({ person, path }) => {
         const answer = await call(base, 'POST', path, { token: host.token, body: { body } })
@@ -41,7 +41,7 @@ async function startTalks() {
       })
       return new Map(await Promise.all(sent))
     },
-    /** As many sockets as fit, for each person. */
+    /** The maximum number of sockets for each person. */
     connectAll: (base: string, query: (person: Person) => string = () => '') =>
       Promise.all(
         Array.from({ length: sockets }, async (_, n) => {
@@ -54,7 +54,7 @@ async function startTalks() {
   }
 }
 
-// A slow disk holds answers back: a request is accepted once its message is in the database.
+// On a slow disk a request is accepted, and its message stored, before its response is sent.
 const testWithShim = tools.gcc ? testAtLength : test.skip
 testWithShim(
   'SIGTERM with requests and sockets open: each request is answered, each socket closed with 1001',

@@ -8,8 +8,6 @@ import { filesIn, upload } from './support/files.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
-// Room on the disk: how much text a person stores in a day, and what stops before the disk is full.
-
 const day = 86_400_000
 const large = '🙂'.repeat(5_000)
 const outcome = (answer: Awaited<ReturnType<TestService['call']>>) => [
@@ -18,7 +16,7 @@ const outcome = (answer: Awaited<ReturnType<TestService['call']>>) => [
 ]
 const refused = [403, 'quota_exceeded']
 
-/** Somebody who has stored so many bytes today. */
+/** Counts so many bytes as stored today. */
 function haveWritten(service: TestService, { id }: Person, bytes: number, now = Date.now()) {
   const row = [id, now - (now % day), bytes] as const
   service.sqlite.run('INSERT INTO text_usage (user_id, day, bytes) VALUES (?, ?, ?)', [...row])

@@ -10,7 +10,7 @@ const framesOff = { RATE_LIMIT_FRAMES: 'off' }
 
 const anyService = shared(() => startService({ listen: true }))
 
-/** Two people who talk, on a service of their own if it is a special one. */
+/** Two people in a conversation, on a service of their own if options are given. */
 async function startPair(options?: Parameters<typeof startService>[0]) {
   const service = options ? await startService({ listen: true, ...options }) : await anyService()
   const { a, b, conversationId } = await service.pair()
@@ -458,7 +458,7 @@ describe('limits', () => {
     stuck.destroy()
   })
 
-  /** Sockets of somebody that read nothing. */
+  /** Sockets of a user that read nothing. */
   async function startStuck(count: number) {
     const clock = createTestClock()
     const service = await startService({ listen: true, clock })
@@ -599,7 +599,7 @@ test('a shutdown waits for a request whose write is not on the disk yet', async 
   const { a, conversationId } = await service.pair()
   hold = true
   const sending = service.say(a, conversationId, 'last words')
-  // Another write may be what waits for the disk.
+  // Another write may be waiting for the disk.
   const message = service.sqlite.query('SELECT 1 FROM messages')
   await waitFor(() => release && message.get(), 'the message')
   const stopping = service.stop()
@@ -609,7 +609,7 @@ test('a shutdown waits for a request whose write is not on the disk yet', async 
   await stopping
 })
 
-/** The head of the answer to an upgrade request. */
+/** The response head of an upgrade request. */
 async function upgrade(base: string, path: string, more: Record<string, string> = {}) {
   const socket = openUpgrade(base, path, more)
   const head = await new Promise<string>((resolve) =>

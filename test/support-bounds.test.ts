@@ -126,7 +126,7 @@ describe('a resolved ticket notifies its owner', () => {
   })
 })
 
-/** The admin is verified by hand, and gets a mail about that only when it is quick. */
+/** Drops the mail about the manual verification of the admin, which is sent only if the job is quick. */
 async function forgetVerification(
   { service: { sqlite } }: Awaited<ReturnType<typeof openDesk>>,
   { mails }: Awaited<ReturnType<typeof startMailServer>>,
@@ -147,7 +147,7 @@ describe('mails to the desk', () => {
     return {
       ...d,
       mail,
-      /** Lets time pass, and what became due be done. */
+      /** Advances the clock and runs due jobs. */
       async pass(milliseconds: number) {
         d.clock.advance(milliseconds)
         const due = d.service.sqlite.query<{ n: number }, [number]>(
@@ -279,7 +279,7 @@ describe('the search of the desk', () => {
       body: { display_name: '王芳' },
     })
     expect(await found('王芳')).toEqual([id])
-    // Eight words count.
+    // A search uses the first eight words.
     expect(await found(`${'invoice '.repeat(8)} unknown`)).toEqual([id])
     expect(await found(`${'invoice '.repeat(7)} unknown`)).toEqual([])
   })

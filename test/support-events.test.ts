@@ -7,7 +7,7 @@ import {
 } from '../src/modules/support/frames.ts'
 import { day, desk, openDesk } from './support/desk.ts'
 
-/** A desk that listens, with sockets of Ada and Root that asked for what happens to tickets. */
+/** A desk with sockets of Ada and Root that requested support events. */
 async function openSockets() {
   const d = await openDesk({ listen: true })
   const [ada, root] = await Promise.all(

@@ -11,7 +11,7 @@ type Filter = Partial<
 >
 type Ticket = Record<keyof Filter, string | null> & { id: string; text: string; place: number }
 
-/** Of several hundred tickets at random, what reading every one of them finds. */
+/** Compares searches in several hundred random tickets with a scan of all of them. */
 describe('the search finds the same as reading every ticket', () => {
   let service: TestService
   let landmarks: Landmarks

@@ -185,7 +185,7 @@ describe('a change of a ticket', () => {
 })
 
 describe('no list reads more rows than it shows', () => {
-  /** How SQLite goes about each statement that `work` runs. */
+  /** The query plans of the statements that `work` runs. */
   function plansOf(work: (stores: ReturnType<typeof openStores>) => void) {
     using sqlite = new Database(':memory:')
     migrate(sqlite, 'memory')
@@ -286,7 +286,7 @@ describe('no list reads more rows than it shows', () => {
 
 type Desk = Awaited<ReturnType<typeof openDesk>>
 
-/** Adds tickets without the service, every third of them waiting. */
+/** Inserts tickets directly, every third of them waiting. */
 function addTickets(sqlite: Database, userId: string, count: number) {
   sqlite.transaction(() => {
     for (let n = 1; n <= count; n++) {

@@ -29,7 +29,7 @@ function signed(header: Json, payload: Json, key: KeyObject, hash = 'RSA-SHA256'
   return `${input}.${sign(hash, Buffer.from(input), { key, ...pss }).toString('base64url')}`
 }
 
-/** The service's own signing key, as only somebody with the database file has it. */
+/** The service's own signing key, as only a reader of the database file has it. */
 function ownKey(service: TestService) {
   const row = service.sqlite
     .query<{ private_key: string }, []>(

@@ -39,7 +39,7 @@ const login = ({ email }: Person, code?: string) =>
   service.call('POST', '/v1/auth/login', { body: { email, password, code } })
 const profile = ({ token }: Person, of = service) => of.call('GET', '/v1/users/me', { token })
 
-/** Somebody with a second factor. Time has passed, so that the next code is another one. */
+/** Enables a second factor and advances the clock, so that the next code differs. */
 async function guard(person: Person, of = service) {
   const { secret } = (await begin(person, of)).body
   const { body } = await confirm(person, codeOf(secret, clock.now()), of)

@@ -4,7 +4,7 @@ import { createTestClock } from './support/clock.ts'
 import { createRandom } from './support/random.ts'
 import { type Person, startService, type TestService } from './support/service.ts'
 
-/** What the conversation list must say, kept in the plainest way: a list of messages and who has read how many. */
+/** The expected conversation list in the simplest form: messages, and the number that each person has read. */
 function createModel() {
   const talks = new Map<string, { people: [string, string]; activity: number }>()
   const messages: { id: string; talk: string; from: string; body: string; gone?: true }[] = []

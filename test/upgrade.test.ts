@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { damageOf } from './support/recount.ts'
 import { startService } from './support/service.ts'
 
-// One database of each release, made by scripts/fixture.ts.
+// One database of each release, created by scripts/fixture.ts.
 const fixtures = join(import.meta.dir, 'fixtures')
 
 test.each(readdirSync(fixtures))('the data of %s can be read and written', async (name) => {

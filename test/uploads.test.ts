@@ -7,7 +7,7 @@ import { filesIn } from './support/files.ts'
 import { meet, startServer } from './support/process.ts'
 import { waitFor } from './support/wait.ts'
 
-// Large files and bad connections. The server is a process of its own, so that its memory is its memory.
+// Large files and bad connections. The server is a process of its own, so that its memory can be measured.
 
 const megabyte = 1_000_000
 const largest = 25 * megabyte
@@ -33,7 +33,7 @@ function residentBytes() {
 
 const atFirst = residentBytes()
 
-/** The most that the server took while something happened, beyond what it took at first. */
+/** The growth of the server's memory while something runs. */
 async function growthDuring(work: Promise<unknown>) {
   let most = atFirst
   const watch = setInterval(() => {
@@ -64,7 +64,7 @@ async function sendBytes(socket: Socket, count: number) {
   }
 }
 
-/** The status of the answer. */
+/** The status of the response. */
 async function statusOf(socket: Socket): Promise<number> {
   let text = ''
   socket.on('data', (data) => {

@@ -7,7 +7,7 @@ import { memoryFolder, temporaryDirectory } from './support/directory.ts'
 
 const pageSize = 4_096
 
-/** A database, a reader of its wal, and a copy that gets what is read. */
+/** A database, a reader of its WAL, and a copy built from what it reads. */
 function watched() {
   const directory = temporaryDirectory(memoryFolder())
   const path = join(directory.path, 'one.db')
@@ -29,11 +29,11 @@ function watched() {
     database,
     reader,
     take,
-    /** A further reader of the same wal. */
+    /** A second reader of the same WAL. */
     other: () => openWalReader(path),
     read: () => reader.read(take),
     insert: (n: number) => database.run('INSERT INTO rows VALUES (?, randomblob(6000))', [n]),
-    /** The next commit starts the wal again. */
+    /** The next commit restarts the WAL. */
     checkpoint: () => database.run('PRAGMA wal_checkpoint(RESTART)'),
     copied(): unknown[] {
       using sqlite = new Database(copyPath)
@@ -128,7 +128,7 @@ test.each<[string, Partial<WalMark>]>([
   ['other salts', { salts: '00112233aabbccdd' }],
   ['another checksum', { checksum: '00112233aabbccdd' }],
   ['a frame that is not there yet', { frame: 100 }],
-  // Any database without a wal has this one.
+  // Every database without a WAL has this one.
   ['an empty wal', { salts: '0000000000000000', frame: 0, checksum: '0000000000000000' }],
 ])('a position of %s is not in this WAL', (_, change) => {
   using wal = watched()

@@ -12,7 +12,7 @@ import { startReceiver } from './support/webhook-receiver.ts'
 const senders = 8
 const environment = { WEBHOOK_PRIVATE: 'true' }
 
-/** A data directory with a webhook, and somebody who talks. */
+/** A data directory with a webhook, and two people who talk. */
 async function prepare(url: string, dataDir: string) {
   await using service = await startService({ environment })
   const { token } = await service.registerAs('admin')
@@ -51,7 +51,7 @@ test('kill -9 between a message and its delivery: each acknowledged one is deliv
     const talking = Array.from({ length: senders }, () => talkUntilGone(server.base))
     await isMore(1)
     await aWhile(100)
-    // Some deliveries are under way at the kill, however fast the rest was.
+    // Some deliveries are in flight at the kill, however fast the others were.
     receiver.tellAll('hang')
     await isMore(1)
     await server.kill('SIGKILL')
@@ -64,7 +64,7 @@ test('kill -9 between a message and its delivery: each acknowledged one is deliv
   await using _last = await startServer({ dataDir, environment })
   const delivered = new Set<string>()
   let seen = 0
-  // The endpoint is in this process, too: what it has is looked at once.
+  // The endpoint is in this process, so its received requests are read directly.
   await waitFor(
     () => {
       for (const { body } of receiver.received.slice(seen)) delivered.add(body.data.message.id)

@@ -10,7 +10,7 @@ import { createPost } from '../src/modules/webhooks/post.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { tools } from './support/tools.ts'
 
-// The addresses that webhooks may lead to, and that a request goes to an address that was checked.
+// The addresses allowed for webhooks, and that requests go to a checked address.
 
 test.each([
   '8.8.8.8',
@@ -53,7 +53,7 @@ function makeCertificate(name: string) {
 
 type Seen = { host: string | undefined; name: string | false | undefined; from: number | undefined }
 
-/** A server that says nothing but notes who it was asked for. */
+/** A server that records the requested names. */
 async function startHttps(name: string) {
   const { key, cert } = makeCertificate(name)
   const seen: Seen[] = []
@@ -198,7 +198,7 @@ describe('a request', () => {
   })
 })
 
-/** A server that answers at once, or bit by bit. */
+/** A server that answers at once, or byte by byte. */
 async function startHttp(host?: string) {
   let count = 0
   const timers = new Set<Timer>()

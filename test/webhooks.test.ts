@@ -32,7 +32,7 @@ async function startHost(options: Options = {}) {
       (await ask('POST', path, { url, events, ...more })).body,
     show: async (id: string) => (await ask('GET', `${path}/${id}`)).body,
     deliveries: async (id: string) => (await ask('GET', `${path}/${id}/deliveries`)).body.data,
-    /** Somebody says something to somebody. */
+    /** Sends a message between two new users. */
     async talk() {
       const { a, b, conversationId } = await service.pair()
       return { a, b, conversationId, sent: (await service.say(a, conversationId, 'hello')).body }
@@ -50,17 +50,17 @@ async function startHost(options: Options = {}) {
           'SELECT actor_type, target_id FROM audit_log WHERE action = ?',
         )
         .all(action),
-    /** How many deliveries are queued. */
+    /** The number of queued deliveries. */
     queued: () =>
       service.sqlite.query("SELECT 1 FROM outbox WHERE kind = 'webhook_delivery'").all().length,
-    /** Deliveries that have failed and are tried again. */
+    /** Failed deliveries that are to be retried. */
     waiting: () =>
       service.sqlite
         .query<{ run_at: number; attempts: number }, []>(
           "SELECT run_at, attempts FROM outbox WHERE kind = 'webhook_delivery' AND attempts > 0",
         )
         .all(),
-    /** Lets time pass, in which tokens expire. */
+    /** Advances the clock beyond the life of tokens, and logs people in again. */
     async pass(milliseconds: number, ...people: Person[]) {
       clock.advance(milliseconds)
       for (const person of [root, ...people])
@@ -140,7 +140,7 @@ describe('an event', () => {
       () => data('broadcast.completed')[0] && data('broadcast.completed'),
     )
     expect(news.broadcast).toMatchObject({ title: 'News', status: 'completed', delivered_count: 1 })
-    // The copies are told of by the announcement.
+    // The event of the broadcast covers its copies.
     expect(receiver.of('notification.created')).toHaveLength(1)
     await host.ask('DELETE', `${path}/${id}`)
   })

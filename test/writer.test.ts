@@ -50,7 +50,7 @@ function startWriter(options: Partial<WriterOptions> = {}) {
   }
 }
 
-/** A disk that syncs when told to. */
+/** A disk whose syncs are released by the test. */
 function heldBackSync() {
   const waiting: Array<() => void> = []
   return {
@@ -62,7 +62,7 @@ function heldBackSync() {
   }
 }
 
-/** Lets everything that can happen without the disk happen. */
+/** Runs everything that does not wait for the disk. */
 async function turns(count = 20) {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -152,7 +152,7 @@ describe('group commit', () => {
     const works = Array.from({ length: 60 }, (_, n) => (n % 20 === 3 ? refuse : takeMillisecond))
     const outcomes = await Promise.all(works.map((work) => outcome(db.write(work))))
     expect(outcomes.filter((text) => text === 'no')).toHaveLength(3)
-    // 5 ms, the one that passes them, and those refused, which take no time.
+    // 5 ms, the write that exceeds them, and refused ones, which take no time.
     expect(Math.max(...sizes)).toBeLessThanOrEqual(6 + 1)
     expect(sizes.reduce((sum, size) => sum + size)).toBe(60)
   })

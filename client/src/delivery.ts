@@ -91,14 +91,14 @@ export function createDelivery({ timers, random }: Platform, { sendFrame, post }
   }
 }
 
-/** Whether the network, the load or a restart is to blame instead of the message. */
+/** True if the network, the load or a restart is to blame instead of the message. */
 function isTemporary(error: unknown) {
   if (!(error instanceof ApiError)) return true
   const { code, status = 0, retryAfterSeconds } = error
   return code === 'rate_limited' || retryAfterSeconds !== undefined || status > 500
 }
 
-/** Whether the service failed, perhaps because of this message. */
+/** True if the service failed, perhaps because of this message. */
 function isFailure(error: unknown) {
   return error instanceof ApiError && error.code === 'internal_error'
 }

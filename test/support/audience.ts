@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { createIds } from '../../src/lib/ids.ts'
 
-/** Makes people who follow a host, straight in the database: there are too many to register.
- *  @returns their ids, in their order */
+/** Inserts followers of a host directly: there are too many to register.
+ *  @returns their ids, in order */
 export function addFollowers(sqlite: Database, hostId: string, count: number): string[] {
   const newId = createIds({ now: Date.now, every: () => () => {} })
   const user = sqlite.prepare(

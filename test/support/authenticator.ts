@@ -3,7 +3,8 @@ import { createHmac } from 'node:crypto'
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const stepMilliseconds = 30_000
 
-/** What an authenticator shows at a time (ms since the epoch) for a secret in base32: RFC 6238, written out once more. */
+/** The code of an authenticator at a time (ms since the epoch) for a secret in base32: an independent implementation
+ *  of RFC 6238. */
 export function codeOf(secret: string, time: number): string {
   const bits = [...secret].map((sign) => alphabet.indexOf(sign).toString(2).padStart(5, '0'))
   const bytes = bits.join('').match(/.{8}/g) ?? []

@@ -9,13 +9,13 @@ const args = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // Names that are no loopback to the browser: pages from there are no secure context.
+  // Hosts that the browser does not treat as loopback, so that their pages are no secure context.
   '--host-resolver-rules=MAP *.test 127.0.0.1',
 ]
 let browser: Promise<Browser> | undefined
 
-/** A profile of its own in the browser that the test files of a process share: a start of it takes two seconds. It ends with
- *  the process. */
+/** A new profile in the browser that the test files of a process share, because a start takes two seconds. The
+ *  browser ends with the process. */
 export async function openProfile(options: BrowserContextOptions = {}) {
   browser ??= chromium.launch({ executablePath: tools.chromium ?? '', args, headless: true })
   return (await browser).newContext(options)
@@ -23,7 +23,7 @@ export async function openProfile(options: BrowserContextOptions = {}) {
 
 let page: Promise<Page> | undefined
 
-/** The one page of the process, wide and empty: another takes a second of a processor. Whoever borrows it returns it. */
+/** The only page of the process, wide and empty, because another one takes a CPU second. The borrower returns it. */
 export async function borrowPage() {
   page ??= openPage()
   const borrowed = await page
@@ -37,8 +37,8 @@ async function openPage() {
   return opened
 }
 
-/** Leaves the service that the page was at, and takes back what was asked of the page. Nothing that it stored reaches the
- *  next borrower: each service has a port, and so an origin, of its own. */
+/** Leaves the service and resets emulation. Its storage is not visible to the next borrower: each service has a
+ *  port, and so an origin, of its own. */
 export async function returnPage(page: Page) {
   for (const event of ['console', 'pageerror', 'request'] as const) page.removeAllListeners(event)
   await page.unrouteAll()

@@ -18,7 +18,6 @@ export async function startBucket() {
     url: urlOf('S3RVER'),
     urlOf,
     port,
-    /** Keys of its objects. */
     keys(): string[] {
       const files = new Bun.Glob('**/*._S3rver_object').scanSync(directory.path)
       return [...files].map((path) => path.replace('._S3rver_object', '')).sort()

@@ -16,7 +16,7 @@ export const ada = { email: 'ada@example.com', password, display_name: 'Ada' }
 export const bob = { email: 'bob@example.com', password, display_name: 'Bob' }
 export const sessionKey = 'session'
 
-/** Waits for a refusal and shows it. */
+/** Waits for an error and returns its fields. */
 export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => undefined,
@@ -24,7 +24,7 @@ export async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** The service behind a proxy, and clients of it whose time is the service's. */
+/** The service behind a proxy, with clients on the same clock. */
 export async function startClients(options: Partial<ClientOptions> = {}) {
   const timers = createTestTimers()
   const clock = createTestClock(timers.now())
@@ -50,7 +50,7 @@ export async function startClients(options: Partial<ClientOptions> = {}) {
     service,
     proxy,
     network,
-    /** The clients' time alone; `advance` moves the service's, too. */
+    /** Advances the clients' time only; `advance` moves the service's, too. */
     timers,
     create,
     client: create(),
@@ -59,7 +59,7 @@ export async function startClients(options: Partial<ClientOptions> = {}) {
       clock.advance(milliseconds)
       timers.advance(milliseconds)
     },
-    /** Logs somebody out of every device, from a new one. */
+    /** Logs a user out of every device, from a new one. */
     async endSessionsOf(person: typeof ada) {
       const elsewhere = create({ storage: memoryStorage() })
       await elsewhere.login(person)
@@ -88,7 +88,7 @@ export async function startPair() {
   return { ...all, one, other, users, conversation }
 }
 
-/** Ada, logged in with a client, and Bob, whose requests the proxy does not see. */
+/** Ada, logged in with a client, and Bob, whose requests bypass the proxy. */
 export async function startChat(options: Partial<ClientOptions> = {}) {
   const all = await startClients(options)
   const { service, client } = all
@@ -104,7 +104,7 @@ export async function startChat(options: Partial<ClientOptions> = {}) {
     /** Bob writes to Ada. */
     say: async (body: string): Promise<Message> =>
       (await service.say(friend, conversationId, body)).body,
-    /** What the conversation holds, oldest first. */
+    /** The messages of the conversation, oldest first. */
     async stored(): Promise<Message[]> {
       const path = `/v1/chat/conversations/${conversationId}/messages`
       return (await service.call('GET', path, { token: friend.token })).body.data.toReversed()
@@ -112,7 +112,7 @@ export async function startChat(options: Partial<ClientOptions> = {}) {
   }
 }
 
-/** A storage whose keys do not name the service, which is at another address in each test. */
+/** A storage with keys independent of the service's address, which differs in each test. */
 export function pageStorage(): Storage {
   const storage = memoryStorage()
   const short = (key: string) => key.replace(/^hostline \S+ /, '')

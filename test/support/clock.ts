@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/clock.ts'
 
-/** A clock that moves only when told to. It starts at the real time, as tokens carry real issue times. */
+/** A clock that moves only by its methods. It starts at the real time, because tokens contain real issue times. */
 export function createTestClock(start = Date.now()) {
   let now = start
   const repeated = new Set<{ every: number; next: number; work: () => void }>()
@@ -12,7 +12,7 @@ export function createTestClock(start = Date.now()) {
       repeated.add(entry)
       return () => repeated.delete(entry)
     },
-    /** Moves the time and runs, once, what fell due on the way. */
+    /** Advances the time and runs each due callback once. */
     advance(milliseconds: number) {
       now += milliseconds
       for (const entry of repeated) {
@@ -21,7 +21,7 @@ export function createTestClock(start = Date.now()) {
         entry.work()
       }
     },
-    /** Sets the time back, as an operator does: what is repeated goes on at its pace. */
+    /** Sets the time back, as an operator would; intervals continue as before. */
     setBack(milliseconds: number) {
       now -= milliseconds
       for (const entry of repeated) entry.next -= milliseconds

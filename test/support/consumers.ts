@@ -14,17 +14,17 @@ import { temporaryDirectory } from './directory.ts'
 const compiler = join(import.meta.dir, '../../node_modules/.bin/tsc')
 const tools = join(import.meta.dir, '../consumers/node_modules')
 
-/** A line of TypeScript that must not compile: else the compiler complains of the mark above it. */
+/** Expects a compile error in a line of TypeScript: without one the compiler rejects the directive. */
 export const expectError = (line: string) => `// @ts-expect-error\n${line}\n`
 
-// Other tests measure times meanwhile: Go's and Rust's tools take all processors otherwise.
+// Go's and Rust's tools would occupy all processors while other tests measure times.
 const oneThread = { GOMAXPROCS: '1', RAYON_NUM_THREADS: '1' }
 
 let archive: string | undefined
 
 export type Consumer = ReturnType<typeof createConsumer>
 
-/** A project of somebody who uses Hostline: a folder outside the repository with the tools of test/consumers. */
+/** A third-party project: a folder outside the repository with the tools of test/consumers. */
 export function createConsumer(files: Record<string, string> = {}) {
   if (!existsSync(tools)) throw new Error('bun install --cwd test/consumers')
   const directory = temporaryDirectory()
@@ -57,7 +57,7 @@ export function createConsumer(files: Record<string, string> = {}) {
         '--strip-components=1',
       ])
     },
-    /** TypeScript's compiler, strict: exit code 0 says that the project is fine. */
+    /** Runs TypeScript's compiler in strict mode. */
     check: (...args: string[]) => start([compiler, '--noEmit', '--strict', ...args]),
     /** Runs a tool of test/consumers under Node. */
     tool: (name: string, ...args: string[]) =>
@@ -69,7 +69,7 @@ export function createConsumer(files: Record<string, string> = {}) {
     [Symbol.dispose]: directory[Symbol.dispose],
   }
 
-  /** @returns the exit code and everything that was written */
+  /** @returns the exit code and all output */
   async function start(command: string[]) {
     const env = { ...process.env, ...oneThread }
     const child = Bun.spawn(command, { cwd: directory.path, env, stdout: 'pipe', stderr: 'pipe' })

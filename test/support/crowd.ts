@@ -8,7 +8,7 @@ import { TestSocket } from './socket.ts'
 import { aWhile, waitFor } from './wait.ts'
 
 type Answer = Awaited<ReturnType<typeof call>>
-/** Something to ask of the server until it is acknowledged with `status`. */
+/** A request that is repeated until it is acknowledged with `status`. */
 type Operation = {
   method: string
   path: string
@@ -19,7 +19,7 @@ type Operation = {
   keep?: (answer: Answer) => void
 }
 type Talk = { id: string; people: [Person, Person] }
-/** What is there since it was acknowledged, and when that was in ms since the epoch. */
+/** An acknowledged row, with the time of the acknowledgement in ms since the epoch. */
 type Acknowledged = { id: string; at: number }
 
 const names = ['ada', 'bob', 'cleo', 'dan']
@@ -27,7 +27,8 @@ const names = ['ada', 'bob', 'cleo', 'dan']
 const paceMilliseconds = 20
 const maxTickets = 15
 
-/** Some people who use everything at once, over many rounds, and what servers on `dataDir` have acknowledged to them. */
+/** People who use all features concurrently over many rounds, with a record of all writes acknowledged by servers on
+ *  `dataDir`. */
 export async function gatherCrowd(dataDir: string) {
   await using service = await startService()
   const { token: key } = await service.issueKey()
@@ -42,10 +43,10 @@ export async function gatherCrowd(dataDir: string) {
   await service.stop()
   cpSync(service.directory, dataDir, { recursive: true })
 
-  /** Ids by the text of what was made: messages, answers in tickets, notifications. */
+  /** Ids of messages, ticket replies and notifications, by their text. */
   const made = new Map<string, Acknowledged>()
   const readNotifications = new Map<string, Acknowledged>()
-  /** By person and conversation, the newest message that an acknowledged reading covers. */
+  /** The newest message covered by an acknowledged read position, by person and conversation. */
   const readUpTo = new Map<string, Acknowledged>()
   const unanswered = new Map<string, Operation>()
   const newestIn = new Map<string, string>()
@@ -153,7 +154,7 @@ export async function gatherCrowd(dataDir: string) {
       path: '/v1/auth/refresh',
       token: person.token,
       body: { refresh_token: person.refreshToken },
-      // Refused while it waits, it may have been done: asked again with the key, it has the same answer.
+      // A request refused while it waits may have been done; with the same key it returns the same response.
       headers: { 'x-idempotency-key': `refresh ${++serial}` },
       status: 200,
       keep({ body }) {
@@ -163,7 +164,7 @@ export async function gatherCrowd(dataDir: string) {
     }
   }
 
-  /** Whoever was about to get a new refresh token when the server died gets it now, unless that was long ago. */
+  /** Completes a refresh that was in flight when the server died, unless that was long ago. */
   async function continueSession(at: string, person: Person) {
     const name = `refresh ${person.id}`
     const asked = unanswered.get(name)
@@ -184,12 +185,12 @@ export async function gatherCrowd(dataDir: string) {
   return {
     people,
     talks,
-    /** So many messages, answers and notifications. */
+    /** The number of messages, replies and notifications. */
     acknowledged: () => made.size,
     refused: () => refused,
 
-    /** Everybody does everything, until `end` or until the server is gone. What had no answer in the round before is
-     *  asked again first, with the same key. */
+    /** Uses all features until `end`, or until the server is gone. First repeats the unanswered requests of the
+     *  previous round, with the same keys. */
     useEverything(at: string) {
       let over = false
 
@@ -266,7 +267,7 @@ export async function gatherCrowd(dataDir: string) {
       }
     },
 
-    /** What is not as it was acknowledged, on the data that `at` serves; nothing when all is well. */
+    /** The differences between acknowledged writes and the data that `at` serves. */
     async complaints(at: string, dataDirectory: string): Promise<string[]> {
       await Promise.all(people.map((person) => continueSession(at, person)))
       using sqlite = openData(dataDirectory)
@@ -279,8 +280,8 @@ export async function gatherCrowd(dataDir: string) {
       ]
     },
 
-    /** Forgets what was acknowledged after `since` and is not in the data that `at` serves: a machine took it with it.
-     *  @returns when that was acknowledged, in ms since the epoch */
+    /** Drops acknowledged writes after `since` that `at` does not have, after the loss of a machine.
+     *  @returns the times of the lost acknowledgements in ms since the epoch */
     async acceptLoss(at: string, dataDirectory: string, since: number): Promise<number[]> {
       using sqlite = openData(dataDirectory)
       const accepted = lostIn(sqlite).filter((lost) => lost.at > since)

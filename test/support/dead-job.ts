@@ -3,7 +3,7 @@ import { monotonicFactory } from 'ulid'
 
 const ulid = monotonicFactory()
 
-/** A job that was given up, for a ticket that there is not: it is done as soon as it runs.
+/** A failed job for a ticket that does not exist: it succeeds as soon as it runs.
  *  @returns its id */
 export function insertDeadJob(sqlite: Database): string {
   const [id, now] = [ulid(), Date.now()]

@@ -1,12 +1,12 @@
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document that is explored freely
 type Json = any
 
-/** What the API description says of each operation, to hold real answers against.
- *  @returns a function that throws for a status or a reason which the operation does not declare */
+/** The responses that the API description declares, to check real ones.
+ *  @returns a function that throws for an undeclared status or reason */
 export function createDeclared({ paths, components }: Json) {
   const operations = Object.entries<Json>(paths)
     .map(([path, methods]) => ({ path, pattern: patternOf(path), methods }))
-    // A fixed path goes before one with a parameter.
+    // A fixed path takes precedence over one with a parameter.
     .sort((a, b) => a.path.split('{').length - b.path.split('{').length)
 
   return (method: string, address: string, { status, headers }: Response) => {

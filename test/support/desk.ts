@@ -8,7 +8,7 @@ export const desk = '/v1/admin/support/tickets'
 export const own = '/v1/support/tickets'
 export const day = 86_400_000
 
-/** A service with a person, Ada, and an admin, Root, whose clock moves when told to. */
+/** A service with a user, Ada, an admin, Root, and a test clock. */
 export async function openDesk(options: Options = {}) {
   const clock = createTestClock()
   const service = await startService({ clock, ticketsPerDay: 1_000, ...options })
@@ -16,7 +16,8 @@ export async function openDesk(options: Options = {}) {
   const hire = (name: string): Promise<Person> => service.registerAs('admin', name)
   const root = await hire('root')
 
-  /** The body of a ticket that somebody opened, Ada unless told otherwise. */
+  /** Opens a ticket, by default as Ada.
+   *  @returns the response body */
   async function open(fields: object = {}, by = ada) {
     const body = { subject: 'Refund', body: 'Where is it?', ...fields }
     return (await service.call('POST', own, { token: by.token, body })).body
@@ -40,7 +41,7 @@ export async function openDesk(options: Options = {}) {
       service.call('PATCH', `${desk}/${id}`, { token: by.token, body }),
     close: (id: string, by = ada) =>
       service.call('POST', `${own}/${id}/close`, { token: by.token }),
-    /** Everything that the desk knows of a ticket. */
+    /** The ticket as the desk sees it. */
     show: async (id: string) =>
       (await service.call('GET', `${desk}/${id}`, { token: root.token })).body,
     list: async (query = '', by = root) =>

@@ -14,7 +14,7 @@ import { build } from '../../scripts/build.ts'
 const project = join(import.meta.dir, '../..')
 const cache = join(project, 'node_modules/.cache/hostline')
 const prefix = 'built-'
-// What goes into it; the lockfile stands for the packages.
+// The inputs of the build; the lockfile stands for the packages.
 const sources = [
   'src/**',
   'client/**',
@@ -28,8 +28,8 @@ const sources = [
 export type Executable = { path: string; inputs: string[]; emptyData: string }
 let made: Promise<Executable> | undefined
 
-/** The executable of the sources as they are, built once for all processes of the tests and again when one changes.
- *  @returns its path, what went in, and the data directory that it made at its first start */
+/** The executable of the current sources, built once for all test processes and again after a change.
+ *  @returns its path, its inputs, and the data directory of its first start */
 export function executable(): Promise<Executable> {
   made ??= findOrBuild()
   return made
@@ -42,7 +42,7 @@ async function findOrBuild(): Promise<Executable> {
     .sort()
   const folder = join(cache, prefix + digestOf(files))
   mkdirSync(cache, { recursive: true })
-  // Whoever comes second waits, and finds it built; the lock goes with its process.
+  // A second process waits and finds it built; the lock ends with its process.
   using lock = new Database(join(cache, 'build.lock'))
   lock.run('PRAGMA busy_timeout = 60000')
   lock.run('BEGIN EXCLUSIVE')
@@ -82,7 +82,7 @@ async function startOnce(path: string, dataDir: string) {
   const decoder = new TextDecoder()
   for await (const chunk of server.stdout) {
     const [, address] = /listens on ([^\s"]+)/.exec(decoder.decode(chunk)) ?? []
-    // Whoever answers has begun to heed signals.
+    // A server that answers handles signals.
     if (address) void fetch(`http://${address}/healthz`).then(() => server.kill('SIGTERM'))
   }
   if ((await server.exited) !== 0) throw new Error('the executable does not start')

@@ -8,24 +8,24 @@ type Json = any
 type Asked = { method: string; path: string; body: Json; token: string | null }
 type Upgrade = { path: string; query: Record<string, string>; protocols: string }
 type Direction = 'toServer' | 'toClient'
-/** Takes the place of the service for one request; `forward` asks it after all. */
+/** Replaces the service for one request; `forward` sends it after all. */
 type Fault = (forward: () => Promise<Response>) => Response | Promise<Response>
-/** Decides about one frame: `forward` passes it on, as often and as late as it is called. */
+/** Handles one frame: `forward` passes it on, and may be called late and repeatedly. */
 type FrameFault = (forward: () => void, frame: Json) => void
 type Tunnel = {
   upstream: WebSocket
-  /** Messages to the client: a disturbed proxy delays them, and keeps their order as a connection does. */
+  /** Messages to the client: a disturbed proxy delays them, but keeps their order as a connection does. */
   messages: Promise<void>
-  /** Absent until the client's side is open; what the service sends before that waits in `early`. */
+  /** Absent until the client's side is open; earlier frames of the service wait in `early`. */
   client?: ServerWebSocket<Tunnel>
   early: string[]
 }
 
 export type FaultProxy = ReturnType<typeof startFaultProxy>
 
-/** A proxy in front of a service. It passes requests, answers and frames on as they are, keeps what clients asked for,
- *  and breaks what a test tells it to break.
- *  @param address of the service, which may change from start to start */
+/** A proxy in front of a service. It forwards requests, responses and frames, records the requests, and injects
+ *  faults on demand.
+ *  @param address of the service, which may change with each start */
 export function startFaultProxy(address: string | (() => string)) {
   const service = () => (typeof address === 'string' ? address : address())
   const requests: Asked[] = []
@@ -66,7 +66,7 @@ export function startFaultProxy(address: string | (() => string)) {
       upstream.onopen = () => resolve(true)
       upstream.onclose = () => resolve(false)
     })
-    // A WebSocket does not tell why it was refused; neither does the one at the other end.
+    // A WebSocket client cannot see the status of a refusal, neither this one nor the test's.
     if (!isOpen) return new Response('the service refused the upgrade', { status: 502 })
     upstream.onclose = ({ code }) => end(opened, code)
     const headers = { 'sec-websocket-protocol': upstream.protocol }
@@ -99,7 +99,7 @@ export function startFaultProxy(address: string | (() => string)) {
       close({ data }, code) {
         tunnels.delete(data)
         data.upstream.onclose = null
-        // Other codes are not for clients to send.
+        // Clients may not send other codes.
         if (code === 1000) data.upstream.close(code)
         else data.upstream.terminate()
       },
@@ -111,26 +111,26 @@ export function startFaultProxy(address: string | (() => string)) {
     control,
     requests,
     upgrades,
-    /** What was to pass in either direction, also what a fault then kept. */
+    /** The frames of both directions, including those that a fault dropped. */
     frames,
     openSockets: () => tunnels.size,
-    /** How often something was asked for. */
+    /** The number of requests for a route. */
     count: (method: string, path: string) =>
       requests.filter((it) => it.method === method && it.path === path).length,
-    /** What happens to the next request to a path. */
+    /** Sets a fault for the next request to a path. */
     onNext: (path: string, fault: Fault) => void faults.push({ path, fault }),
-    /** What happens to the next frame of a type. */
+    /** Sets a fault for the next frame of a type. */
     onNextFrame: (direction: Direction, type: string, fault: FrameFault) =>
       void frameFaults.push({ direction, type, fault }),
     /** Sends a frame to all clients, as if the service had sent it. */
     push(frame: Json) {
       for (const { client } of tunnels) client?.send(JSON.stringify(frame))
     },
-    /** From now on requests and frames come late, twice and in another order, and requests and answers get lost. */
+    /** From now on delays, duplicates and reorders requests and frames, and loses requests and responses. */
     disturb(by: Random | undefined) {
       random = by
     },
-    /** Closes all sockets with a code; with 1006 they break without a word. */
+    /** Closes all sockets with a code; 1006 breaks the connections. */
     cut(code: number) {
       for (const opened of tunnels) end(opened, code)
     },
@@ -144,18 +144,18 @@ export function startFaultProxy(address: string | (() => string)) {
 const brokenCode = 1006
 const longestDelay = 4
 
-/** A request that may come late or twice, and whose answer may be lost, or which itself is. */
+/** Delays, duplicates or drops a request, or drops its response. */
 async function disturbRequest({ below }: Random, send: () => Promise<Response>): Promise<Response> {
   await Bun.sleep(below(longestDelay))
   if (below(20) === 0) return networkError()
   const first = await send()
-  // As a proxy that tries again: the later answer is the one that it passes on.
+  // Like a retrying proxy: it forwards the later response.
   const answer = below(10) === 0 ? await send() : first
   await Bun.sleep(below(longestDelay))
   return below(20) === 0 ? networkError() : answer
 }
 
-/** Frames come late, twice and in another order, but for messages to the client: on those a connection keeps the order. */
+/** Delays, duplicates and reorders frames, except for messages to the client: a connection keeps their order. */
 function disturbFrame({ below }: Random, opened: Tunnel, frame: Json, forward: () => void) {
   const forwardAll = () => {
     forward()
@@ -203,7 +203,8 @@ function take<T>(list: T[], isWanted: (item: T) => boolean): T | undefined {
   return index < 0 ? undefined : list.splice(index, 1)[0]
 }
 
-/** An answer that breaks off: reading it throws. Without a beginning, some runtimes would ask again by themselves. */
+/** A response that breaks off: reading it throws. Without a first byte some runtimes would repeat the request by
+ *  themselves. */
 export function networkError() {
   let hasBegun = false
   return new Response(
@@ -217,7 +218,7 @@ export function networkError() {
   )
 }
 
-/** No answer, ever. */
+/** Never responds. */
 export const hang = () => new Promise<never>(() => {})
 
 export function refusal(status: number, code: string, headers: Record<string, string> = {}) {

@@ -5,8 +5,8 @@ import { tools } from './tools.ts'
 
 const faults = process.env['FAULTS']
 
-/** How much a test of faults does: all of it with FAULTS=full (`bun run test:faults`), a part with FAULTS=short
- *  (`test:faults:short`), and a quick round in `bun run test`. */
+/** The amount of work of a fault test: full with FAULTS=full (`bun run test:faults`), less with FAULTS=short
+ *  (`test:faults:short`), and least in `bun run test`. */
 export function size(full: number, short: number, quick = short): number {
   if (faults === 'full') return full
   return faults === 'short' ? short : quick
@@ -14,13 +14,13 @@ export function size(full: number, short: number, quick = short): number {
 
 const nothing: unknown = new Proxy(() => nothing, { get: () => nothing })
 
-/** A test that `bun run test` has no time for: `test:faults` runs it, and CI the short round of that. */
+/** A test that takes too long for `bun run test`: `test:faults` runs it, and CI runs its short form. */
 export const testAtLength = (faults ? test : nothing) as typeof test
 
 const source = join(import.meta.dir, 'power-cut.c')
 const cache = join(import.meta.dir, '../../node_modules/.cache/hostline')
 
-/** The path of the LD_PRELOAD shim in power-cut.c, which is built once. */
+/** The path of the LD_PRELOAD shim in power-cut.c, which is compiled once. */
 export function shim(): string {
   const path = join(cache, `power-cut-${Bun.hash(readFileSync(source)).toString(36)}.so`)
   if (existsSync(path)) return path

@@ -25,13 +25,13 @@ export async function upload(
   return readAnswer(answer)
 }
 
-/** What lies in the directory of files; it is made for the first one. */
+/** The names in the directory of files, which is created with the first upload. */
 export function filesIn({ directory }: { directory: string }): string[] {
   const path = join(directory, 'files')
   return existsSync(path) ? readdirSync(path) : []
 }
 
-/** Asks for a file by its whole address. */
+/** Requests a file by its full URL. */
 export function fetchFile(service: TestService, fileUrl: string, init: RequestInit = {}) {
   return service.request(new URL(fileUrl).pathname, init)
 }

@@ -10,7 +10,7 @@ export type ReceivedMail = {
   messageId: string
 }
 
-/** A real SMTP server on a free port that keeps what it gets. */
+/** A real SMTP server on a free port that keeps its mails. */
 export async function startMailServer(options: SMTPServerOptions = {}) {
   const mails: ReceivedMail[] = []
   let connections = 0
@@ -44,7 +44,7 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
     url: `smtp://127.0.0.1:${port}`,
     mails,
     connections: () => connections,
-    /** Takes the oldest mail, to an address where one is named, waiting for it when it is not there yet. */
+    /** Takes the oldest mail, optionally to an address, and waits for it if needed. */
     next: (to?: string): Promise<ReceivedMail> =>
       waitFor(() => {
         const index = mails.findIndex((mail) => to === undefined || mail.to === to)

@@ -20,7 +20,7 @@ const everybody = ['owner', 'stranger', 'thief'] as const
 const one = <T>(random: Random, values: readonly T[]) =>
   values.length === 0 ? undefined : random.pick(values)
 
-/** A session that still works, and the tokens of it that somebody has. */
+/** Picks a valid session, and tokens of it that a person has. */
 function usable(world: World, random: Random, whos: readonly Who[] = everybody) {
   const found = whos.map((who) =>
     world.sessions.flatMap((session) => {
@@ -36,7 +36,7 @@ function usable(world: World, random: Random, whos: readonly Who[] = everybody) 
   return some && one(random, some)
 }
 
-/** Somebody confirms what they ask for: by a password that they know, or by a confirmation so many minutes ago at most. */
+/** Picks a proof of identity: a known password, or a confirmation that is recent enough. */
 function proofOf(
   { session, who }: { session: Session; who: Who },
   { world, random, minutes = 10 }: { world: World; random: Random; minutes?: number },
@@ -50,17 +50,17 @@ function proofOf(
   return { password, refusal: isConfirmed ? undefined : 403 }
 }
 
-/** Most things happen to the first address. */
+/** Most actions concern the first address. */
 const homeOf = ({ home }: World, random: Random) =>
   random.pick([home[0], home[0], home[0], home[1]])
 
-/** The right password comes up more often than those of before. */
+/** The right password is picked more often than former ones. */
 function passwordsOf({ knows }: World, who: Who, { password }: Account): string[] {
   const isKnown = password !== undefined && knows[who].includes(password)
   return isKnown ? [password, password, password, ...knows[who]] : knows[who]
 }
 
-/** A code of the second factor that somebody has: of the authenticator, or one of the list. */
+/** A code of a person's second factor: from the authenticator, or a recovery code. */
 function codeFrom(world: World, { account, who }: { account: Account; who: Who }, random: Random) {
   const { factor } = account
   if (factor?.by !== who) return undefined
@@ -75,7 +75,7 @@ function linkTo(world: World, random: Random, kind: LinkKind): Link | undefined 
   )
 }
 
-/** A link to a new address is followed. */
+/** Follows the link to a new address. */
 async function takeAddress(world: World, link: Link): Promise<string> {
   const { account, address } = link
   const { address: former, isProvisional } = account
@@ -90,7 +90,7 @@ async function takeAddress(world: World, link: Link): Promise<string> {
   world.killUndo(account, way ?? { address })
   world.verify(account)
   await world.readMail(account)
-  // Who goes back has undone what came since, and what nobody had proved is nothing to go back to.
+  // An undo reverts later changes; an unproved address cannot be restored.
   const isUndoable = world.links.length > known
   mustHold(rules.answer, isUndoable === (!isProvisional && !way), 'a link to undo')
   return `the ${link.reader} takes ${address} in the place of ${former}`
@@ -234,7 +234,7 @@ const actions: Record<string, Act> = {
     const held = session && one(random, [...session.copies])
     if (!session || !held) return undefined
     const [who, copy] = held
-    // Whoever lost the answer asks again as before, more often than not.
+    // After a lost response the same request is usually repeated.
     const another = random.next() < 0.7 ? world.name() : undefined
     const key = random.next() < 0.7 ? (copy.key ?? another) : another
     const state = copy.state
@@ -401,7 +401,7 @@ const actions: Record<string, Act> = {
   async undo(world, random) {
     const link = linkTo(world, random, 'undo-email')
     if (!link) return undefined
-    // Who changed the address makes sure of the account before.
+    // A new second factor before the undo, as by a thief.
     const enrolled = random.next() < 0.8 ? await actions['enrol']?.(world, random) : undefined
     await world.undo(link)
     return `${enrolled ? `${enrolled}; ` : ''}the ${link.reader} undoes the change of ${link.address}`

@@ -9,7 +9,7 @@ import {
 } from './model-account.ts'
 import type { TestSocket } from './socket.ts'
 
-/** Holds what can be seen of the accounts that a step has changed against the model. */
+/** Compares the accounts changed by a step with the model. */
 export async function check(world: World): Promise<void> {
   const step = world.takeStep()
   checkAudit(step)
@@ -28,7 +28,7 @@ async function checkAll(world: World, account: Account) {
   for (const session of world.liveSessions(account)) await checkSession(world, session)
 }
 
-/** Why a session may have ended. */
+/** Reasons for the end of a session. */
 const ends = new Set([
   'account_adopted',
   'email_change_undone',
@@ -71,7 +71,7 @@ async function checkAccount(world: World, account: Account) {
   mustHold(rules.state, Bun.deepEquals(found, expected), { found, expected })
 }
 
-/** The password of before is none any more. */
+/** The former password must be refused. */
 async function checkPassword(world: World, account: Account) {
   const { address, password, passwordBefore } = account
   account.passwordBefore = password
@@ -83,12 +83,12 @@ async function mustBeRefused(world: World, email: string, password: string) {
   const { status, headers } = await world.call('POST', '/v1/auth/login', {
     body: { email, password },
   })
-  // Only the right password is asked for a code.
+  // Only the right password leads to a request for a code.
   const isRefused = status === 401 && headers.get('x-error-reason') === null
   mustHold(rules.shutOut, isRefused, `a password of before: ${status}`)
 }
 
-/** One session of an account says how many there are, and what it may do. */
+/** Lists the sessions of an account through one of them, and checks its rights. */
 async function checkWithin(world: World, account: Account) {
   const open = world.liveSessions(account)
   const token = open.map((session) => world.usable(session)).find((it) => it !== undefined)
@@ -116,7 +116,7 @@ async function checkSockets(world: World) {
   for (const open of world.sockets.splice(0)) {
     const { socket, session, role, until } = open
     const isOver = session.isEnded || session.account.role !== role
-    // A socket whose token has expired closes some time later.
+    // A socket with an expired token is closed some time later.
     const isExpired = until <= world.now()
     if (!isExpired) await mustBe(isOver ? 4403 : 'open', socket)
     if (isOver || isExpired) socket.close()
@@ -130,7 +130,7 @@ async function mustBe(expected: number | 'open', socket: TestSocket) {
   mustHold(rule, state === expected, `a socket is ${state}`)
 }
 
-/** `open` when it answers, else the code that it was closed with. */
+/** `open` when it answers, else its close code. */
 async function stateOf(socket: TestSocket): Promise<number | 'open'> {
   if (!socket.isOpen) return socket.closed
   socket.send({ type: 'ping' })
@@ -139,7 +139,7 @@ async function stateOf(socket: TestSocket): Promise<number | 'open'> {
   return Promise.race([socket.closed, pong])
 }
 
-/** The owner comes back by their mail, and then all that anybody ever had is tried again. */
+/** The owner recovers the account by mail; then all former credentials are tried again. */
 export async function conclude(world: World): Promise<void> {
   for (const account of world.present()) await checkAll(world, account)
   for (const account of world.present()) await rescue(world, account)
@@ -158,7 +158,7 @@ async function tryEverything(world: World) {
   }
 }
 
-/** An admin lets somebody in again. What a thief has moved, or could move, comes back by the oldest link that the owner has. */
+/** An admin enables the account again. The oldest link of the owner reverts what a thief has moved, or could move. */
 async function rescue(world: World, account: Account) {
   if (account.isDisabled) {
     const patch = { ...(await world.admin()), body: { disabled: false } }
@@ -172,7 +172,7 @@ async function rescue(world: World, account: Account) {
   if (first && (isAway || undos.length > 1)) await world.undo(first)
 }
 
-/** @returns the session of the owner; none where nothing has happened, or the address is kept for another account */
+/** @returns the session of the owner; none when nothing has happened, or the address is reserved for another account */
 async function comeIn(world: World, address: string): Promise<Session[]> {
   const account = world.at(address)
   if (!account) {
@@ -224,7 +224,7 @@ async function tryLink(world: World, link: Link) {
   mustHold(rules.shutOut, status === 400, `a link of before, ${kind}: ${status}`)
 }
 
-/** The owner has all that there is, and alone. */
+/** The owner has all features, and no one else has access. */
 async function use(world: World, session: Session) {
   const [tokens] = session.generations
   if (!tokens) return

@@ -18,14 +18,14 @@ export const rules = {
   audit: 'the audit log tells what others did and why a session ended',
 }
 
-/** The owner reads two mailboxes and the thief one; the stranger gives an address of the owner as theirs. */
+/** The owner reads two mailboxes and the thief one; the stranger registers with an address of the owner. */
 export type Who = 'owner' | 'stranger' | 'thief'
 export type Factor = {
   by: Who
   secret: string
   codes: string[]
   madeAt: number
-  /** Set up before anybody had proved the address. */
+  /** Set up before the address was proved. */
   isProvisional: boolean
 }
 export type Account = {
@@ -34,17 +34,17 @@ export type Account = {
   name: string
   role: Role
   isVerified: boolean
-  /** Registered with an address that nobody has proved since, and that the platform did not bring. */
+  /** Registered with an address that was not proved since, and not created by the platform. */
   isProvisional: boolean
   isDisabled: boolean
   isRemoved: boolean
   password: string | undefined
-  /** What the step before left as the password. */
+  /** The password before this step. */
   passwordBefore: string | undefined
   factor: Factor | undefined
   externalId: string | undefined
 }
-/** An access token and the refresh token that came with it. */
+/** An access token and the refresh token issued with it. */
 export type Generation = {
   access: string
   until: number
@@ -59,9 +59,9 @@ export type Session = {
   account: Account
   by: Who
   generations: Generation[]
-  /** The generation that each of those who have a copy of the tokens would use. */
+  /** The generation that each holder of a copy would use. */
   copies: Map<Who, Generation>
-  /** Who refreshed last: their user agents differ. */
+  /** The holder that refreshed last: user agents differ. */
   agent: Who | undefined
   isEnded: boolean
   confirmedAt: number
@@ -99,7 +99,7 @@ const stepMilliseconds = 31_000
 
 export type Stage = Awaited<ReturnType<typeof startStage>>
 
-/** A service that many worlds share: each has its own people. */
+/** A service shared by many worlds, each with its own people. */
 export async function startStage() {
   const clock = createTestClock()
   const google = startGoogle(clock)
@@ -148,7 +148,7 @@ export async function startStage() {
 
 export type World = Awaited<ReturnType<typeof beginWorld>>
 
-/** People, their accounts, and all that anybody knows. */
+/** People, their accounts, and the credentials that each person knows. */
 export async function beginWorld(stage: Stage) {
   const { clock, service, google, call } = stage
   const n = stage.nextWorld()
@@ -160,9 +160,9 @@ export async function beginWorld(stage: Stage) {
   const links: Link[] = []
   const sockets: OpenSocket[] = []
   const seen = new Map<Account, string>()
-  /** Ended before, and not to come back with what this step has done. */
+  /** Sessions that ended earlier; this step must not revive them. */
   let suspects: Session[] = []
-  /** What this step has ended, for the audit log. */
+  /** Sessions that this step has ended, for the audit log. */
   let justEnded: Session[] = []
   let actedBy: { id: string; on: string } | undefined
   let names = 0
@@ -203,7 +203,7 @@ export async function beginWorld(stage: Stage) {
     }
   }
 
-  /** The newest mails, with the links in them, are there when this resolves. */
+  /** Resolves when the newest mails, with their links, have arrived. */
   async function readMail(account: Account): Promise<void> {
     const waiting = service.sqlite.query(
       "SELECT 1 FROM outbox WHERE kind LIKE '%\\_mail' ESCAPE '\\' AND dead_at IS NULL LIMIT 1",
@@ -234,7 +234,7 @@ export async function beginWorld(stage: Stage) {
   const successorOf = ({ generations }: Session, shown: Generation) =>
     generations.find(({ parent, state }) => parent === shown && state === 'live')
 
-  /** Whether a refresh token is traded: once, or again for who lost the answer. */
+  /** True if a refresh token is accepted: once, or again after a lost response. */
   function isTradable(session: Session, { shown, key }: Shown, who: Who): boolean {
     if (session.isEnded || shown.state === 'live') return !session.isEnded
     const isSame = key !== undefined && key === shown.key && who === session.agent
@@ -273,7 +273,7 @@ export async function beginWorld(stage: Stage) {
     now: clock.now,
     name: () => `${n}-${++names}`,
 
-    /** Time passes, enough for the next code of an authenticator. */
+    /** Advances the clock, by default enough for the next code of an authenticator. */
     pass(milliseconds = stepMilliseconds) {
       clock.advance(milliseconds)
     },
@@ -284,7 +284,7 @@ export async function beginWorld(stage: Stage) {
       return password
     },
 
-    /** Calls, and holds the status against the one expected. */
+    /** Sends a request and checks its status. */
     async ask(
       expected: number,
       method: string,
@@ -298,7 +298,8 @@ export async function beginWorld(stage: Stage) {
       return answer
     },
 
-    /** Somebody else than a holder of the account acts: when that changes anything, the audit log must name both. */
+    /** Records an action by someone other than a holder of the account: if it changes anything, the audit log must
+     *  name both. */
     acted(id: string, account: Account, change?: () => void) {
       const before = { ...account }
       change?.()
@@ -360,8 +361,8 @@ export async function beginWorld(stage: Stage) {
       return token
     },
 
-    /** A refresh token is shown.
-     *  @returns whether it is traded */
+    /** Sends a refresh token.
+     *  @returns whether it is accepted */
     async show(session: Session, who: Who, { shown, key }: Shown) {
       const isTraded = isTradable(session, { shown, key }, who)
       const isRace = successorOf(session, shown) && clock.now() - shown.usedAt <= raceMilliseconds
@@ -376,7 +377,7 @@ export async function beginWorld(stage: Stage) {
       return isTraded
     },
 
-    /** Nothing of before is worth anything: neither sessions and push tokens nor password, second factor and links. */
+    /** Invalidates all former sessions, push tokens, passwords, second factors and links. */
     takeOver(account: Account) {
       for (const session of liveSessions(account)) end(session)
       account.password = undefined
@@ -459,7 +460,7 @@ export async function beginWorld(stage: Stage) {
       }
     },
 
-    /** Whether an address is that of another account, or will be again when its change is undone. */
+    /** True if an address belongs to another account, or would after an undo. */
     isTaken(address: string, account?: Account): boolean {
       const owner = at(address)
       if (owner && owner !== account) return true
@@ -486,10 +487,10 @@ export async function beginWorld(stage: Stage) {
       sockets.push({ socket: await TestSocket.open(url), session, role, until })
     },
 
-    /** What somebody would type as the code of a second factor. */
+    /** The current code of a second factor. */
     codeOf: ({ secret }: Factor) => codeOf(secret, clock.now()),
 
-    /** The platform tells an account something.
+    /** Notifies an account over the service feed.
      *  @returns the devices that got it */
     async notify({ id }: Account): Promise<string[]> {
       const before = google.sends.length
@@ -508,7 +509,7 @@ export async function beginWorld(stage: Stage) {
             .flatMap(({ devices }) => devices)
             .sort(),
 
-    /** Whether the model of an account is another one than when this was asked last. */
+    /** True if the model of an account has changed since the last call. */
     hasChanged(account: Account): boolean {
       const open = liveSessions(account).map(({ id, devices }) => [id, ...devices])
       const now = JSON.stringify([account, open])
@@ -517,7 +518,8 @@ export async function beginWorld(stage: Stage) {
       return isOther
     },
 
-    /** What the step has ended, and must not have brought back, who else has acted, and what the audit log has of it. */
+    /** The sessions that the step has ended or must not have revived, other actors, and the new rows of the audit
+     *  log. */
     takeStep() {
       const step = {
         suspects: [...suspects, ...justEnded],

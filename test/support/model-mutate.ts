@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { plugin } from 'bun'
 import type { Mutation } from './model-mutations.ts'
 
-// Loaded before the tests of a process that has a mutation to run with.
+// Preloaded by test processes that run with a mutation.
 const { file, from, to }: Mutation = JSON.parse(process.env['MUTATION'] ?? '')
 const mutated = join(import.meta.dir, '../..', file)
 

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** An edit of a source that breaks a rule: `from` stands in `file` exactly once. */
+/** An edit of a source that breaks a rule; `from` occurs exactly once in `file`. */
 export type Mutation = { name: string; file: string; from: string; to: string }
 
 const root = join(import.meta.dir, '../..')
 
-/** How often what a mutation replaces stands in the sources. */
+/** The occurrences of the replaced text in the sources. */
 export const countOf = ({ file, from }: Mutation): number =>
   readFileSync(join(root, file), 'utf8').split(from).length - 1
 
-/** Runs the tests of a file whose titles match, as long as with FAULTS=short, over sources with a mutation.
- *  @returns what they said of it; undefined when they passed */
+/** Runs the matching tests of a file over mutated sources, with FAULTS=short.
+ *  @returns the failure that they report; undefined when they passed */
 export async function findMutation(
   mutation: Mutation,
   testFile: string,

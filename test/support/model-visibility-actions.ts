@@ -8,7 +8,7 @@ import {
   type World,
 } from './model-visibility.ts'
 
-/** Two people who are there, mostly the same as before: what two features do to each other shows between the same two. */
+/** Two present people, mostly the same as before, so that features interact. */
 function two(world: World, random: Random): [Person, Person] {
   const people = world.present()
   const [a, b] = world.lastTwo
@@ -32,7 +32,7 @@ function someMessage(world: World, random: Random): [Conversation, Message] | un
 
 const messagesPath = ({ id }: Conversation) => `/v1/chat/conversations/${id}/messages`
 
-/** Sends, and knows what must come of it. */
+/** Sends a message and records the expected effects. */
 async function say(world: World, [from, to]: [Person, Person], isFile: boolean) {
   const { ask, apartOf } = world
   const known = world.conversationOf(from, to)
@@ -55,7 +55,7 @@ async function say(world: World, [from, to]: [Person, Person], isFile: boolean) 
   return `${nameOf(from)} sends ${text} to ${nameOf(to)}${file ? ' with a file' : ''}`
 }
 
-/** After so long a message that nobody has read is pushed, however many sockets are open. */
+/** After this time a message that is still unread is pushed, even with open sockets. */
 const halfMinute = 31_000
 
 function pushIn(message: unknown): string {
@@ -274,7 +274,7 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
 
     async leave(world, random) {
       const person = random.pick(world.present())
-      // One in two worlds loses somebody, and none loses two.
+      // One person is removed in every second world, never two.
       if (random.below(4) > 0 || world.present().length < 4) return undefined
       const body = { password: 'correct horse' }
       await world.ask(204, 'DELETE', '/v1/users/me', { token: person.token, body })

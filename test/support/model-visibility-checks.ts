@@ -13,7 +13,7 @@ const sorted = <T extends { id: string }>(rows: T[]) => rows.sort((a, b) => (a.i
 
 const stepsPerCheck = 4
 
-/** What everybody sees after each fourth step: looking costs more than what is looked at. */
+/** Views that are compared after each fourth step, because they cost more than the step. */
 export async function checkSometimes(world: World): Promise<void> {
   if (++world.steps % stepsPerCheck === 0) await checkViews(world)
 }
@@ -84,7 +84,7 @@ async function checkBlocks(world: World, person: Person) {
 
 const shownText = ({ isRemoved, text }: Message) => (isRemoved ? '' : text)
 
-/** Everything else, once. */
+/** All other views, compared once. */
 export async function checkAtEnd(world: World): Promise<void> {
   await checkViews(world)
   for (const conversation of world.conversations) await checkConversation(world, conversation)
@@ -156,7 +156,7 @@ async function checkNotifications(world: World, person: Person) {
 
 async function checkExport(world: World, person: Person) {
   const { body } = await world.ask(200, 'GET', '/v1/users/me/export', { token: person.token })
-  // Texts that the sender has removed are kept for reports, so the sender's export has them.
+  // Removed texts are kept for reports, so the sender's export has them.
   const said = world.ownConversations(person).flatMap(({ messages }) => messages)
   const own = said.filter(({ from }) => from === person).map(({ text }) => text)
   world.mustNotLeak(person, 'the export', body, [...own, ...person.broadcasts])
@@ -185,7 +185,7 @@ function checkWebhooks(world: World) {
   const [created, deleted] = [idsOf('message.created'), idsOf('message.deleted')]
   for (const { messages } of world.conversations) {
     for (const { id, isCopy, isRemoved } of messages) {
-      // Removed before its turn came, a message is gone and not told.
+      // A message removed before its delivery is not delivered.
       if (!isRemoved) mustHold(rules.webhooks, created.has(id) === !isCopy, { id, isCopy })
       mustHold(rules.webhooks, deleted.has(id) === isRemoved, { id, isRemoved })
     }

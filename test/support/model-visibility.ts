@@ -24,15 +24,15 @@ export const rules = {
 }
 
 export type Person = Registered & {
-  /** Every name, the present one last. */
+  /** Every name, the current one last. */
   names: string[]
-  /** The address of the own upload that is shown; undefined for the generated picture. */
+  /** The URL of the uploaded picture; undefined for the generated one. */
   picture: string | undefined
   isGone: boolean
   socket: TestSocket
   /** Titles of notifications, oldest first. */
   titles: string[]
-  /** Texts told to all followers, of whom there may be none. */
+  /** Texts sent to all followers, possibly none. */
   broadcasts: string[]
 }
 export type File = { owner: Person; id: string; url: string; isGone: boolean }
@@ -41,7 +41,7 @@ export type Message = {
   from: Person
   text: string
   file: File | undefined
-  /** Sent to a follower of a host who told all of them. */
+  /** A copy of a broadcast, for one follower. */
   isCopy: boolean
   isRemoved: boolean
 }
@@ -49,13 +49,13 @@ export type Conversation = {
   id: string
   people: [Person, Person]
   messages: Message[]
-  /** How many messages each has read. */
+  /** Number of messages that each has read. */
   read: Map<Person, number>
   muted: Set<Person>
-  /** Who was sent something since half a minute passed last. */
+  /** Recipients of messages in the last half minute. */
   unpushed: Set<Person>
 }
-/** Between two people of whom one blocks the other: who blocks, and the names as at the first block. */
+/** Two people one of whom blocks the other: the blockers, and the names at the first block. */
 type Apart = {
   people: [Person, Person]
   by: Set<Person>
@@ -67,7 +67,7 @@ type Frame = { to: Person; frame: string }
 
 export type Stage = Awaited<ReturnType<typeof startStage>>
 
-/** A service that many worlds share, its admin, the platform's key and an endpoint of the platform. */
+/** A service shared by many worlds, with an admin, the platform's key and the platform's endpoint. */
 export async function startStage() {
   const receiver = startReceiver()
   const clock = createTestClock()
@@ -109,11 +109,11 @@ export async function startStage() {
 
 export type World = Awaited<ReturnType<typeof beginWorld>>
 
-/** A host with followers, and others; what each of them said and did. */
+/** A host with followers, and other people, with their messages and actions. */
 export async function beginWorld(stage: Stage) {
   const { service, clock, admin, key } = stage
   const n = stage.nextWorld()
-  // The clock of former worlds has gone on.
+  // Former worlds have advanced the clock.
   Object.assign(admin, await service.login(admin.email))
   service.trust(admin)
   const people: Person[] = []
@@ -199,7 +199,7 @@ export async function beginWorld(stage: Stage) {
       conversations.filter(({ people }) => people.includes(person)),
     otherIn: ({ people: [a, b] }: Conversation, person: Person) => (a === person ? b : a),
 
-    /** A conversation of two people, made at the first call. */
+    /** A conversation of two people, created at the first call. */
     async open(a: Person, b: Person): Promise<Conversation> {
       const known = world.conversationOf(a, b)
       if (known) return known
@@ -219,7 +219,7 @@ export async function beginWorld(stage: Stage) {
       return made
     },
 
-    /** Who is pushed once half a minute has passed, by the device and the conversation. */
+    /** The pushes due after half a minute, by device and conversation. */
     takeDuePushes(): string[] {
       const due = conversations.flatMap((conversation) =>
         [...conversation.unpushed]
@@ -307,8 +307,8 @@ export async function beginWorld(stage: Stage) {
       return after.filter(({ from, isRemoved }) => from !== person && !isRemoved).length
     },
 
-    /** Whether somebody reads texts that are others' or removed, or names that others took while they were apart.
-     *  @param own texts that they may read all the same */
+    /** Checks that a person does not see texts of others, removed texts, or names changed during a block.
+     *  @param own texts that they may see nevertheless */
     mustNotLeak(viewer: Person, place: string, content: unknown, own: string[] = []) {
       world.mustNotTell(viewer, place, content, own)
       const text = JSON.stringify(content)
@@ -330,12 +330,12 @@ export async function beginWorld(stage: Stage) {
       return [...texts, ...viewer.titles]
     },
 
-    /** The frames that each socket has got since the last call, beside those expected. */
+    /** Compares the frames of each socket since the last call with the expected ones. */
     async takeFrames() {
       for (const person of present()) {
         await person.socket.settled()
         const got = person.socket.frames.splice(0)
-        // Messages may have been removed since, and people have left.
+        // Messages may have been removed, and people have left.
         const own = world.ownConversations(person).flatMap(({ messages }) => messages)
         world.mustNotTell(
           person,
@@ -344,7 +344,7 @@ export async function beginWorld(stage: Stage) {
           own.map(({ text }) => text),
         )
         const due = expected.filter(({ to }) => to === person).map(({ frame }) => frame)
-        // The host also hears of first followers, which this model does not count.
+        // The host also gets notifications of first followers, which this model does not count.
         const counted = got.filter(({ notification }) => notification?.type !== 'follow_new')
         const seen = counted.map((frame) => `${frame.type} ${idOf(frame)}`)
         mustHold(rules.frames, Bun.deepEquals(seen.sort(), due.sort()), {
@@ -356,7 +356,7 @@ export async function beginWorld(stage: Stage) {
       expected = []
     },
 
-    /** Everything that jobs do is done. */
+    /** Waits for all jobs. */
     async settle() {
       const waiting = service.sqlite.query<unknown, [number]>(
         `SELECT 1 FROM outbox WHERE dead_at IS NULL AND (kind = 'unread_push' AND run_at <= ?

@@ -2,28 +2,28 @@ import { createRandom } from './random.ts'
 
 export type Random = ReturnType<typeof createRandom>
 
-/** Something that happens, as data: the name of an action, and the seed of what it chooses. A history stays playable when
- *  steps are left out. */
+/** A step as data: the name of an action, and the seed of its choices. A history stays playable when steps are left
+ *  out. */
 export type Step = { action: string; seed: number }
 
 /** A service under test beside a model of it. */
 export type Model<World extends AsyncDisposable> = {
-  /** A world in which nothing has happened. */
+  /** A world without history. */
   begin: () => Promise<World>
-  /** Each changes the world and says in a few words what has happened; undefined when there is nothing to do it with. */
+  /** Each action changes the world and returns a short description; undefined when it is not possible now. */
   actions: Record<string, (world: World, random: Random) => Promise<string | undefined>>
-  /** How often an action is drawn, for one time that others are. */
+  /** Relative frequency of an action; 1 by default. */
   weights?: Record<string, number>
-  /** Each history has favourites among the actions, and does without others: they differ more. */
+  /** Each history prefers some actions and omits others, so that histories differ more. */
   hasFavourites?: boolean
-  /** Holds the service against the model after every step.
+  /** Compares the service with the model after every step.
    *  @throws Broken */
   check: (world: World) => Promise<void>
-  /** The same once, at the end of a history, which it may use up. */
+  /** Runs once at the end of a history, and may leave the world unusable. */
   conclude: (world: World) => Promise<void>
 }
 
-/** A rule does not hold. */
+/** A violated rule. */
 export class Broken extends Error {
   readonly rule: string
 
@@ -40,11 +40,11 @@ export function mustHold(rule: string, holds: boolean, detail: unknown): void {
 
 type Played = { steps: Step[]; told: string[]; broken?: Error }
 
-/** Steps that found nothing to do cost little: so many are drawn for one that counts. */
+/** Steps that are not possible cost little, so many are drawn for each that counts. */
 const drawnPerStep = 20
 
 /** Plays a history of `length` steps for each seed.
- *  @throws with the shortest history that breaks the rule that the first failing seed broke */
+ *  @throws with the shortest history that breaks the same rule as the first failing seed */
 export async function playSeeds<World extends AsyncDisposable>(
   model: Model<World>,
   seeds: Iterable<number>,
@@ -63,7 +63,7 @@ export async function playSeeds<World extends AsyncDisposable>(
   }
 }
 
-/** As often as each is drawn. */
+/** Names of actions, repeated by frequency. */
 function namesOf<World extends AsyncDisposable>(model: Model<World>, random: Random): string[] {
   const all = Object.keys(model.actions)
   const drawn = all.flatMap((name) => {
@@ -73,7 +73,7 @@ function namesOf<World extends AsyncDisposable>(model: Model<World>, random: Ran
   return drawn.length > 0 ? drawn : all
 }
 
-/** @param length steps that count at most */
+/** @param length maximum number of steps that count */
 async function play<World extends AsyncDisposable>(
   model: Model<World>,
   steps: Step[],
@@ -103,7 +103,7 @@ async function play<World extends AsyncDisposable>(
   return played
 }
 
-/** Leaves steps out, many at once and then single ones, as long as the same rule breaks. */
+/** Leaves steps out, many at once and then single ones, as long as the same rule is violated. */
 async function shorten<World extends AsyncDisposable>(
   model: Model<World>,
   failed: Played,

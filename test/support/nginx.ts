@@ -7,9 +7,9 @@ import { waitFor } from './wait.ts'
 /** Without openssl it has no certificate. */
 export const nginx = tools.openssl && tools.nginx
 
-/** A real nginx in front of nodes, as docs/operations.md says.
+/** A real nginx in front of nodes, configured as in docs/operations.md.
  *  @param bases of the nodes
- *  @param more for its server: what several of them need */
+ *  @param more for its server: directives for several nodes */
 export async function startNginx(folder: string, bases: readonly string[], more = '') {
   const [port, tlsPort] = [await freePort(), await freePort()]
   const servers = bases

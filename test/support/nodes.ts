@@ -4,18 +4,19 @@ import { waitFor } from './wait.ts'
 
 type NodeOptions = {
   dataDir: string
-  /** The address of the bucket. */
+  /** The URL of the bucket. */
   bucket: string
-  /** `['standby']`, or a command; it serves unless told otherwise. */
+  /** `['standby']`, or a command; by default it serves. */
   args?: string[]
-  /** Both nodes of a pair may be started again on theirs. */
+  /** Both nodes of a pair may be restarted on their port. */
   port?: number
   environment?: Record<string, string>
 }
 
 export type ReplicaNode = Awaited<ReturnType<typeof startNode>>
 
-/** The executable on a data directory that is replicated to a bucket, without request limits. It may serve, follow, or end. */
+/** The executable on a data directory that is replicated to a bucket, without rate limits. It may serve, follow, or
+ *  exit. */
 export async function startNode({ dataDir, bucket, args = [], ...options }: NodeOptions) {
   const { path } = await executable()
   const port = options.port ?? (await freePort())
@@ -48,7 +49,7 @@ export async function startNode({ dataDir, bucket, args = [], ...options }: Node
     isReady,
     /** Resolves when it serves. */
     ready: () => waitFor(isReady, `${base} to serve: ${output}`),
-    /** Resolves when it has said that. */
+    /** Resolves when its output contains the text. */
     says: (text: string) => waitFor(() => output.includes(text), `"${text}" in: ${output}`),
     async end(signal: NodeJS.Signals = 'SIGKILL') {
       child.kill(signal)
@@ -62,7 +63,7 @@ export async function startNode({ dataDir, bucket, args = [], ...options }: Node
   }
 }
 
-/** Runs one command of the executable beside the nodes. */
+/** Runs a command of the executable beside the nodes. */
 export async function command(dataDir: string, bucket: string, args: string[]) {
   const { path } = await executable()
   const child = Bun.spawn([path, ...args], {

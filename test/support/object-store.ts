@@ -14,8 +14,8 @@ const keyPrefix = 'house/'
 const accessKeyId = 'HOUSE'
 const secretAccessKey = 'house/secret+1' // an address has to escape it, as it has to escape real ones
 
-/** An S3-compatible object store in memory that checks signatures, and does wrong what a test tells it to. It refuses what
- *  it does not know: nothing is ignored in silence. */
+/** An S3-compatible object store in memory that checks signatures and injects faults on demand. It refuses unknown
+ *  requests instead of ignoring them. */
 export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
   const objects: Objects = new Map()
   const unanswered = new Set<() => void>()
@@ -62,7 +62,7 @@ export async function startObjectStore({ port = 0 }: { port?: number } = {}) {
   }
 }
 
-/** What the store does wrong; a test changes it at any time. Shares are from 0 to 1, times in milliseconds. */
+/** The faults of the store, which a test may change at any time. Shares are from 0 to 1, times in milliseconds. */
 function createFaults(cutAll: () => void) {
   let isAway = false
   return {
@@ -78,7 +78,7 @@ function createFaults(cutAll: () => void) {
     beforePut: undefined as Hook, // called with the short key before a PUT takes effect
     afterPut: undefined as Hook, // and between its effect and its answer
     random: Math.random,
-    /** Cuts open and new connections: set in `beforePut` it loses the object, in `afterPut` the answer alone. */
+    /** Breaks open and new connections: set in `beforePut` it loses the object, in `afterPut` only the response. */
     get away() {
       return isAway
     },
@@ -89,7 +89,7 @@ function createFaults(cutAll: () => void) {
   }
 }
 
-/** What a test sees and does past all checks, with keys below the prefix. */
+/** Direct access for tests, past all checks, with keys below the prefix. */
 function createContents(objects: Objects, now: () => number) {
   return {
     keys(under = ''): string[] {
@@ -117,13 +117,13 @@ function storedObject(bytes: Uint8Array, modifiedAt: number): StoredObject {
   return { bytes, etag: `"${hash('md5', bytes)}"`, modifiedAt }
 }
 
-/** A stream that fails before its first byte resets the connection without an answer. */
+/** A stream that fails before its first byte resets the connection without a response. */
 const brokenConnection = () =>
   new Response(new ReadableStream({ pull: (controller) => controller.error() }))
 
-/** @returns undefined when the connection is to be cut */
+/** @returns undefined when the connection is to be broken */
 async function answerOf(store: Store, request: Request): Promise<Response | undefined> {
-  // Read before the first wait: Bun forgets them once the connection is cut.
+  // Read before the first await: Bun drops them once the connection is broken.
   const asked = { method: request.method, headers: request.headers, url: new URL(request.url) }
   const body = await request.bytes().catch(() => undefined)
   if (!body) return undefined
@@ -139,7 +139,7 @@ async function answerOf(store: Store, request: Request): Promise<Response | unde
   return fate.coin ? failure(503, 'SlowDown') : failure(500, 'InternalError')
 }
 
-/** Draws equally often for each request: with a seed, its number decides what goes wrong. */
+/** Draws the same number of values for each request, so that with a seed its number decides the faults. */
 function drawFate({ random, errors, hangs, slow, conflicts, latency }: Store['faults']) {
   const draw = (share: number) => random() < share
   const delay = draw(slow) ? 10 * latency + 500 : latency
@@ -225,7 +225,7 @@ async function put(store: Store, call: Call, key: string): Promise<Response> {
   const refusal = refuseCondition(store, call, objects.has(key))
   if (refusal) return refusal
   if (faults.away) return failure(503, 'SlowDown') // which nobody sees
-  // Nothing waits between the condition and this: of two creations at once one succeeds.
+  // No await between the condition and the write: of two parallel creations one succeeds.
   const object = storedObject(call.body, store.now())
   objects.set(key, object)
   await faults.afterPut?.(shortKey(key))
@@ -271,7 +271,7 @@ function deleteAll(objects: Objects, asked: string): Response {
   return xml(`<DeleteResult>${deleted.join('')}</DeleteResult>`)
 }
 
-/** A page of keys, and of the groups that a delimiter makes of them. */
+/** A page of keys and common prefixes. */
 function list(objects: Objects, asked: Record<string, string>): Response {
   const { prefix = '', delimiter = '', 'continuation-token': token = '' } = asked
   const cursor = Buffer.from(token, 'base64url').toString()

@@ -11,7 +11,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const password = 'correct horse'
 const wide = { width: 1280, height: 800 }
 
-/** The executable with an admin, and a browser that notes whatever a page does wrong. */
+/** The executable with an admin, and a browser that collects the errors of pages. */
 export async function startPages(environment: Record<string, string> = {}) {
   const directory = temporaryDirectory()
   const dataDir = `${directory.path}/data`
@@ -37,7 +37,7 @@ export async function startPages(environment: Record<string, string> = {}) {
     return borrowed
   }
 
-  /** Into the console, from where it asks for it. */
+  /** Logs in when the console asks for it. */
   async function logIn(page: Page) {
     await page.getByLabel('E-mail address').fill(admin.email)
     await page.getByLabel('Password').fill(password)
@@ -49,9 +49,9 @@ export async function startPages(environment: Record<string, string> = {}) {
     base,
     dataDir,
     admin,
-    /** Console errors, broken policies and requests to other hosts, of all pages. */
+    /** Console errors, violated policies and requests to other hosts, of all pages. */
     wrongs,
-    /** A page for somebody who was never there. */
+    /** A page for a first visit. */
     async open(path: string, viewport = wide) {
       const page = await visit('/healthz', viewport)
       await page.evaluate('localStorage.clear(); sessionStorage.clear()')
@@ -67,7 +67,7 @@ export async function startPages(environment: Record<string, string> = {}) {
       return page
     },
     logIn,
-    /** Somebody who uses the platform. */
+    /** Registers a user of the platform. */
     async register(name: string) {
       const email = `${name.toLowerCase()}@example.com`
       const body = { email, password, display_name: name }
@@ -76,8 +76,8 @@ export async function startPages(environment: Record<string, string> = {}) {
     },
     as: (token: string) => (method: string, path: string, body?: object) =>
       call(base, method, path, { token, body }),
-    /** A session of an admin, who has confirmed that it is they.
-     *  @returns calls in it */
+    /** A confirmed session of an admin.
+     *  @returns a function for its requests */
     async trusted(email: string) {
       const answer = await call(base, 'POST', '/v1/auth/login', { body: { email, password } })
       const { access_token: token } = answer.body
@@ -86,7 +86,7 @@ export async function startPages(environment: Record<string, string> = {}) {
         call(base, method, path, { token, body })
     },
     stop: (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') => server.kill(signal),
-    /** Starts what was stopped, at the same address. */
+    /** Starts a stopped server at the same address. */
     async start(more?: Record<string, string>) {
       server = await start(more)
     },
@@ -117,21 +117,21 @@ function noteWrongs(page: Page, base: string, wrongs: string[]) {
   })
 }
 
-/** What the service refuses, or that it is away, browsers note in the console, too: pages say it to the person. */
+/** Browsers also log failed requests in their console; pages show these to the user. */
 const isTold = (text: string) => /^Failed to load resource|^WebSocket connection to/.test(text)
 
-/** Finds nothing to complain about on a page in light and in dark, and no part of it beyond the edge of the screen.
- *  @param part a selector, where the rest was looked at before */
+/** Expects no accessibility violation in light and dark mode, and no overflow of the screen.
+ *  @param part a selector, when the rest was checked before */
 export async function expectAccessible(page: Page, part = 'html') {
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
   expect(await violations(page, part)).toEqual([])
-  // All but the colours is the same in the dark.
+  // Only colours differ in dark mode.
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
   expect(await violations(page, part, { runOnly: ['color-contrast'] })).toEqual([])
   await expectFits(page)
 }
 
-/** The same on a narrow screen, where the colours are those of a wide one. */
+/** The same on a narrow screen, where colours do not differ. */
 export async function expectNarrowAccessible(page: Page) {
   await page.setViewportSize({ width: 320, height: 640 })
   const rules = { 'color-contrast': { enabled: false } }

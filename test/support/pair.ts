@@ -10,8 +10,8 @@ import { aWhile } from './wait.ts'
 export type People = Awaited<ReturnType<typeof meet>>
 type Start = { args?: string[]; environment?: Record<string, string> }
 
-/** A bucket, and nodes by their name, each with a directory and a port of its own that it keeps over its starts. A lease is
- *  a second unless told otherwise. */
+/** A bucket, and nodes by name, each with a directory and a port that it keeps across starts. A lease is a second by
+ *  default. */
 export async function startPair(common: Record<string, string> = {}) {
   const [store, folder] = [await startObjectStore(), temporaryDirectory()]
   const ports = new Map<string, Promise<number>>()
@@ -42,7 +42,7 @@ export async function startPair(common: Record<string, string> = {}) {
     portOf,
     start,
 
-    /** A node that serves a database of its own, which is new. */
+    /** A node that serves a new database of its own. */
     async leader(name: string, options: Start = {}) {
       cpSync((await executable()).emptyData, directory(name), { recursive: true })
       const node = await start(name, options)
@@ -68,7 +68,7 @@ export async function startPair(common: Record<string, string> = {}) {
 export type Pair = Awaited<ReturnType<typeof startPair>>
 
 /** Sends a message once.
- *  @returns the answer's status, 0 when there is none */
+ *  @returns the status of the response, 0 without one */
 export async function say(base: string, { a, conversationId }: People, body: string) {
   const path = `/v1/chat/conversations/${conversationId}/messages`
   const message = { token: a.token, body: { body, client_id: body } }
@@ -78,15 +78,15 @@ export async function say(base: string, { a, conversationId }: People, body: str
   )
 }
 
-/** What the conversation has there, oldest first. */
+/** The messages of the conversation there, oldest first. */
 export async function texts(base: string, { a, conversationId }: People) {
   const found = await allMessages(base, conversationId, a.token)
   return found.map(({ body }) => body).reverse()
 }
 
-/** Sends new messages one after the other, some at once, each to whichever node takes it, until `end`. What had no answer or was
- *  refused is sent again.
- *  @param bases of the nodes, the next of which gets what one did not take */
+/** Sends new messages until `end`, some in parallel, each to the node that accepts it. Refused and unanswered ones
+ *  are sent again.
+ *  @param bases of the nodes; after a refusal the next one is tried */
 export function sayAllTheTime(bases: readonly string[], people: People) {
   const acknowledged: string[] = []
   let sent = 0
@@ -109,7 +109,7 @@ export function sayAllTheTime(bases: readonly string[], people: People) {
   return {
     acknowledged,
     refused: () => refused,
-    /** Resolves when all that was sent is acknowledged. */
+    /** Resolves when all messages are acknowledged. */
     async end() {
       isOver = true
       await saying

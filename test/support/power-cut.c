@@ -1,10 +1,10 @@
-// LD_PRELOAD shim: a disk that loses, refuses and takes its time.
-//   POWER_CUT_DIR=DIR      what a machine would find after a power cut that loses all that was not synced: at each sync
-//                          of a file what was written to it until then is copied to the file of that name in DIR
-//   POWER_CUT_DEAF=1       no sync copies anything: as if the server called none
+// LD_PRELOAD shim: a disk that loses or refuses writes, or is slow.
+//   POWER_CUT_DIR=DIR      keeps in DIR what a power cut would leave: each sync of a file copies what was written to it
+//                          until then to the file of that name in DIR
+//   POWER_CUT_DEAF=1       syncs copy nothing, as if the server called none
 //   POWER_CUT_FAIL=FILE    once FILE exists every fdatasync fails with EIO
-//   POWER_CUT_REFUSE=FILE  while FILE exists nothing can be written: the error is the number in FILE
-//   POWER_CUT_SLOW=MS      each sync takes between half as many milliseconds and so many more
+//   POWER_CUT_REFUSE=FILE  while FILE exists every write fails with the error number in FILE
+//   POWER_CUT_SLOW=MS      each sync takes between half of MS and MS
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// What of a file was written since its last sync. A file is written and synced through different descriptors.
+// Written since the last sync. A file is written and synced through different descriptors.
 struct change {
   ino_t inode;
   off_t from, to;
@@ -81,7 +81,7 @@ static void keep_copy(int fd) {
   pthread_mutex_unlock(&copying);
 }
 
-// A rollback journal that is gone must not come back: journalling file systems keep the order of such changes.
+// A deleted rollback journal must not come back: journalling file systems keep the order of such changes.
 int unlink(const char *path) {
   const char *directory = getenv("POWER_CUT_DIR"), *name = strrchr(path, '/');
   struct stat info;

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { executable } from './executable.ts'
 
 type Options = {
-  /** What to run; the executable of the sources unless told otherwise. */
+  /** The command to run; by default the executable of the sources. */
   command?: string[]
-  /** Without a database it gets one that the executable has made before: making keys takes most of a first start. */
+  /** Without a database it gets the executable's prepared one: generating keys takes most of a first start. */
   dataDir?: string
   cwd?: string
   environment?: Record<string, string>
@@ -13,7 +13,7 @@ type Options = {
 
 export type ServerProcess = Awaited<ReturnType<typeof startServer>>
 
-/** A server in a process of its own, on a free port, without request limits. */
+/** A server in a process of its own, on a free port, without rate limits. */
 export async function startServer(options: Options = {}) {
   const { dataDir, cwd, environment } = options
   const command = options.command ?? [await readyToStart(dataDir)]
@@ -73,7 +73,7 @@ async function readyToStart(dataDir: string | undefined): Promise<string> {
   return path
 }
 
-/** For those that must be told their port: below those that the kernel gives to others meanwhile. */
+/** For programs that need a port number: below the range from which the kernel assigns ports meanwhile. */
 export async function freePort(): Promise<number> {
   const port = 10_000 + Math.floor(Math.random() * 20_000)
   try {
@@ -95,7 +95,7 @@ const json = { 'content-type': 'application/json' }
 
 type Call = { token?: string; body?: unknown; headers?: Record<string, string> }
 
-/** Calls a server and reads its JSON answer. */
+/** Sends a request to a server and reads its JSON response. */
 export async function call(
   base: string,
   method: string,

@@ -4,10 +4,10 @@ import type { Clock } from '../../src/lib/clock.ts'
 import type { WebPushSubscription } from '../../src/push/subscription.ts'
 
 type Answer = { status: number; headers?: Record<string, string>; body?: unknown }
-/** `hang`: nothing ever comes. `stall`: the body begins and never ends. `flood`: an error that never ends. */
+/** `hang`: no response. `stall`: the body begins and never ends. `flood`: an endless error. */
 type NextAnswer = Answer | Promise<Answer> | 'hang' | 'stall' | 'flood'
 
-/** What a stand-in answers, in turn; when nothing is left, the usual. */
+/** The next responses of a fake service; without any left it gives the default one. */
 function createScript() {
   const answers: NextAnswer[] = []
   let chunks = 0
@@ -18,7 +18,7 @@ function createScript() {
   }
 
   return {
-    /** What went out in bodies without end. */
+    /** Bytes sent in endless bodies. */
     flooded: () => chunks * chunkBytes,
     tell: (...next: NextAnswer[]) => answers.push(...next),
     async take(usual: () => Answer): Promise<Response> {
@@ -39,7 +39,7 @@ const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 
 export type FcmRequest = { path: string; authorization: string | null; message: unknown }
 
-/** Google: a token endpoint that verifies the assertion, and FCM, which knows the tokens that were granted. */
+/** Google: a token endpoint that verifies the assertion, and FCM, which checks the granted tokens. */
 export function startGoogle(clock: Clock) {
   const fcm = createScript()
   const grant = createScript()
@@ -95,13 +95,13 @@ export function startGoogle(clock: Clock) {
       private_key: rsa.privateKey.export({ type: 'pkcs8', format: 'pem' }),
       token_uri: tokenUri,
     }),
-    /** The claims of every assertion, the messages, and the paths that nobody should have asked. */
+    /** The claims of every assertion, the messages, and unexpected paths. */
     grants,
     sends,
     elsewhere,
     tellGrant: grant.tell,
     tellFcm: fcm.tell,
-    /** Access tokens granted so far are not accepted any more. */
+    /** Revokes the access tokens granted so far. */
     revokeTokens: () => valid.clear(),
     [Symbol.asyncDispose]: () => server.stop(true),
   }
@@ -119,8 +119,8 @@ type Browser = {
   auth: Uint8Array<ArrayBuffer>
 }
 
-/** A push service with its browsers. It takes only messages of the application server whose key the browsers were given,
- *  and opens what it takes as the browser would. */
+/** A push service with its browsers. It accepts only messages of the application server whose key the browsers have,
+ *  and decrypts them as the browser would. */
 export function startPushService(applicationServerKey: string, clock: Clock) {
   const script = createScript()
   const browsers = new Map<string, Browser>()
@@ -154,7 +154,7 @@ export function startPushService(applicationServerKey: string, clock: Clock) {
     authorizations,
     tell: script.tell,
     flooded: script.flooded,
-    /** What a browser says after it subscribed. */
+    /** The subscription of a new browser. */
     async subscribe(): Promise<WebPushSubscription> {
       const path = `/push/${browsers.size + 1}`
       const { browser, keys } = await makeBrowser()
@@ -196,7 +196,7 @@ async function verifyVapid(header: string | null, checks: VapidChecks) {
   return payload
 }
 
-/** The browser's side of RFC 8291, written with other means than the sender's. */
+/** The browser's side of RFC 8291, implemented independently of the sender's. */
 async function decrypt(body: Uint8Array<ArrayBuffer>, browser: Browser) {
   const [salt, senderKey] = [body.slice(0, 16), body.slice(21, 86)]
   const sender = await crypto.subtle.importKey('raw', senderKey, curve, false, [])

@@ -27,7 +27,7 @@ export async function startRadosgw() {
   const keys = ['--access-key', key, '--secret-key', secret]
   await cluster.run('radosgw-admin', 'user', 'create', '--uid=a', '--display-name=a', ...keys)
   const port = await freePort()
-  // Without tcp_nodelay a quick answer with a body takes 40 ms.
+  // Without tcp_nodelay a quick response with a body takes 40 ms.
   const frontend = `beast endpoint=127.0.0.1:${port} tcp_nodelay=1`
   parts.use(cluster.start('radosgw', '-n', 'client.admin', '--rgw-frontends', frontend))
   await createBucket(`http://127.0.0.1:${port}`)
@@ -67,7 +67,7 @@ rgw thread pool size = 64
 `
 }
 
-/** Runs programs of Ceph with the configuration in a folder; they end with this process, also when it is killed. */
+/** Runs Ceph programs with the configuration in a folder; they end with this process, also when it is killed. */
 function createCluster(path: string) {
   const options = {
     env: { CEPH_CONF: join(path, 'ceph.conf'), PATH: folders },

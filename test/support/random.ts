@@ -1,4 +1,4 @@
-/** Random numbers that come again with the same seed (mulberry32); the seed is in the name of a failing test. */
+/** Random numbers, reproducible by their seed (mulberry32); the seed is in the name of a failing test. */
 export function createRandom(seed: number) {
   let state = seed
   const next = () => {

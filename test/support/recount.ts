@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 
-/** Counters beside a count of the rows: each finds the rows whose counter is wrong. */
+/** Queries for rows whose counter differs from a count. */
 const recounts = {
   'messages of a conversation': `SELECT 1 FROM conversations c WHERE last_seq <>
     (SELECT count(*) FROM messages WHERE conversation_id = c.id)`,
@@ -22,7 +22,7 @@ const recounts = {
   'tickets of a person': `SELECT 1 FROM tickets GROUP BY user_id HAVING count(*) <> max(user_seq)`,
 }
 
-/** What is wrong with a database: pages, references, counters. */
+/** The defects of a database: pages, references, counters. */
 export function damageOf(sqlite: Database): string[] {
   const found = Object.entries(recounts).filter(([, query]) => sqlite.query(query).get() !== null)
   const integrity = sqlite.query('PRAGMA integrity_check').values().flat().map(String)

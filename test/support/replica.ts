@@ -1,9 +1,8 @@
 import type { Replica, ReplicaStats } from '../../src/replication/replication.ts'
 
-/** The configuration of a service whose replica is one of these. */
 export const replicatedTo = { REPLICA_S3_URL: 's3://key:secret@127.0.0.1:1/bucket?tls=off' }
 
-/** A replica that ships nothing and has something to tell. */
+/** A replica that ships nothing and reports the given state. */
 export function replicaThatSays(stats: Partial<ReplicaStats> = {}): Replica {
   const nothing = () => {}
   return {

@@ -8,12 +8,12 @@ import { waitFor } from './wait.ts'
 
 type Options = {
   environment?: Record<string, string>
-  /** The address of the bucket; that of the store unless told otherwise. */
+  /** The URL of the bucket, by default that of the store. */
   bucket?: string
 }
 export type People = { a: Person; b: Person; conversationId: string }
 
-/** A bucket, and services of this process that are replicated to it, each on a directory with a name. */
+/** A bucket, and services of this process that are replicated to it, each on a named directory. */
 export async function replicas() {
   const store = await startObjectStore()
   const folder = temporaryDirectory(memoryFolder())
@@ -35,7 +35,7 @@ export async function replicas() {
     return { ...(await restore(name, args, options)), name, path: directory(name) }
   }
 
-  /** Resolves when a restore gives a directory that is right. */
+  /** Resolves when a restored directory passes the check. */
   async function shows(isRight: (path: string) => boolean, milliseconds = 60_000) {
     let entries = 0
     async function look() {
@@ -63,10 +63,10 @@ export async function replicas() {
     shows,
     /** Resolves when a restore gives these messages. */
     has: (texts: readonly string[]) => shows((path) => Bun.deepEquals(messagesIn(path), texts)),
-    /** Resolves when the bucket has the database, and the log goes on from it. */
+    /** Resolves when the bucket has the database, and the log continues from it. */
     hasBegun: () => waitFor(() => store.keys('log/').length > 1, 'the log'),
     restored,
-    /** The messages in what a restore into an empty directory gives, oldest first; else what it says. */
+    /** The messages after a restore into an empty directory, oldest first; else the output of the command. */
     messages: async (args: string[] = [], options: Options = {}) => {
       const { exitCode, err, path } = await restored(args, options)
       return exitCode === 0 && err === '' ? messagesIn(path) : err
@@ -81,7 +81,7 @@ export async function replicas() {
   }
 }
 
-/** The first column of what a query finds in the database of a directory. */
+/** The first column of a query in the database of a directory. */
 export function find(directory: string, query: string): unknown[] {
   using sqlite = new Database(join(directory, 'hostline.db'))
   return sqlite.query(query).values().flat()
@@ -91,7 +91,7 @@ export function find(directory: string, query: string): unknown[] {
 export const messagesIn = (directory: string) =>
   find(directory, 'SELECT body FROM messages ORDER BY id')
 
-/** Sends a message, with a `client_id`: the text. */
+/** Sends a message with its text as `client_id`. */
 export function say(service: TestService, { a, conversationId }: People, text: string) {
   const path = `/v1/chat/conversations/${conversationId}/messages`
   return service.call('POST', path, { token: a.token, body: { body: text, client_id: text } })

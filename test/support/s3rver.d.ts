@@ -1,4 +1,4 @@
-/** The server brings no types. */
+/** The server has no types. */
 declare module '@20minutes/s3rver' {
   export default class S3rver {
     constructor(options: object)

@@ -4,7 +4,7 @@ import type { createRandom } from './random.ts'
 type Json = any
 type Random = ReturnType<typeof createRandom>
 
-/** What nobody expects in the place of a value. */
+/** Values that are unexpected for any field. */
 const oddities: readonly unknown[] = [
   null,
   true,
@@ -38,8 +38,8 @@ const oddities: readonly unknown[] = [
   Array.from({ length: 2_000 }, (_, n) => n),
 ]
 
-/** Makes values that fit the schemas of a description, and spoils them.
- *  @param known values that mean something to the server, by the name of their field */
+/** Generates values for the schemas of a description, valid and invalid ones.
+ *  @param known values that exist on the server, by field name */
 export function createSampler(random: Random, document: Json, known: Record<string, string>) {
   const { below, pick } = random
   const resolve = (reference: string): Json =>
@@ -73,7 +73,7 @@ export function createSampler(random: Random, document: Json, known: Record<stri
     return Object.fromEntries(chosen.map(([name, schema]) => [name, sample(schema, name)]))
   }
 
-  /** A value that fits a schema as far as the schema says. */
+  /** A value that matches a schema. */
   function sample(schema: Json, name = ''): Json {
     if (schema.$ref) return sample(resolve(schema.$ref), name)
     if (schema.anyOf) return sample(pick(schema.anyOf), name)
@@ -82,7 +82,7 @@ export function createSampler(random: Random, document: Json, known: Record<stri
     return makers[schema.type]?.(schema, name) ?? null
   }
 
-  /** The value with something in it that is odd, missing or too much. */
+  /** The value with an odd, missing or additional part. */
   function spoil(value: Json): Json {
     const isObject = typeof value === 'object' && value !== null
     if (!isObject || below(8) === 0) return pick(oddities)
@@ -92,7 +92,7 @@ export function createSampler(random: Random, document: Json, known: Record<stri
     return below(4) === 0 ? others : { ...others, [name]: spoil(old) }
   }
 
-  /** JSON that is broken, or no JSON at all. */
+  /** Broken JSON, or none at all. */
   function garble(json: string): string | Uint8Array<ArrayBuffer> {
     return pick([
       '',

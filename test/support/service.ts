@@ -10,12 +10,12 @@ import { memoryFolder, temporaryDirectory } from './directory.ts'
 import { TestSocket } from './socket.ts'
 
 type Options = Substitutes & {
-  /** In the place of one that ships to a bucket; not together with `listen`. */
+  /** Replaces the one that ships to a bucket; not together with `listen`. */
   replica?: Replica
   environment?: Record<string, string>
   /** Listen on a free port instead of answering in-process. */
   listen?: boolean
-  /** A data directory that stays; without a database it gets an empty one. */
+  /** A data directory to keep; without a database it gets an empty one. */
   dataDir?: string
   /** Fills the data directory before the service opens it. */
   fill?: (directory: string) => Promise<unknown>
@@ -37,7 +37,7 @@ export type Person = { id: string; email: string; token: string; refreshToken: s
 
 export type TestService = Awaited<ReturnType<typeof startService>>
 
-/** A service over a database of its own, with cheap password hashes and without request limits unless asked for. */
+/** A service over a database of its own, with cheap password hashes and by default without rate limits. */
 export async function startService(options: Options = {}) {
   const { environment = {}, listen = false, fill, dataDir, ...substitutes } = options
   const directory = dataDir === undefined ? temporaryDirectory(memoryFolder()) : lasting(dataDir)
@@ -78,7 +78,7 @@ export async function startService(options: Options = {}) {
     return readAnswer(answer)
   }
 
-  /** Answered in this process, which costs a fraction of a request over the network. */
+  /** In-process, which costs a fraction of a request over the network. */
   const callInProcess = async (method: string, path: string, options: Call = {}) =>
     readAnswer(await service.app.handle(new Request(base + path, initOf(method, options))))
 
@@ -106,7 +106,7 @@ export async function startService(options: Options = {}) {
     return call('POST', path, { token: from.token, body: { body: text } })
   }
 
-  /** Somebody with a role, and a verified address. An admin who is never asked again whether it is they. */
+  /** Registers a user with a role and a verified address. An admin's session counts as confirmed. */
   async function registerAs(role: string, name?: string): Promise<Person> {
     const person = await register(name)
     const { sqlite } = service.connection
@@ -116,18 +116,18 @@ export async function startService(options: Options = {}) {
     return person
   }
 
-  /** Nobody is asked again in the sessions that somebody has. */
+  /** Confirms all sessions of a user. */
   function trust({ id }: { id: string }) {
     const confirmed = 'UPDATE sessions SET confirmed_at = ? WHERE user_id = ?'
     service.connection.sqlite.run(confirmed, [Number.MAX_SAFE_INTEGER, id])
   }
 
-  /** Confirms in a session whose it is. */
+  /** Confirms a session with the password. */
   function confirm({ token }: { token: string }): Promise<Answer> {
     return call('POST', '/v1/auth/confirm', { token, body: { password: 'correct horse' } })
   }
 
-  /** A service key, made by an admin; without scopes it may do everything. */
+  /** A service key; without scopes it may do everything. */
   async function issueKey(scopes = ['all']): Promise<{ id: string; token: string }> {
     const { token } = await registerAs('admin')
     const body = { name: 'payments', scopes }
@@ -151,7 +151,7 @@ export async function startService(options: Options = {}) {
     app: service.app,
     sqlite: service.connection.sqlite,
     log: () => logged.join(''),
-    /** The lines of the log, as they come. */
+    /** The lines of the log so far. */
     logged,
     request,
     call,
@@ -164,7 +164,7 @@ export async function startService(options: Options = {}) {
     login,
     openConversation,
     say,
-    /** Two people, their conversation. */
+    /** Two people and their conversation. */
     async pair() {
       const [a, b] = [await register(), await register()]
       return { a, b, conversationId: await openConversation(a, b) }
@@ -210,13 +210,12 @@ function personOf({ status, body }: Answer): Person {
   return { id: user.id, email: user.email, token, refreshToken }
 }
 
-// The framework collects garbage whenever it has compiled an application: with hundreds of them, for a third of the time that
-// they take.
+// The framework collects garbage after compiling an application; with hundreds of them that takes a third of the time.
 const collect = Bun.gc
 Bun.gc = (isForced) => (isForced ? collect(isForced) : 0)
 
-// Making RSA keys takes most of a start: they are made once, in a database that is then copied. The description is the
-// same for all, too.
+// Generating RSA keys takes most of a start: they are generated once, in a database that is copied. The API description
+// is shared, too.
 let template: ReturnType<typeof makeTemplate> | undefined
 
 function madeTemplate() {

@@ -4,7 +4,7 @@ import { waitFor } from './wait.ts'
 // biome-ignore lint/suspicious/noExplicitAny: frames are judged by the assertions on them
 type Frame = any
 
-/** A socket client that keeps what it got, in order. */
+/** A socket client that keeps its frames, in order. */
 export class TestSocket {
   readonly frames: Frame[] = []
   readonly #socket: WebSocket
@@ -21,7 +21,7 @@ export class TestSocket {
   }
 
   static async open(url: string, protocols: string[] = []): Promise<TestSocket> {
-    // Certificates of tests are nobody's.
+    // Test certificates are not trusted.
     const options = { protocols, tls: { rejectUnauthorized: false } }
     const socket = new WebSocket(url, options as never)
     const client = new TestSocket(socket)
@@ -48,7 +48,7 @@ export class TestSocket {
     this.#socket.send(bytes)
   }
 
-  /** Takes the oldest frame of a type, waiting for it when it is not there yet. */
+  /** Takes the oldest frame of a type, and waits for it if needed. */
   next(type: string): Promise<Frame> {
     return waitFor(() => {
       const index = this.frames.findIndex((frame) => frame.type === type)
@@ -56,7 +56,7 @@ export class TestSocket {
     }, `a ${type} frame`)
   }
 
-  /** Resolves when everything sent before has been answered: nothing that could still come is missing then. */
+  /** Resolves when everything sent before has been answered, so that no frame is missing. */
   async settled(): Promise<void> {
     this.send({ type: 'ping' })
     await this.next('pong')
@@ -82,7 +82,7 @@ export async function stuckReader(base: string, path: string) {
   return socket
 }
 
-/** The plain TCP connection of an upgrade request. */
+/** The TCP connection of an upgrade request. */
 export function openUpgrade(base: string, path: string, more: Record<string, string> = {}) {
   const { hostname, port } = new URL(base)
   const socket = connectTcp(Number(port), hostname)
@@ -93,7 +93,7 @@ export function openUpgrade(base: string, path: string, more: Record<string, str
   return socket
 }
 
-/** Asks from one of this machine's addresses, which are different clients. */
+/** Sends a request from one of this machine's addresses, which count as different clients. */
 export function askFrom(address: string, base: string, path: string) {
   const { port, hostname } = new URL(base)
   const socket = connectTcp({ host: hostname, port: Number(port), localAddress: address })
@@ -102,7 +102,7 @@ export function askFrom(address: string, base: string, path: string) {
   return socket
 }
 
-/** The head of the answer. */
+/** The head of the response. */
 export async function headFrom(address: string, base: string, path: string): Promise<string> {
   const socket = askFrom(address, base, path)
   const head = await new Promise<string>((resolve) => socket.once('data', (it) => resolve(`${it}`)))

@@ -1,14 +1,14 @@
 import { Database } from 'bun:sqlite'
 
-/** Calls `onRun` at each run of an SQL statement on the thread that called this, whatever the connection. */
+/** Calls `onRun` at each run of an SQL statement on the calling thread, on any connection. */
 export function watchRuns(onRun: () => void) {
-  // Prepared statements of every kind end in the same native object; only `run` on the database goes another way.
+  // Prepared statements of every kind end in the same native object; only `run` of the database does not.
   const { native } = new Database(':memory:').prepare('SELECT 1')
   wrap(Object.getPrototypeOf(native), ['all', 'get', 'iterate', 'raw', 'run', 'values'], onRun)
   wrap(Database.prototype, ['exec', 'run'], onRun)
 }
 
-/** The SQL of every statement that is prepared from now on, on any connection of this thread. */
+/** The SQL of every statement prepared from now on, on any connection of this thread. */
 export function recordStatements(): ReadonlySet<string> {
   const texts = new Set<string>()
   wrap(Database.prototype, ['exec', 'prepare', 'query', 'run'], (text) => texts.add(String(text)))

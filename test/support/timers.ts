@@ -1,6 +1,7 @@
 import type { Timers } from '../../client/src/client.ts'
 
-/** The client's time, which moves only when told to. It starts at the real time, as tokens carry real issue times. */
+/** The client's timers, which move only by `advance`. They start at the real time, because tokens contain real issue
+ *  times. */
 export function createTestTimers(start = Date.now()) {
   let now = start
   const waiting = new Set<{ at: number; work: () => void }>()
@@ -14,7 +15,7 @@ export function createTestTimers(start = Date.now()) {
         waiting.delete(timer)
       }
     },
-    /** Moves the time and runs what fell due on the way, in order. */
+    /** Advances the time and runs due callbacks in order. */
     advance(milliseconds: number) {
       const end = now + milliseconds
       for (;;) {
@@ -26,7 +27,7 @@ export function createTestTimers(start = Date.now()) {
       }
       now = end
     },
-    /** Milliseconds until each timer falls due. */
+    /** Milliseconds until each timer is due. */
     waiting: () => [...waiting].map(({ at }) => at - now),
   } satisfies Timers & Record<string, unknown>
 }

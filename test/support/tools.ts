@@ -1,7 +1,7 @@
-// A service's package puts its program where only root looks.
+// Packages of services install their program where only root's PATH finds it.
 export const folders = `${process.env['PATH'] ?? ''}:/usr/sbin`
 
-/** Programs that some tests need: where one is missing they are skipped, and `bun run test` ends with a line about it. */
+/** Programs that some tests need: without one they are skipped, and `bun run test` ends with a line about it. */
 export const tools = {
   chromium: find('chromium', 'google-chrome'),
   gcc: find('gcc', 'cc'),
@@ -11,12 +11,12 @@ export const tools = {
   radosgw: findAll('ceph', 'ceph-mon', 'ceph-osd', 'radosgw-admin', 'radosgw'),
 }
 
-/** @returns the path of the first that there is */
+/** @returns the path of the first that exists */
 function find(...names: string[]) {
   return names.map((name) => Bun.which(name, { PATH: folders }) ?? undefined).find(Boolean)
 }
 
-/** @returns the path of the last, if all are there */
+/** @returns the path of the last, if all exist */
 function findAll(...names: string[]) {
   const found = names.map((name) => find(name))
   return found.includes(undefined) ? undefined : found.at(-1)

@@ -19,7 +19,7 @@ type People = { root: Person; ada: Person; bob: Person; platform: { token: strin
 const password = 'correct horse'
 const minute = 60_000
 
-/** Asks a listening service for everything, each route with success and each list in every form, and runs its jobs. */
+/** Uses a listening service completely: each route with success, each list in every form, and all jobs. */
 export async function tour(service: TestService, clock: TestClock) {
   const guide = createGuide(service, clock)
   const root = await makeAdmin(guide)
@@ -56,7 +56,7 @@ export async function tour(service: TestService, clock: TestClock) {
 
 function createGuide(service: TestService, clock: TestClock) {
   /** @param what the method and the path
-   *  @throws when the answer is not a success */
+   *  @throws when the response is not a success */
   async function ask(as: { token: string } | undefined, what: string, body?: unknown) {
     const [method = '', path = ''] = what.split(' ')
     const answer = await service.call(method, path, { token: as?.token, body })
@@ -64,7 +64,7 @@ function createGuide(service: TestService, clock: TestClock) {
     throw new Error(`${what}: ${answer.status} ${JSON.stringify(answer.body)}`)
   }
 
-  /** Lets time pass until there is something. */
+  /** Advances the clock until `look` returns something. */
   function waitForJobs<T>(look: () => T | Promise<T>, what: string) {
     return waitFor(() => {
       clock.advance(500)
@@ -85,12 +85,12 @@ function createGuide(service: TestService, clock: TestClock) {
       if (cursor) await ask(as, `GET ${path}?limit=1&cursor=${cursor}${query}`)
       return first.data
     },
-    /** The token of the newest link to a page in the mails. */
+    /** The token of the newest mailed link to a page. */
     linked: (page: string) => {
       const newest = new RegExp(`.*${page}\\S*?#token=([\\w-]{43})`, 's')
       return waitForJobs(() => service.log().match(newest)?.[1], `a link to ${page}`)
     },
-    /** Runs the jobs that wait, also those that wait for some minutes. */
+    /** Runs all jobs due within some minutes. */
     async settle(minutes = 5) {
       clock.advance(minutes * minute)
       const isEmpty = (metrics: string) => metrics.includes('\nhostline_outbox_waiting 0\n')
@@ -136,14 +136,14 @@ async function visitAccounts(guide: Guide, { ada }: People) {
   const refresh = (headers = {}) =>
     service.call('POST', '/v1/auth/refresh', { body: { refresh_token: refreshToken }, headers })
   for (const _ of ['first', 'again']) await refresh({ 'x-idempotency-key': 'k1' })
-  // Without the key it is a stolen one.
+  // Without the key this is token reuse.
   await refresh()
   await visitCredentials(guide, ada)
   await ask(ada, 'GET /v1/users/me')
   await ask(ada, 'PATCH /v1/users/me', { display_name: 'Ada L.' })
 }
 
-/** Another address and back, a second factor and none. */
+/** Changes the address and back, adds a second factor and removes it. */
 async function visitCredentials(guide: Guide, ada: Person) {
   const { service, clock, ask, linked, settle } = guide
   const change = { new_email: 'ada@elsewhere.example', password }
@@ -165,7 +165,7 @@ async function visitCredentials(guide: Guide, ada: Person) {
   await ask(ada, 'DELETE /v1/auth/totp', { password, code: codes[1] })
 }
 
-/** What the rest of the platform reports. */
+/** The reports of the platform. */
 async function visitFeed({ service, ask }: Guide, { ada, bob, platform }: People) {
   await ask(platform, `GET /v1/service/users/${ada.id}`)
   const brought = { email: 'dora@example.com', external_id: 'crm/1' }
@@ -220,7 +220,7 @@ async function visitNotifications({ clock, ask, list }: Guide, people: People) {
   return push
 }
 
-/** One file of a ticket, one that nobody uses, one that a message showed, and one that an admin removes. */
+/** A file of a ticket, an unused one, one of a message, and one that an admin removes. */
 async function visitFiles({ service, ask }: Guide, { ada, bob, root }: People) {
   const put = () => upload(service, ada, 'x')
   const [used, , said, wrong] = [await put(), await put(), await put(), await put()]
@@ -368,7 +368,7 @@ async function visitAdministration({ service, ask, list }: Guide, { root, bob }:
   await ask(root, `DELETE ${keys}/${id}`)
 }
 
-/** Endpoints that take what they are told, and one that is gone. */
+/** Endpoints that accept deliveries, and one that is gone. */
 async function visitWebhooks({ service, clock, ask, list }: Guide, { root, bob }: People) {
   await using receiver = startReceiver()
   const queued = "SELECT 1 FROM outbox WHERE kind = 'webhook_delivery' AND dead_at IS NULL"

@@ -1,7 +1,7 @@
 const pauseMilliseconds = 3
 
-/** Polls until there is something: `undefined`, `null` and `false` mean "not yet".
- *  @throws when nothing has come in time, naming `what` */
+/** Polls until `look` returns something other than `undefined`, `null` or `false`.
+ *  @throws on timeout, naming `what` */
 export async function waitFor<T>(
   look: () => T | Promise<T>,
   what = String(look),
@@ -16,9 +16,9 @@ export async function waitFor<T>(
   }
 }
 
-/** Waits for a moment at random, for what must hold at any instant. */
+/** Waits for a random time, before a kill at any moment. */
 export const aWhile = (meanMilliseconds: number) =>
   waitFor(() => Math.random() < pauseMilliseconds / meanMilliseconds)
 
-/** Waits until a bound has passed that no clock of ours can be advanced over: longer does not hurt. */
+/** Waits for a timeout that no test clock can advance; a longer wait does no harm. */
 export const waitOut = (milliseconds: number) => Bun.sleep(milliseconds)

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { ulid } from 'ulid'
 
 type Answer = { status: number; headers?: Record<string, string>; body?: string }
-/** `hang`: nothing ever comes. `flood`: an error that never ends. */
+/** `hang`: no response. `flood`: an endless error. */
 type NextAnswer = Answer | 'hang' | 'flood'
 
 export type Received = {
@@ -14,7 +14,7 @@ export type Received = {
   body: any
 }
 
-/** Somebody's endpoint. It answers 204 unless told otherwise. */
+/** A webhook endpoint. It answers 204 by default. */
 export function startReceiver(first: NextAnswer = { status: 204 }) {
   let usual = first
   const received: Received[] = []
@@ -50,7 +50,7 @@ export function startReceiver(first: NextAnswer = { status: 204 }) {
     received,
     flooded: () => flooded,
     tell: (...next: NextAnswer[]) => void answers.push(...next),
-    /** What it answers from now on. */
+    /** Sets its response from now on. */
     tellAll(next: NextAnswer) {
       usual = next
     },
@@ -60,12 +60,12 @@ export function startReceiver(first: NextAnswer = { status: 204 }) {
   }
 }
 
-/** What a receiver reads that verifies with the published library.
+/** The event as a receiver verifies it with the published library.
  *  @throws when the signature is wrong */
 export const verify = (secret: string, { text, headers }: Received): unknown =>
   new Webhook(secret).verify(text, headers)
 
-/** A delivery that was given up.
+/** A failed delivery.
  *  @returns its id */
 export function insertDelivery(sqlite: Database, webhookId: string): string {
   const id = ulid()

@@ -17,7 +17,7 @@ export const cursorPages =
 type Row = { id: string }
 type Rules<T> = {
   isBefore: (a: T, b: T) => boolean
-  /** Whether the known row is newer than the received one: responses and frames can arrive out of order. */
+  /** True if the known row is newer than the received one: responses and frames can arrive out of order. */
   isNewer: (known: T, item: T) => boolean
 }
 

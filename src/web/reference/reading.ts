@@ -79,7 +79,7 @@ function updateCurrent(entries: IntersectionObserverEntry[]) {
   urlTimer = setTimeout(() => navigate(addressOf(part.id), 'replace'), pauseMilliseconds)
 }
 
-/** Whether an element has been near the viewport at least once. */
+/** True if an element has been near the viewport at least once. */
 export function useNearViewport(element: { current: HTMLElement | null }): boolean {
   const [isNear, setNear] = useState(false)
   useEffect(() => {

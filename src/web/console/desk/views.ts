@@ -119,7 +119,7 @@ export function ticketQuery(given: Filter): TicketQuery {
   }
 }
 
-/** Whether a ticket matches a query. Full-text search cannot be checked here.
+/** True if a ticket matches a query. Full-text search cannot be checked here.
  *  @param me id of the admin, for `assignee_id=me` */
 export function isListed(ticket: DeskTicketListItem, query: TicketQuery, me: string): boolean {
   const { status, waiting, priority, category, assignee_id } = query

@@ -61,7 +61,7 @@ export function PersonDetails({ id, onChange, onRemove }: PersonDetailsProps) {
   )
 }
 
-/** Whether the person is the signed-in admin and no other admin exists who could undo a lock-out. */
+/** True if the person is the signed-in admin and no other admin exists who could undo a lock-out. */
 function useIsOnlyAdmin(id: string): boolean {
   const isOneself = id === user.value?.id
   const { data } = useResource(isOneself ? 'admins' : undefined, async (signal) => {
