@@ -58,7 +58,7 @@ const mutations: Mutation[] = [
       const profile`,
   },
   {
-    name: 'the platform cannot take an address from who never proved it',
+    name: 'the platform cannot take an address from a user who never proved it',
     file: `${accounts}/feed-users.ts`,
     from: 'if (squatter?.isProvisional &&',
     to: 'if (false && squatter?.isProvisional &&',
@@ -70,7 +70,7 @@ const mutations: Mutation[] = [
     to: 'if (squatter &&',
   },
   {
-    name: 'a reset takes no account over',
+    name: 'a reset does not take over the account',
     file: `${accounts}/recovery.ts`,
     from: 'parts.adopt(user, onOneself(user.id, ip))',
     to: '',
@@ -88,13 +88,13 @@ const mutations: Mutation[] = [
     to: '',
   },
   {
-    name: 'a new password keeps the links of before',
+    name: 'a new password keeps former links',
     file: `${accounts}/recovery.ts`,
     from: "oneTimeTokens.revoke('reset_password', id)",
     to: '',
   },
   {
-    name: 'a new password lets a change of address go on',
+    name: 'a new password keeps a pending change of address',
     file: `${accounts}/recovery.ts`,
     from: "oneTimeTokens.revoke('change_email', id)",
     to: '',
@@ -107,7 +107,7 @@ const mutations: Mutation[] = [
         store.update(userId, { passwordHash })`,
   },
   {
-    name: 'a reset keeps a second factor from before the first proof',
+    name: 'a reset keeps a second factor that is older than the first proof',
     file: `${accounts}/recovery.ts`,
     from: 'if (parts.factors.find(user.id)?.isProvisional) {',
     to: 'if (parts.factors.find(user.id)?.confirmedAt === 0) {',
@@ -125,13 +125,13 @@ const mutations: Mutation[] = [
     to: 'if (factorSince < changedAt)',
   },
   {
-    name: 'going back leaves the address in between a way back',
+    name: 'a change back leaves the address in between an undo',
     file: `${accounts}/email-change.ts`,
     from: 'if (!user.isProvisional && !undone) {',
     to: 'if (!user.isProvisional) {',
   },
   {
-    name: 'an address that nobody proved is kept',
+    name: 'an unproved address is reserved',
     file: `${accounts}/email-change.ts`,
     from: 'if (!user.isProvisional && !undone) {',
     to: 'if (!undone) {',
@@ -143,7 +143,7 @@ const mutations: Mutation[] = [
     to: '',
   },
   {
-    name: 'a former address is not kept',
+    name: 'a former address is not reserved',
     file: `${accounts}/one-time-token-store.ts`,
     from: '.get() !== undefined',
     to: '.get() === null',
@@ -155,13 +155,13 @@ const mutations: Mutation[] = [
     to: 'if (hash !== "") return',
   },
   {
-    name: 'reuse is not told',
+    name: 'reuse is not audited',
     file: `${accounts}/sessions.ts`,
     from: "action: 'refresh_token_reused',",
     to: "action: 'session_moved',",
   },
   {
-    name: 'two tabs that race end their session',
+    name: 'a race of two tabs ends their session',
     file: `${accounts}/sessions.ts`,
     from: 'const raceMilliseconds = 10_000',
     to: 'const raceMilliseconds = -1',
@@ -173,13 +173,13 @@ const mutations: Mutation[] = [
     to: '(p.key_hash = ?3 OR 1) AND',
   },
   {
-    name: 'a grandparent passes for a race of two tabs',
+    name: 'a grandparent counts as a race of two tabs',
     file: `${accounts}/sessions.ts`,
     from: 'if (liveParentHash === hash && clock',
     to: 'if (clock',
   },
   {
-    name: 'tokens of an ended session are traded',
+    name: 'refresh tokens of an ended session work',
     file: `${accounts}/session-store.ts`,
     from: 'WHERE s.id = refresh_tokens.session_id AND s.revoked_at IS NULL AND u.disabled_at IS NULL)',
     to: 'WHERE s.id = refresh_tokens.session_id AND u.disabled_at IS NULL)',
@@ -209,14 +209,14 @@ const mutations: Mutation[] = [
     to: '',
   },
   {
-    name: 'enabling brings sessions back',
+    name: 'enabling revives sessions',
     file: `${accounts}/user-admin.ts`,
     from: `      sessionStore.revokeAll(user.id, clock.now())
       oneTimeTokens.revoke('reset_password', user.id)`,
     to: "      oneTimeTokens.revoke('reset_password', user.id)",
   },
   {
-    name: 'an admin keeps sessions that a platform opened',
+    name: 'a new admin keeps sessions that a platform opened',
     file: `${accounts}/user-admin.ts`,
     from: "if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())",
     to: '',
@@ -246,19 +246,19 @@ const mutations: Mutation[] = [
     to: 'lt(totpFactors.createdAt, Infinity)',
   },
   {
-    name: 'a second factor is asked for in vain',
+    name: 'a wrong second factor is accepted',
     file: `${accounts}/service.ts`,
     from: "return useCode(core, factors, user.id, code) ? user : ('totp_invalid' as const)",
     to: 'return user',
   },
   {
-    name: 'every admin’s route is anybody’s',
+    name: 'admin routes are open to all',
     file: 'src/http/pipeline.ts',
     from: "if (access === 'admin') {",
     to: "if (access === 'admin' && role === 'guest') {",
   },
   {
-    name: 'nobody is asked again',
+    name: 'no confirmation is required',
     file: 'src/http/pipeline.ts',
     from: 'if (!confirm || context.operator !== undefined || !isAsked(confirm, body)) return',
     to: 'if (body || !body) return',
@@ -270,19 +270,19 @@ const mutations: Mutation[] = [
     to: 'if (false && !(await passwords.matches(password, user.passwordHash',
   },
   {
-    name: 'an admin who disables is not told of',
+    name: 'a disabled account is not audited',
     file: `${accounts}/user-admin.ts`,
     from: "audit.record({ action, ...by, target: { type: 'user', id: user.id } })\n  }\n\n  function changeProfile",
     to: 'void action\n  }\n\n  function changeProfile',
   },
   {
-    name: 'an admin who ends sessions is not told of',
+    name: 'sessions ended by an admin are not audited',
     file: `${accounts}/sessions.ts`,
     from: "audit.record({ action: 'session_ended', ...by, target: { type: 'user', id: userId } })",
     to: '',
   },
   {
-    name: 'a platform that opens a session is not told of',
+    name: 'a session opened by the platform is not audited',
     file: `${accounts}/feed-users.ts`,
     from: "audit.record({ action: 'session_opened', ...by, target: { type: 'user', id: user.id } })",
     to: '',

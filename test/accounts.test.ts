@@ -28,7 +28,7 @@ function refresh(service: TestService, token: string, key?: string) {
 }
 
 /** True if the access token still works. */
-async function isIn(service: TestService, { token }: { token: string }) {
+async function hasAccess(service: TestService, { token }: { token: string }) {
   return (await service.call('GET', '/v1/chat/conversations', { token })).status === 200
 }
 
@@ -149,15 +149,15 @@ describe('register', () => {
   test('explains a refused password in the language of the request', async () => {
     await using service = await startService()
     const body = { ...credentials, password: 'Princess1' }
-    const told = async (language: string) => {
+    const problemIn = async (language: string) => {
       const headers = { 'accept-language': language }
       const answer = await service.call('POST', '/v1/auth/register', { body, headers })
       return answer.body.error.details.password
     }
-    expect(await told('en')).toBe(
+    expect(await problemIn('en')).toBe(
       'must not be one of the commonest passwords, nor your own address or name',
     )
-    expect(await told('fr')).toContain('mots de passe les plus courants')
+    expect(await problemIn('fr')).toContain('mots de passe les plus courants')
   })
 
   test('counts the length of names and passwords in code points', async () => {
@@ -184,7 +184,7 @@ describe('login', () => {
     const answer = await service.call('POST', '/v1/auth/login', { body })
     expect(answer.status).toBe(200)
     expect(answer.body.user.id).toBe(id)
-    expect(await isIn(service, { token: answer.body.access_token })).toBe(true)
+    expect(await hasAccess(service, { token: answer.body.access_token })).toBe(true)
   })
 
   const withAdaAndKate = shared(async () => {
@@ -316,7 +316,7 @@ describe('refresh', () => {
       refresh_token: expect.stringMatching(/^rt_[\w-]{43}$/),
       expires_in: 900,
     })
-    expect(await isIn(service, { token: answer.body.access_token })).toBe(true)
+    expect(await hasAccess(service, { token: answer.body.access_token })).toBe(true)
     expect((await refresh(service, refreshToken)).body).toEqual(invalidToken)
   })
 
@@ -326,7 +326,7 @@ describe('refresh', () => {
     const next = await refresh(service, ada.refreshToken)
     expect((await refresh(service, ada.refreshToken)).status).toBe(401)
     expect((await refresh(service, next.body.refresh_token)).status).toBe(200)
-    expect(await isIn(service, ada)).toBe(true)
+    expect(await hasAccess(service, ada)).toBe(true)
   })
 
   test('reusing it later revokes the family and writes an audit row', async () => {
@@ -337,7 +337,7 @@ describe('refresh', () => {
     clock.advance(10_001)
     expect((await refresh(service, ada.refreshToken)).body).toEqual(invalidToken)
     expect((await refresh(service, next.body.refresh_token)).body).toEqual(invalidToken)
-    expect(await isIn(service, ada)).toBe(false)
+    expect(await hasAccess(service, ada)).toBe(false)
     const rows = service.sqlite.query('SELECT action, actor_id FROM audit_log').all()
     expect(rows).toContainEqual({ action: 'refresh_token_reused', actor_id: ada.id })
   })
@@ -359,7 +359,10 @@ describe('refresh', () => {
     await refresh(service, laptop.refreshToken)
     clock.advance(60_000)
     await refresh(service, laptop.refreshToken)
-    expect([await isIn(service, laptop), await isIn(service, phone)]).toEqual([false, true])
+    expect([await hasAccess(service, laptop), await hasAccess(service, phone)]).toEqual([
+      false,
+      true,
+    ])
   })
 
   test('20 parallel refreshes of one token give one new token, and the session lives on', async () => {
@@ -392,7 +395,7 @@ describe('refresh', () => {
   test('a refresh token is no bearer token, and an access token cannot be refreshed', async () => {
     await using service = await startService()
     const { token, refreshToken } = await service.register('ada')
-    expect(await isIn(service, { token: refreshToken })).toBe(false)
+    expect(await hasAccess(service, { token: refreshToken })).toBe(false)
     expect((await refresh(service, token)).body).toEqual(invalidToken)
   })
 
@@ -431,7 +434,7 @@ describe('refresh with an idempotency key', () => {
     const again = await renew(service, refreshToken, 'k1')
     expect([lost.status, again.status]).toEqual([200, 200])
     expect(again.body.refresh_token).not.toBe(lost.body.refresh_token)
-    expect(await isIn(service, { token: again.body.access_token })).toBe(true)
+    expect(await hasAccess(service, { token: again.body.access_token })).toBe(true)
     expect((await renew(service, again.body.refresh_token, 'k2')).status).toBe(200)
   })
 
@@ -453,7 +456,7 @@ describe('refresh with an idempotency key', () => {
     const stolen = await renew(service, ada.refreshToken, 'k1')
     expect((await renew(service, own.body.refresh_token, 'k2')).body).toEqual(invalidToken)
     expect((await renew(service, stolen.body.refresh_token, 'k3')).body).toEqual(invalidToken)
-    expect([await isIn(service, ada), reuses(service).length]).toEqual([false, 1])
+    expect([await hasAccess(service, ada), reuses(service).length]).toEqual([false, 1])
   })
 
   test('counts as reuse once the successor was used', async () => {
@@ -462,7 +465,7 @@ describe('refresh with an idempotency key', () => {
     const own = await renew(service, ada.refreshToken, 'k1')
     await renew(service, own.body.refresh_token, 'k2')
     expect((await renew(service, ada.refreshToken, 'k1')).body).toEqual(invalidToken)
-    expect([await isIn(service, ada), reuses(service).length]).toEqual([false, 1])
+    expect([await hasAccess(service, ada), reuses(service).length]).toEqual([false, 1])
   })
 
   test.each([
@@ -477,7 +480,7 @@ describe('refresh with an idempotency key', () => {
     expect((await renew(service, ada.refreshToken, 'k1')).status).toBe(200)
     clock.advance(10_001)
     expect((await renew(service, ada.refreshToken, key, agent)).body).toEqual(invalidToken)
-    expect([await isIn(service, ada), reuses(service).length]).toEqual([false, 1])
+    expect([await hasAccess(service, ada), reuses(service).length]).toEqual([false, 1])
   })
 
   test('sent 20 times at once leaves one valid successor', async () => {
@@ -557,7 +560,10 @@ describe('logout', () => {
     const answer = await logout(service, laptop)
     expect([answer.status, answer.body]).toEqual([204, ''])
     expect((await refresh(service, laptop.refreshToken)).body).toEqual(invalidToken)
-    expect([await isIn(service, laptop), await isIn(service, phone)]).toEqual([false, true])
+    expect([await hasAccess(service, laptop), await hasAccess(service, phone)]).toEqual([
+      false,
+      true,
+    ])
   })
 
   test('of an ended session writes no second row into the audit log', async () => {
@@ -575,7 +581,7 @@ describe('logout', () => {
     const [ada, bob] = [await service.register('ada'), await service.register('bob')]
     expect((await logout(service, ada, bob.refreshToken)).status).toBe(204)
     expect((await logout(service, ada, 'rt_unknown')).status).toBe(204)
-    expect([await isIn(service, ada), await isIn(service, bob)]).toEqual([true, true])
+    expect([await hasAccess(service, ada), await hasAccess(service, bob)]).toEqual([true, true])
     expect((await refresh(service, bob.refreshToken)).status).toBe(200)
   })
 
@@ -598,7 +604,7 @@ describe('the account of a token', () => {
     const [ada, bob] = [await service.register('ada'), await service.register('bob')]
     service.sqlite.run('UPDATE users SET disabled_at = 1 WHERE id = ?', [ada.id])
     service.sqlite.run('DELETE FROM users WHERE id = ?', [bob.id])
-    expect([await isIn(service, ada), await isIn(service, bob)]).toEqual([false, false])
+    expect([await hasAccess(service, ada), await hasAccess(service, bob)]).toEqual([false, false])
   })
 })
 

@@ -13,24 +13,24 @@ test.each([31, 32])(
     for (const fan of people.slice(1)) {
       await service.call('PUT', `/v1/service/follows/${host.id}/${fan.id}`, { token })
     }
-    const told = new Map(people.map(({ id }) => [id, [] as string[]]))
+    const received = new Map(people.map(({ id }) => [id, [] as string[]]))
 
-    const tellAll = async (text: string) => {
+    const broadcast = async (text: string) => {
       await service.call('POST', '/v1/chat/broadcast', { token: host.token, body: { body: text } })
-      for (const fan of people.slice(1)) told.get(fan.id)?.push(text)
+      for (const fan of people.slice(1)) received.get(fan.id)?.push(text)
     }
     const say = async (from: Person, to: Person, text: string) => {
       if (from === to) return
       await service.say(from, await service.openConversation(from, to), text)
-      for (const { id } of [from, to]) told.get(id)?.push(text)
+      for (const { id } of [from, to]) received.get(id)?.push(text)
     }
 
     for (let step = 0; step < 120; step++) {
       const text = `message ${step}`
-      if (random.next() < 0.1) await tellAll(text)
+      if (random.next() < 0.1) await broadcast(text)
       else await say(random.pick(people), random.pick(people), text)
       const reader = random.pick(people)
-      expect(await caughtUp(service, reader)).toEqual(told.get(reader.id) ?? [])
+      expect(await caughtUp(service, reader)).toEqual(received.get(reader.id) ?? [])
     }
   },
 )

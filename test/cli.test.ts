@@ -42,7 +42,7 @@ test.each(['3.51.3', '3.60.0', '4.0.0'])('SQLite %s is recent enough', async (sq
 })
 
 describe('usage', () => {
-  test.each(['help', '--help', '-h'])('%s tells every command', async (line) => {
+  test.each(['help', '--help', '-h'])('%s lists every command', async (line) => {
     const { exitCode, out } = await hostline(line, empty.path)
     expect(exitCode).toBe(0)
     for (const command of [
@@ -67,11 +67,11 @@ describe('usage', () => {
     ['help user', 'user disable E', 'keys rotate'],
     ['user --help', 'user disable E', 'keys rotate'],
     ['keys rotate --help', 'keys rotate [--now]', 'user disable'],
-  ])('%s shows that command only', async (line, told, untold) => {
+  ])('%s shows that command only', async (line, expected, absent) => {
     const { exitCode, out } = await hostline(line, empty.path)
     expect(exitCode).toBe(0)
-    expect(out).toContain(told)
-    expect(out).not.toContain(untold)
+    expect(out).toContain(expected)
+    expect(out).not.toContain(absent)
   })
 
   test('version is that of the package', async () => {
@@ -451,7 +451,7 @@ describe('check', () => {
       return out.split('\n').find((line) => line.includes('push to apps'))
     }
     expect(await push()).toBe('ok     push to apps: demo-project')
-    google.tellGrant({ status: 401 })
+    google.respondGrant({ status: 401 })
     expect(await push()).toMatch(
       /^FAILED push to apps: 127.0.0.1:\d+ granted no access token \(401\)$/,
     )

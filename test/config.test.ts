@@ -111,9 +111,9 @@ describe('each mistake is one clear line', () => {
       '-----BEGIN PRIVATE KEY-----\nhunter2\n',
     ]
     for (const value of values) {
-      const told = mistakes({ [name]: value }).join('\n')
-      expect(told).not.toContain('hunter2')
-      expect(told).not.toContain(value)
+      const output = mistakes({ [name]: value }).join('\n')
+      expect(output).not.toContain('hunter2')
+      expect(output).not.toContain(value)
     }
   })
 

@@ -43,24 +43,24 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await page.getByRole('heading', { name: 'Mails are not sent' }).waitFor()
     await button('Copy what to set: An admin has no second factor').waitFor()
     const chart = page.getByRole('slider', { name: /^Requests a minute/ })
-    const told = () => chart.getAttribute('aria-valuetext')
-    const newest = await told()
+    const valueText = () => chart.getAttribute('aria-valuetext')
+    const newest = await valueText()
     await chart.press('ArrowLeft')
-    expect(await told()).not.toBe(newest)
-    expect(await told()).toMatch(/^\d\d:\d\d.*: (no data|\d+ requests)$/)
+    expect(await valueText()).not.toBe(newest)
+    expect(await valueText()).toMatch(/^\d\d:\d\d.*: (no data|\d+ requests)$/)
     await expectAccessible(page)
   })
 
   testAtLength('the overview shows the lag of the replica and its last failure', async () => {
-    const told = page.getByRole('region', { name: 'Replication' })
-    await told.getByText('In step').waitFor()
+    const region = page.getByRole('region', { name: 'Replication' })
+    await region.getByText('In step').waitFor()
     store.faults.errors = 1
     await pages.register('Rita')
     await waitFor(async () => {
       await page.reload()
-      await told.waitFor()
-      return (await told.getByText('last failure').count()) > 0
-    }, 'the failure to be told')
+      await region.waitFor()
+      return (await region.getByText('last failure').count()) > 0
+    }, 'the failure to be shown')
     await expectAccessible(page)
     await expectNarrowAccessible(page)
     store.faults.errors = 0

@@ -7,7 +7,7 @@ import { lockDirectory, openForServer } from '../src/db/open.ts'
 import { StartError } from '../src/lib/errors.ts'
 import { temporaryDirectory } from './support/directory.ts'
 import { startServer } from './support/process.ts'
-import { replicaThatSays } from './support/replica.ts'
+import { replicaWithStats } from './support/replica.ts'
 import { startService } from './support/service.ts'
 
 const drizzleFolder = join(import.meta.dir, '../drizzle')
@@ -239,7 +239,7 @@ test('a node keeps the directory locked from the moment it leads', async () => {
   using directory = temporaryDirectory()
   const unlock = lockDirectory(directory.path, 0)
   let unlocked = 0
-  const replica = { ...replicaThatSays(), unlock: () => void unlocked++ }
+  const replica = { ...replicaWithStats(), unlock: () => void unlocked++ }
   const service = await startService({ dataDir: directory.path, replica })
   expect(unlocked).toBe(0)
   await service.stop()
@@ -263,8 +263,8 @@ describe('constraints', () => {
     ['a negative count', 'UPDATE participants SET unread_count = -1'],
     ['a conversation with oneself', 'UPDATE conversations SET user_a = user_b'],
     ['a message from a stranger', "UPDATE messages SET sender_id = 'stranger'"],
-    ['a message nowhere', "UPDATE messages SET conversation_id = 'nowhere'"],
-    ['a session of nobody', "UPDATE sessions SET user_id = 'nobody'"],
+    ['a message without a conversation', "UPDATE messages SET conversation_id = 'nowhere'"],
+    ['a session without a user', "UPDATE sessions SET user_id = 'nobody'"],
   ])('reject %s', async (_, sql) => {
     await using service = await startService()
     const { a, conversationId } = await service.pair()

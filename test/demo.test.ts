@@ -177,7 +177,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
       await left.press('Allow push notifications')
       await left.panel.getByText('Push notifications from this page are not allowed').waitFor()
       // Test profiles are incognito, where the browser declines push.
-      forgive(/does not support the Push API in incognito mode/)
+      ignoreError(/does not support the Push API in incognito mode/)
       await expectAccessible(page)
       await left.panel.getByRole('button', { name: /My invoice/ }).click()
       await left.hears('We have changed it')
@@ -186,8 +186,8 @@ describe.skipIf(!tools.chromium)('the demo', () => {
   )
 
   /** Ignores a browser message that the test provokes. */
-  function forgive(told: RegExp) {
-    const others = pages.wrongs.filter((wrong) => !told.test(wrong))
+  function ignoreError(expected: RegExp) {
+    const others = pages.wrongs.filter((wrong) => !expected.test(wrong))
     pages.wrongs.splice(0, Number.POSITIVE_INFINITY, ...others)
   }
 
@@ -231,7 +231,7 @@ describe.skipIf(!tools.chromium)('the demo', () => {
       await right.tab('Chat 1 unread').click()
       await right.panel.getByText('Written without a server').waitFor()
       for (const { panel } of [left, right]) await panel.getByText('Live.').waitFor()
-      forgive(/^WebSocket connection to .* failed/)
+      ignoreError(/^WebSocket connection to .* failed/)
       await expectLimit()
     },
   )

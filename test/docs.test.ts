@@ -101,7 +101,10 @@ function readText(path: string): string | undefined {
 test('the stop grace periods in the documentation allow for a server and its jobs', async () => {
   const compose = await Bun.file(join(project, 'examples/compose.yaml')).text()
   const operations = await Bun.file(join(project, 'docs/operations.md')).text()
-  const told = [/stop_grace_period: (\d+)s/.exec(compose), /--stop-timeout (\d+)/.exec(operations)]
+  const documented = [
+    /stop_grace_period: (\d+)s/.exec(compose),
+    /--stop-timeout (\d+)/.exec(operations),
+  ]
   const needed = (stopDeadlineMilliseconds + drainMilliseconds) / 1_000 + 5
-  for (const found of told) expect(Number(found?.[1])).toBeGreaterThanOrEqual(needed)
+  for (const found of documented) expect(Number(found?.[1])).toBeGreaterThanOrEqual(needed)
 })

@@ -179,8 +179,8 @@ describe('removing an account', () => {
   test('removes name, address and devices everywhere, also from the notifications of others', async () => {
     await using full = await startFull()
     const { service, ada, bob, host } = full
-    const told = () => service.call('GET', '/v1/notifications', { token: host.token })
-    expect((await told()).body.data[0].body).toBe('ada follows you now.')
+    const listed = () => service.call('GET', '/v1/notifications', { token: host.token })
+    expect((await listed()).body.data[0].body).toBe('ada follows you now.')
     const traces = ['ada@example.com', 'device of ada', '"ada"', 'ada follows']
     expect(traces.map((text) => placesOf(service, text).length > 0)).toEqual([
       true,
@@ -190,7 +190,7 @@ describe('removing an account', () => {
     ])
     await leave(full, ada)
     expect(traces.flatMap((text) => placesOf(service, text))).toEqual([])
-    expect((await told()).body.data[0]).toMatchObject({
+    expect((await listed()).body.data[0]).toMatchObject({
       body: 'Somebody follows you now.',
       data: { follower_id: ada.id },
     })
@@ -257,14 +257,14 @@ describe('removing an account', () => {
     await using full = await startFull()
     const { service, ada, bob } = full
     const { token } = await service.issueKey()
-    const tell = (body: object) =>
+    const notify = (body: object) =>
       service.call('POST', '/v1/service/notifications', {
         token,
         body: { user_id: ada.id, ...body },
       })
     const data = { guest_id: bob.id, guest_name: 'bob' }
-    await tell({ type: 'call_missed', title: 'bob called', data })
-    await tell({ type: 'broadcast', title: 'News', body: 'For all.', data })
+    await notify({ type: 'call_missed', title: 'bob called', data })
+    await notify({ type: 'broadcast', title: 'News', body: 'For all.', data })
     await leave(full, bob)
     const { body } = await service.call('GET', '/v1/notifications', { token: ada.token })
     expect(body.data.slice(0, 2)).toEqual([

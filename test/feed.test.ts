@@ -153,14 +153,14 @@ describe('service keys', () => {
     const { token } = admin
     await service.call('DELETE', `/v1/admin/service-keys/${key.id}`, { token })
     const { body } = await service.call('GET', '/v1/admin/audit-log', { token })
-    const told = body.data.map(({ action, actor, target }: Record<string, { id: string }>) => [
+    const entries = body.data.map(({ action, actor, target }: Record<string, { id: string }>) => [
       action,
       actor?.id,
       target?.id,
     ])
-    expect(told).toContainEqual(['service_key_created', expect.any(String), key.id])
-    expect(told).toContainEqual(['role_changed', key.id, ada.id])
-    expect(told).toContainEqual(['service_key_revoked', admin.id, key.id])
+    expect(entries).toContainEqual(['service_key_created', expect.any(String), key.id])
+    expect(entries).toContainEqual(['role_changed', key.id, ada.id])
+    expect(entries).toContainEqual(['service_key_revoked', admin.id, key.id])
   })
 })
 

@@ -118,9 +118,9 @@ describe('an upload', () => {
 
   test.each([
     ['a name with a line break', { name: 'a\nb' }, 'file_name'],
-    ['a name that turns round', { name: 'exe.\u202egnp' }, 'file_name'],
+    ['a name with a change of direction', { name: 'exe.\u202egnp' }, 'file_name'],
     ['a name of 256 characters', { name: 'x'.repeat(256) }, 'file_name'],
-    ['a type that is none', { type: 'image' }, 'file_type'],
+    ['an invalid type', { type: 'image' }, 'file_type'],
     ['a long type', { type: `image/${'x'.repeat(122)}` }, 'file_type'],
     ['a name that is not encoded', { headers: { 'x-file-name': '%E4' } }, 'X-File-Name'],
   ])('with %s is refused', async (_, sent, field) => {
@@ -238,14 +238,14 @@ describe('a file', () => {
     ['a film', mp4, 'video/mp4', 'inline', 'video/mp4'],
     ['a PDF', '%PDF-1.7\n', 'application/pdf', 'inline', 'application/pdf'],
     [
-      'a page that says it is a picture',
+      'HTML declared as a picture',
       '<html><script>1</script>',
       'image/png',
       'attachment',
       'image/png',
     ],
     ['a picture of another type', png, 'image/jpeg', 'attachment', 'image/jpeg'],
-    ['a picture that says it is a PDF', png, 'application/pdf', 'attachment', 'application/pdf'],
+    ['a picture declared as a PDF', png, 'application/pdf', 'attachment', 'application/pdf'],
     [
       'SVG',
       '<svg xmlns="http://www.w3.org/2000/svg"/>',
@@ -267,7 +267,7 @@ describe('a file', () => {
     ['a mail archive', 'x', 'multipart/related', 'attachment', 'application/octet-stream'],
     ['text', 'hello', 'text/plain', 'attachment', 'text/plain'],
     [
-      'a document of an office',
+      'an office document',
       'x',
       'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
       'attachment',

@@ -4,7 +4,7 @@ import { YAML } from 'bun'
 import { createMetrics } from '../src/metrics.ts'
 import { createTestClock } from './support/clock.ts'
 import { temporaryDirectory } from './support/directory.ts'
-import { replicaThatSays, replicatedTo } from './support/replica.ts'
+import { replicatedTo, replicaWithStats } from './support/replica.ts'
 import { startService, type TestService } from './support/service.ts'
 import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
@@ -275,13 +275,13 @@ describe('the process', () => {
 
   test('shows its version, memory, CPU time, files and start', async () => {
     await using service = await startService(listening)
-    const told = await scrape(service, 'process_')
+    const metrics = await scrape(service, 'process_')
     const now = Date.now() / 1_000
-    expect(told['cpu_seconds_total']).toBeWithin(0.01, 10_000)
-    expect(told['resident_memory_bytes']).toBeWithin(10_000_000, 4_000_000_000)
-    expect(told['start_time_seconds']).toBeWithin(now - 86_400, now)
+    expect(metrics['cpu_seconds_total']).toBeWithin(0.01, 10_000)
+    expect(metrics['resident_memory_bytes']).toBeWithin(10_000_000, 4_000_000_000)
+    expect(metrics['start_time_seconds']).toBeWithin(now - 86_400, now)
     if (process.platform === 'linux') {
-      const { open_fds: open, max_fds: max = 0 } = told
+      const { open_fds: open, max_fds: max = 0 } = metrics
       expect(open).toBeWithin(5, max)
     }
     expect(await scrape(service, 'hostline_build_info')).toEqual({ '{version="0.1.0"}': 1 })
@@ -359,7 +359,7 @@ describe.skipIf(!promtool)('promtool', () => {
   test('accepts the example alerts, which use existing metrics', async () => {
     expect(await check(['rules', alerts])).toMatchObject({ exitCode: 0 })
     const environment = { METRICS_TOKEN: 'secret', ...replicatedTo }
-    await using service = await startService({ environment, replica: replicaThatSays() })
+    await using service = await startService({ environment, replica: replicaWithStats() })
     await service.call('GET', '/healthz')
     const headers = { authorization: 'Bearer secret' }
     const { body } = await service.call('GET', '/metrics', { headers })

@@ -225,19 +225,19 @@ describe('a block', () => {
       ['2', 'missed'],
     ]) {
       const body = { state, host_id: host.id, guest_id: it.ada.id }
-      const told = await service.call('PUT', `/v1/service/calls/${id}`, { token, body })
-      expect(told.status).toBe(200)
+      const answer = await service.call('PUT', `/v1/service/calls/${id}`, { token, body })
+      expect(answer.status).toBe(200)
     }
     for (const { id } of [it.ada, it.bob]) {
       await service.call('PUT', `/v1/service/follows/${host.id}/${id}`, { token })
     }
     const { body } = await it.as(host)('GET', '/v1/notifications')
     expect(body.data).toMatchObject([{ type: 'follow_new', data: { follower_id: it.bob.id } }])
-    const told = await service.call('POST', '/v1/service/notifications', {
+    const answer = await service.call('POST', '/v1/service/notifications', {
       token,
       body: { user_id: host.id, type: 'call_incoming', data: { guest_id: it.ada.id } },
     })
-    expect(told.body).toEqual({ data: [], duplicates: 0, muted: 1 })
+    expect(answer.body).toEqual({ data: [], duplicates: 0, muted: 1 })
   })
 
   test('ends with the account of either side', async () => {

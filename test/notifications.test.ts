@@ -270,12 +270,12 @@ describe('automatic notifications', () => {
       const body = { state, ...parties }
       await service.call('PUT', `/v1/service/calls/${id}`, { token: key, body })
     }
-    const told = (await listOf(service, ada)).data.map(({ type, data }: Notification) => [
+    const notified = (await listOf(service, ada)).data.map(({ type, data }: Notification) => [
       type,
       data,
     ])
     const data = { call_session_id: 'c1', guest_id: guest.id }
-    expect(told).toEqual([
+    expect(notified).toEqual([
       ['call_missed', data],
       ['call_incoming', data],
     ])

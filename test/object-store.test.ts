@@ -119,7 +119,7 @@ test.each<[string, Asked, number, string]>([
     400,
     'XAmzContentSHA256Mismatch',
   ],
-  ['what it does not know', { headers: { 'if-match': '"x"' } }, 501, 'NotImplemented'],
+  ['unknown headers', { headers: { 'if-match': '"x"' } }, 501, 'NotImplemented'],
 ])('with %s nothing is stored', async (_, asked, status, code) => {
   expect(await refusal(await put('x', asked))).toEqual([status, code])
   expect(store.keys()).toEqual([])
@@ -313,27 +313,27 @@ test('a sent request takes effect although the client has gone', async () => {
 })
 
 test('a PUT that is cut before it takes effect leaves nothing, one cut after it an object', async () => {
-  const told: string[] = []
+  const keys: string[] = []
   const cut = (key: string) => {
-    told.push(key)
+    keys.push(key)
     store.faults.away = true
   }
   store.faults.beforePut = cut
   expect(await failed(put('log/a'))).toBe('ECONNRESET')
   Object.assign(store.faults, usual, { afterPut: cut })
   expect(await failed(put('log/b'))).toBe('ECONNRESET')
-  expect([told, store.keys()]).toEqual([['log/a', 'log/b'], ['log/b']])
+  expect([keys, store.keys()]).toEqual([['log/a', 'log/b'], ['log/b']])
 })
 
 test.each<[string, Partial<typeof usual>, number[], string]>([
   ['is full', { full: true }, [403, 507], 'QuotaExceeded'],
-  ['is at odds with itself', { conflicts: 1 }, [409], 'ConditionalRequestConflict'],
-  ['knows no conditions', { refusesConditions: true }, [501], 'NotImplemented'],
+  ['has conflicts', { conflicts: 1 }, [409], 'ConditionalRequestConflict'],
+  ['has no conditional writes', { refusesConditions: true }, [501], 'NotImplemented'],
 ])('a store that %s refuses a creation', async (_, faults, statuses, code) => {
   Object.assign(store.faults, faults)
-  const [status, told] = await refusal(await put('x', { headers: onlyNew }))
+  const [status, reason] = await refusal(await put('x', { headers: onlyNew }))
   expect(statuses).toContain(Number(status))
-  expect([told, store.keys()]).toEqual([code, []])
+  expect([reason, store.keys()]).toEqual([code, []])
 })
 
 test('a store without conditional writes overwrites', async () => {

@@ -154,7 +154,7 @@ async function squat(name = `squatter${++names}`) {
 }
 
 /** The ways by which that person could still log in or be notified. */
-async function holdOf({ id, email, token, refreshToken }: Person) {
+async function remainingAccessOf({ id, email, token, refreshToken }: Person) {
   const login = { email, password }
   const isKept = (where: string) =>
     service.sqlite.query(`SELECT 1 FROM ${where} = ?`).get(id) !== null
@@ -190,7 +190,7 @@ describe('an address that a stranger registered first', () => {
     const brought = await feed('POST', '/users', person)
     expect([brought.status, brought.body.display_name]).toEqual([201, 'ada.owner'])
     expect(brought.body.id).not.toBe(thief.id)
-    expect(await holdOf(thief)).toEqual(none)
+    expect(await remainingAccessOf(thief)).toEqual(none)
     expect((await feed('GET', `/users/${thief.id}`)).status).toBe(404)
     const opened = await service.call(
       'POST',
@@ -256,10 +256,10 @@ describe('an address that a stranger registered first', () => {
       const thief = await squat()
       const root = await service.registerAs('admin')
       await feed('PATCH', `/users/${thief.id}`, { role: 'host', display_name: 'Still the thief' })
-      expect(await holdOf(thief)).toEqual(held)
+      expect(await remainingAccessOf(thief)).toEqual(held)
       const { status, exitCode } = await adopt(thief, root)
       expect(status ?? exitCode).toBe(status === undefined ? 0 : 200)
-      expect(await holdOf(thief)).toEqual(none)
+      expect(await remainingAccessOf(thief)).toEqual(none)
       const { body } = await feed('GET', `/users/${thief.id}`)
       expect(body).toMatchObject({
         display_name: thief.email.split('@')[0],

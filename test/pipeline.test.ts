@@ -288,8 +288,8 @@ describe('bodies', () => {
   test.each([
     ['cut off', '{"email":'],
     ['deep', '['.repeat(60_000)],
-    ['deep and closed', `${'['.repeat(30_000)}${']'.repeat(30_000)}`],
-    ['a little deep', `{"email":${'['.repeat(16)}${']'.repeat(16)}}`],
+    ['deeply nested', `${'['.repeat(30_000)}${']'.repeat(30_000)}`],
+    ['nested too deeply', `{"email":${'['.repeat(16)}${']'.repeat(16)}}`],
     ['not UTF-8', new Uint8Array([0x22, 0xff, 0xfe, 0x22])],
     ['empty', ''],
   ])('that are %s are refused', async (_, body) => {

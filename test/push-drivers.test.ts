@@ -205,7 +205,7 @@ describe('FCM', () => {
 
   test('a refused fresh token ends the attempt', async () => {
     await using fcm = startFcm()
-    fcm.tellFcm({ status: 401 }, { status: 401 })
+    fcm.respondFcm({ status: 401 }, { status: 401 })
     expect(await fcm.push()).toEqual({ postponed: `${fcm.host} answered 401` })
     const used = fcm.sends.map(({ authorization }) => authorization)
     expect(used).toEqual(['Bearer access-1', 'Bearer access-2'])
@@ -213,7 +213,7 @@ describe('FCM', () => {
 
   test('missing Apple credentials do not request a fresh token', async () => {
     await using fcm = startFcm()
-    fcm.tellFcm({ status: 401, body: fcmError('THIRD_PARTY_AUTH_ERROR') })
+    fcm.respondFcm({ status: 401, body: fcmError('THIRD_PARTY_AUTH_ERROR') })
     expect(await fcm.push(ios)).toHaveProperty('postponed')
     expect([fcm.grants.length, fcm.sends.length]).toEqual([1, 1])
   })
@@ -225,7 +225,7 @@ describe('FCM', () => {
     [410, undefined],
   ])('the device is unregistered: %d %j', async (status, body) => {
     await using fcm = startFcm()
-    fcm.tellFcm({ status, body })
+    fcm.respondFcm({ status, body })
     expect(await fcm.push()).toBe('gone')
   })
 
@@ -236,7 +236,7 @@ describe('FCM', () => {
     [400, { error: { details: [{ '@type': 'x/google.rpc.Help', errorCode: 'UNREGISTERED' }] } }],
   ])('the message is refused and the push token stays: %d %j', async (status, body) => {
     await using fcm = startFcm()
-    fcm.tellFcm({ status, body })
+    fcm.respondFcm({ status, body })
     const reason = `${fcm.host} answered ${status} ${JSON.stringify(body).slice(0, 200)}`
     expect(await fcm.push()).toEqual({ refused: reason })
   })
@@ -251,7 +251,7 @@ describe('FCM', () => {
     [502, '', {}],
   ])('%d with Retry-After "%s" is retried after %p', async (status, retryAfter, expected) => {
     await using fcm = startFcm()
-    fcm.tellFcm({ status, headers: { 'retry-after': retryAfter } })
+    fcm.respondFcm({ status, headers: { 'retry-after': retryAfter } })
     const end = { postponed: `${fcm.host} answered ${status}`, ...expected }
     expect(await fcm.push()).toEqual(end)
   })
@@ -259,7 +259,7 @@ describe('FCM', () => {
   test('a hanging service delays no other push', async () => {
     await using fcm = startFcm(1_000)
     await fcm.push()
-    fcm.tellFcm('hang')
+    fcm.respondFcm('hang')
     const pushes = [fcm.push(), fcm.push()]
     expect(await Promise.race(pushes)).toBe('delivered')
     const late = { postponed: `${fcm.host}: no answer within 1 s` }
@@ -268,7 +268,7 @@ describe('FCM', () => {
 
   test('an endless response counts by its status', async () => {
     await using fcm = startFcm(1_000)
-    fcm.tellFcm('stall')
+    fcm.respondFcm('stall')
     expect(await fcm.push()).toBe('delivered')
   })
 
@@ -291,7 +291,7 @@ describe('FCM', () => {
     'without an access token nothing is sent, and the next push requests one again: %j',
     async (answer) => {
       await using fcm = startFcm()
-      fcm.tellGrant(answer)
+      fcm.respondGrant(answer)
       const postponed = `${fcm.host} granted no access token (${answer.status})`
       expect(await fcm.push()).toEqual({ postponed })
       expect(await fcm.push()).toBe('delivered')
@@ -301,13 +301,13 @@ describe('FCM', () => {
 
   test('a hanging token endpoint times out', async () => {
     await using fcm = startFcm(200)
-    fcm.tellGrant('hang')
+    fcm.respondGrant('hang')
     expect(await fcm.push()).toEqual({ postponed: `${fcm.host}: no answer within 0.2 s` })
   })
 
   test('a redirect is not followed', async () => {
     await using fcm = startFcm()
-    fcm.tellFcm(redirect)
+    fcm.respondFcm(redirect)
     expect(await fcm.push()).toEqual({ refused: `${fcm.host} answered 307` })
     expect(fcm.elsewhere).toEqual([])
   })
@@ -403,19 +403,19 @@ describe('Web Push', () => {
 
   test.each([200, 201, 202, 204])('%d means delivered', async (status) => {
     await using web = await startWebPush()
-    web.tell({ status })
+    web.respond({ status })
     expect(await web.push()).toBe('delivered')
   })
 
   test.each([404, 410])('%d means that the subscription has ended', async (status) => {
     await using web = await startWebPush()
-    web.tell({ status })
+    web.respond({ status })
     expect(await web.push()).toBe('gone')
   })
 
   test.each([400, 401, 403, 413])('%d is a refusal with a reason', async (status) => {
     await using web = await startWebPush()
-    web.tell({ status, body: { reason: 'BadJwtToken' } })
+    web.respond({ status, body: { reason: 'BadJwtToken' } })
     const refused = `${web.host} answered ${status} {"reason":"BadJwtToken"}`
     expect(await web.push()).toEqual({ refused })
   })
@@ -426,14 +426,14 @@ describe('Web Push', () => {
     [500, '', {}],
   ])('%d with Retry-After "%s" is retried after %p', async (status, retryAfter, expected) => {
     await using web = await startWebPush()
-    web.tell({ status, headers: { 'retry-after': retryAfter } })
+    web.respond({ status, headers: { 'retry-after': retryAfter } })
     const end = { postponed: `${web.host} answered ${status}`, ...expected }
     expect(await web.push()).toEqual(end)
   })
 
   test('a hanging service delays no other push', async () => {
     await using web = await startWebPush(1_000)
-    web.tell('hang')
+    web.respond('hang')
     const pushes = [web.push(), web.push()]
     expect(await Promise.race(pushes)).toBe('delivered')
     const late = { postponed: `${web.host}: no answer within 1 s` }
@@ -442,13 +442,13 @@ describe('Web Push', () => {
 
   test('an endless response counts by its status', async () => {
     await using web = await startWebPush(1_000)
-    web.tell('stall')
+    web.respond('stall')
     expect(await web.push()).toBe('delivered')
   })
 
   test('only the start of an endless response is read', async () => {
     await using web = await startWebPush()
-    web.tell('flood')
+    web.respond('flood')
     expect(await web.push()).toEqual({ refused: `${web.host} answered 400 ${'x'.repeat(200)}` })
     expect(web.flooded()).toBeLessThan(20_000_000)
   })
@@ -462,7 +462,7 @@ describe('Web Push', () => {
   test('a redirect is refused and its target not requested', async () => {
     await using web = await startWebPush()
     const other = await web.subscribe()
-    web.tell({ status: 307, headers: { location: other.endpoint } })
+    web.respond({ status: 307, headers: { location: other.endpoint } })
     expect(await web.push()).toEqual({ refused: `${web.host} answered 307` })
     expect(web.pushed.map(({ path }) => path)).toEqual(['/push/1'])
   })

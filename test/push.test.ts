@@ -234,17 +234,22 @@ describe('a notification', () => {
     const { body } = await notify({ data })
     const [{ id }] = body.data
     await until(() => google.sends.length === 2 && push.pushed.length === 1)
-    const told = {
+    const expected = {
       notification: { title: 'Payment received', body: 'You received 12.50 EUR.' },
       data: { ...data, notification_id: id, type: 'payment_captured' },
     }
     const messages = google.sends.map(({ message }) => message) as { token: string }[]
     expect(messages.sort((a, b) => (a.token < b.token ? -1 : 1))).toEqual([
-      expect.objectContaining({ token: 'phone', ...told }),
-      expect.objectContaining({ token: 'tablet', ...told }),
+      expect.objectContaining({ token: 'phone', ...expected }),
+      expect.objectContaining({ token: 'tablet', ...expected }),
     ])
     const [pushed] = push.pushed
-    expect(pushed?.payload).toEqual({ ...told.notification, data: told.data, badge: 1, tag: id })
+    expect(pushed?.payload).toEqual({
+      ...expected.notification,
+      data: expected.data,
+      badge: 1,
+      tag: id,
+    })
     await until(() => all.waiting() === 0)
     expect(google.grants).toHaveLength(1)
     expect(
@@ -283,7 +288,7 @@ describe('a notification', () => {
     await using all = await startPushing()
     const { service, ada, google, clock, notify, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm({ status: 503 })
+    google.respondFcm({ status: 503 })
     await notify({})
     await until(() => google.sends.length === 1)
     await service.call('PUT', '/v1/notifications/read-all', ada)
@@ -297,7 +302,7 @@ describe('a notification', () => {
     await using all = await startPushing()
     const { service, ada, google, clock, notify, until } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm({ status: 503, headers: { 'retry-after': '120' } })
+    google.respondFcm({ status: 503, headers: { 'retry-after': '120' } })
     await notify({})
     await until(() => google.sends.length === 1, 100)
     const failedAt = clock.now()
@@ -316,14 +321,14 @@ describe('a notification', () => {
         details: [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode }],
       },
     })
-    google.tellFcm({ status: 400, body: fcmError('INVALID_ARGUMENT') })
+    google.respondFcm({ status: 400, body: fcmError('INVALID_ARGUMENT') })
     await notify({})
     await until(() => google.sends.length === 1)
     await settle()
     expect(await devicesOf(service, ada)).toHaveLength(1)
-    google.tellFcm({ status: 404, body: fcmError('UNREGISTERED') })
+    google.respondFcm({ status: 404, body: fcmError('UNREGISTERED') })
     await registerDevice(service, ada, JSON.stringify(await push.subscribe()), 'web')
-    push.tell({ status: 410 })
+    push.respond({ status: 410 })
     await notify({})
     await until(() => google.sends.length === 2 && push.pushed.length === 1)
     await settle()
@@ -334,7 +339,7 @@ describe('a notification', () => {
     await using all = await startPushing()
     const { service, ada, google, clock, notify, settle } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm({ status: 503, headers: { 'retry-after': '60' } })
+    google.respondFcm({ status: 503, headers: { 'retry-after': '60' } })
     await notify({ type: 'call_incoming' })
     await settle()
     clock.advance(60_000)
@@ -351,7 +356,7 @@ describe('a notification', () => {
         await registerDevice(service, { token }, JSON.stringify(await push.subscribe()), 'web')
       }
     }
-    push.tell(...Array(60).fill('hang'))
+    push.respond(...Array(60).fill('hang'))
     await devicesOf(ada.token)
     await registerDevice(service, ada, 'tablet')
     await notify({})
@@ -370,7 +375,7 @@ describe('a notification', () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm(...Array(16).fill('hang'))
+    google.respondFcm(...Array(16).fill('hang'))
     for (let n = 0; n < 40; n++) await notify({ type: 'broadcast' })
     await until(() => google.sends.length === 16)
     const { body } = await notify({ type: 'call_incoming' })
@@ -384,7 +389,7 @@ describe('a notification', () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm({ status: 400, body: {} })
+    google.respondFcm({ status: 400, body: {} })
     await notify({ data: { from: 'x', google_key: 'y', camelCase: 'z' } })
     await until(() => all.waiting() === 0)
     const { data } = (google.sends[0]?.message as { data: object } | undefined) ?? { data: {} }
@@ -396,7 +401,7 @@ describe('a notification', () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm('hang')
+    google.respondFcm('hang')
     await notify({})
     await until(() => google.sends.length === 1)
     await service.stop()
@@ -426,8 +431,8 @@ describe('a restart in the middle of pushing', () => {
     const command = 'service-key create --name payments --scope notifications'
     const made = await hostline(command.split(' '), directory.path)
     const token = /key: (\S+)/.exec(made.out)?.[1] ?? ''
-    google.tellFcm({ status: 503 }, { status: 503 })
-    if (signal === 'SIGKILL') google.tellFcm('hang', 'hang')
+    google.respondFcm({ status: 503 }, { status: 503 })
+    if (signal === 'SIGKILL') google.respondFcm('hang', 'hang')
     const body = { user_id: ada.id, type: 'payment_captured' }
     await call(first.base, 'POST', '/v1/service/notifications', { token, body })
     await waitFor(() => google.sends.length >= 6)
@@ -483,7 +488,7 @@ describe('a chat message', () => {
     const bob = await service.register('bob')
     const conversationId = await service.openConversation(bob, ada)
     const answer = Promise.withResolvers<{ status: number }>()
-    google.tellFcm(answer.promise)
+    google.respondFcm(answer.promise)
     await service.say(bob, conversationId, 'one')
     await until(() => google.sends.length === 1)
     for (const text of ['two', 'three']) await service.say(bob, conversationId, text)
@@ -500,7 +505,7 @@ describe('a chat message', () => {
     await using all = await startPushing()
     const { service, ada, google, clock, until, settle } = all
     await registerDevice(service, ada, 'tablet')
-    google.tellFcm({ status: 503 })
+    google.respondFcm({ status: 503 })
     const conversationId = await say(all, 'hello')
     await until(() => google.sends.length === 1)
     await service.call('PUT', `/v1/chat/conversations/${conversationId}/read`, ada)

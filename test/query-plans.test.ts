@@ -86,7 +86,7 @@ const service = await startService({
 afterAll(() => service[Symbol.asyncDispose]())
 await tour(service, clock)
 const metrics: string = (await service.call('GET', '/metrics')).body
-await forgetWhatIsOld()
+await runRetention()
 
 type Step = { detail: string }
 
@@ -121,7 +121,7 @@ test('every route and every kind of job ran', () => {
 })
 
 /** Half a year later: unused rows are deleted and unanswered tickets are closed. */
-async function forgetWhatIsOld() {
+async function runRetention() {
   clock.advance(182 * 86_400_000)
   await waitFor(() => [...statements].some((sql) => /^delete from .calls/i.test(sql)), 'retention')
 }

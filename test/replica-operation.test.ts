@@ -20,7 +20,7 @@ import { temporaryDirectory } from './support/directory.ts'
 import { testAtLength } from './support/faults.ts'
 import { command } from './support/nodes.ts'
 import { type ObjectStore, startObjectStore } from './support/object-store.ts'
-import { replicaThatSays, replicatedTo } from './support/replica.ts'
+import { replicatedTo, replicaWithStats } from './support/replica.ts'
 import { startService, type TestService } from './support/service.ts'
 import { waitFor } from './support/wait.ts'
 
@@ -158,14 +158,14 @@ test.concurrent.each([
   ['late', { lagMilliseconds: 61_000 }, ['replica_lag']],
   ['without a snapshot', { snapshotAt: undefined }, ['no_backup', 'replica_no_snapshot']],
   [
-    'with an old one',
+    'with an old snapshot',
     { snapshotAt: Date.now() - 172_801_000 },
     ['no_backup', 'replica_no_snapshot'],
   ],
 ])('a replica that is %s', async (_, stats, expected) => {
   await using service = await startService({
     environment: replicatedTo,
-    replica: replicaThatSays(stats),
+    replica: replicaWithStats(stats),
   })
   const { token } = await service.registerAs('admin')
   const system = (await service.call('GET', '/v1/admin/system', { token })).body
@@ -247,37 +247,42 @@ describe.concurrent('check', () => {
       /^warn {3}replication bucket: \S+ keeps no conditions .* no standby can use it$/m,
     ],
     [
-      'such a one for a pair',
+      'a bucket without conditions for a pair',
       { ignoresConditions: true },
       () => ({ REPLICA_PAIR: 'true' }),
       /^FAILED replication bucket: \S+ keeps no conditions/m,
     ],
     [
-      'files in the same place',
+      'uploaded files in the same place',
       {},
       ({ url }: ObjectStore) => ({ FILES_S3_URL: url }),
       /^warn {3}replication bucket: \S+ holds the files of FILES_S3_URL under the same prefix/m,
     ],
-    ['an empty one', {}, () => ({}), /^warn {3}replication: there is no log yet/m],
-  ])('finds %s', async (_, faults, environmentOf, told) => {
+    ['an empty bucket', {}, () => ({}), /^warn {3}replication: there is no log yet/m],
+  ])('finds %s', async (_, faults, environmentOf, expected) => {
     await using store = await startObjectStore()
     using folder = temporaryDirectory()
     Object.assign(store.faults, faults)
     const environment = { REPLICA_S3_URL: store.url, ...environmentOf(store) }
     const { out } = await hostline(['check'], folder.path, { environment })
-    expect(out).toMatch(told)
+    expect(out).toMatch(expected)
   })
 
   test.each([
-    ['that the leader is silent', 'true', 'true', /was heard \d+ min ago the last time, and no/],
-    ['what only one of a pair knows', 'false', 'true', /has REPLICA_PAIR=false: it must be the/],
+    ['a silent leader', 'true', 'true', /was heard \d+ min ago the last time, and no/],
     [
-      'that others have led since',
+      'a setting that only one of a pair has',
+      'false',
+      'true',
+      /has REPLICA_PAIR=false: it must be the/,
+    ],
+    [
+      'that other nodes have led since',
       'false',
       'false',
       /may hold what was never shipped; \S+ has led/,
     ],
-  ])('finds %s', async (_, theirs, ours, told) => {
+  ])('finds %s', async (_, theirs, ours, expected) => {
     await using store = await startObjectStore()
     using folder = temporaryDirectory()
     const environment = { REPLICA_S3_URL: store.url, REPLICA_PAIR: ours }
@@ -286,7 +291,7 @@ describe.concurrent('check', () => {
     store.faults.clockOffset = 0
     writeFileSync(join(folder.path, 'hostline.db'), 'of a former leader')
     const { out } = await hostline(['check'], folder.path, { environment })
-    expect(linesOf(out).join('\n')).toMatch(told)
+    expect(linesOf(out).join('\n')).toMatch(expected)
   })
 })
 
@@ -320,7 +325,7 @@ test.concurrent('a WAL with a temporarily unreadable index is shipped as a snaps
   await using store = await startObjectStore()
   using folder = temporaryDirectory()
   const environment = { REPLICA_S3_URL: store.url, REPLICA_ACK: 'bucket', DATA_DIR: folder.path }
-  const replica = await joined(environment)
+  const replica = await startLeader(environment)
   let isSpoilt = false
   const sync = (real: () => Promise<void>) => {
     if (isSpoilt) changeByte(join(folder.path, 'hostline.db-shm'), secondCopyOfIndex)
@@ -348,7 +353,7 @@ function changeByte(path: string, at: number) {
 }
 
 /** Starts a node in this process and makes it lead. */
-function joined(environment: Record<string, string>) {
+function startLeader(environment: Record<string, string>) {
   const config = readConfig(environment, false)
   const log = createLog({ level: 'error', format: 'json', now: Date.now, write: () => {} })
   if (!config.replica) throw new Error('there is no bucket')

@@ -10,7 +10,7 @@ import { gatherCrowd } from './support/crowd.ts'
 import { executable } from './support/executable.ts'
 import { size, testAtLength } from './support/faults.ts'
 import { command, type ReplicaNode } from './support/nodes.ts'
-import { type Pair, type People, say, sayAllTheTime, startPair, texts } from './support/pair.ts'
+import { type Pair, type People, say, sendContinuously, startPair, texts } from './support/pair.ts'
 import { call, meet } from './support/process.ts'
 import { tools } from './support/tools.ts'
 import { aWhile, waitFor, waitOut } from './support/wait.ts'
@@ -126,7 +126,7 @@ async function isStopped({ pid }: ReplicaNode) {
 }
 
 /** Sends messages without waiting for responses, and keeps the acknowledged ones. */
-function sayWithoutWaiting(base: string, people: People) {
+function sendWithoutWaiting(base: string, people: People) {
   const acknowledged: string[] = []
   let sent = 0
   const timer = setInterval(() => {
@@ -149,7 +149,7 @@ describe('a leader that was stopped for longer than its lease', () => {
       const people = await meet(a.base)
       expect(await say(a.base, people, 'shipped')).toBe(201)
       await isShipped(a)
-      const writing = sayWithoutWaiting(a.base, people)
+      const writing = sendWithoutWaiting(a.base, people)
       await stopWhileShipping(pair, a)
       await b.ready()
       expect(await say(b.base, people, 'of the next leader')).toBe(201)
@@ -309,7 +309,7 @@ describe('a node that was suspended until the log was trimmed', () => {
       const { promise: isTrimmed, resolve: letGo } = Promise.withResolvers<void>()
       if (when === 'is sent when it wakes') await stopWhileShipping(pair, a)
       else await stopWhileOnItsWay(pair, a, isTrimmed)
-      const writing = sayWithoutWaiting(a.base, people)
+      const writing = sendWithoutWaiting(a.base, people)
       await b.ready()
       await passRetention(pair, b, people)
       const ownPlaces = () => pair.store.keys('log/').filter((key) => key < 'log/00000002')
@@ -527,7 +527,7 @@ describe.concurrent('a handover of the lead', () => {
     const a = await pair.leader('a')
     const b = await pair.standby('b')
     const people = await meet(a.base)
-    const writing = sayAllTheTime([a.base, b.base], people)
+    const writing = sendContinuously([a.base, b.base], people)
     const enough = () => {
       const more = writing.acknowledged.length + 10
       return waitFor(() => writing.acknowledged.length > more, 'acknowledgements')

@@ -171,7 +171,7 @@ test.each<[string, (key: string) => boolean, Change | undefined, string]>([
   ['a missing piece', isPiece, undefined, 'piece 0 of the snapshot .* is gone'],
   ['a manifest of a later version', isManifest, laterEntry, 'a later version made the snapshot'],
   ['a foreign manifest', isManifest, foreign, 'KEY'],
-])('%s is reported, and nothing is replaced', async (name, isOne, change, told) => {
+])('%s is reported, and nothing is replaced', async (name, isOne, change, message) => {
   await place.restore(name, ['--at', afterOne])
   const one = databaseIn(name)
   // For the log, an entry in the middle.
@@ -185,7 +185,7 @@ test.each<[string, (key: string) => boolean, Change | undefined, string]>([
   if (change) place.store.put(key, change(bytes))
   const { exitCode, err } = await place.restore(name, ['--force'])
   place.store.put(key, bytes)
-  const line = new RegExp(`^hostline: .*${told.replace('KEY', key)}.*$`)
+  const line = new RegExp(`^hostline: .*${message.replace('KEY', key)}.*$`)
   expect([exitCode, err]).toEqual([1, expect.stringMatching(line)])
   expect(databaseIn(name).equals(one)).toBe(true)
 })

@@ -17,7 +17,7 @@ const outcome = (answer: Awaited<ReturnType<TestService['call']>>) => [
 const refused = [403, 'quota_exceeded']
 
 /** Counts so many bytes as stored today. */
-function haveWritten(service: TestService, { id }: Person, bytes: number, now = Date.now()) {
+function countAsStored(service: TestService, { id }: Person, bytes: number, now = Date.now()) {
   const row = [id, now - (now % day), bytes] as const
   service.sqlite.run('INSERT INTO text_usage (user_id, day, bytes) VALUES (?, ?, ?)', [...row])
 }
@@ -28,7 +28,7 @@ describe('the daily text quota of a user', () => {
     await using service = await startService({ clock, listen: true })
     const { a, b, conversationId } = await service.pair()
     const say = (text: string) => service.say(a, conversationId, text)
-    haveWritten(service, a, 4_980_000)
+    countAsStored(service, a, 4_980_000)
     expect((await say(large)).status).toBe(201)
     expect(outcome(await say('x'))).toEqual(refused)
     const socket = await service.connect(a)
@@ -63,9 +63,9 @@ describe('the daily text quota of a user', () => {
     await using service = await startService()
     const host = await service.registerAs('host')
     const { a, b, conversationId } = await service.pair()
-    haveWritten(service, a, 4_999_998)
-    haveWritten(service, b, 4_999_998)
-    haveWritten(service, host, 50_000_000)
+    countAsStored(service, a, 4_999_998)
+    countAsStored(service, b, 4_999_998)
+    countAsStored(service, host, 50_000_000)
     const ask = async (person: Person, path: string, body: object) =>
       service.call('POST', path, { token: person.token, body })
     const messages = `/v1/chat/conversations/${conversationId}/messages`

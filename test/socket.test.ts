@@ -190,8 +190,8 @@ describe('messages', () => {
     await ada.socket.settled()
     await bob.socket.settled()
     expect(new Set(ids).size).toBe(1)
-    const told = bob.socket.frames.filter(({ type }) => type === 'new_message')
-    expect(told.map(({ message }) => message.id)).toEqual([ids[0]])
+    const received = bob.socket.frames.filter(({ type }) => type === 'new_message')
+    expect(received.map(({ message }) => message.id)).toEqual([ids[0]])
   })
 
   test('of one connection keep their order', async () => {

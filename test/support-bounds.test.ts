@@ -81,7 +81,7 @@ test('the desk sees the author of a reply, the owner does not', async () => {
 })
 
 describe('a resolved ticket notifies its owner', () => {
-  const toldTo = async (d: Awaited<ReturnType<typeof openDesk>>) =>
+  const notificationsOf = async (d: Awaited<ReturnType<typeof openDesk>>) =>
     (await d.service.call('GET', '/v1/notifications', { token: d.ada.token })).body.data
   const { title, body } = texts.en.events.ticket_resolved
 
@@ -91,19 +91,19 @@ describe('a resolved ticket notifies its owner', () => {
     await d.update(id, { status: 'resolved' })
     await d.update(id, { status: 'resolved' })
     const of = { type: 'support_reply', data: { ticket_id: id } }
-    expect(await toldTo(d)).toEqual([
+    expect(await notificationsOf(d)).toEqual([
       expect.objectContaining({ ...of, title: title.replace('{subject}', 'Refund'), body }),
     ])
     await d.write(id, 'Not yet.')
     await d.update(id, { status: 'resolved' })
-    expect(await toldTo(d)).toHaveLength(2)
+    expect(await notificationsOf(d)).toHaveLength(2)
   })
 
   test('together with a reply sent with it, once', async () => {
     await using d = await openDesk()
     const { id } = await d.open()
     const answer = await d.answer(id, { status: 'resolved' })
-    expect(await toldTo(d)).toEqual([
+    expect(await notificationsOf(d)).toEqual([
       expect.objectContaining({
         title: title.replace('{subject}', 'Refund'),
         body: 'On its way.',
@@ -227,32 +227,32 @@ describe('mails to the desk', () => {
     await using d = await openMailedDesk()
     const { id } = await d.open()
     await d.answer(id)
-    const told = async (milliseconds = minute) => {
+    const mailsAfter = async (milliseconds = minute) => {
       await d.pass(milliseconds)
       for (const person of [d.ada, d.root])
         Object.assign(person, await d.service.login(person.email))
       return d.mail.mails.splice(0).filter(({ to }) => to === 'root@example.com')
     }
-    await told(15 * minute)
+    await mailsAfter(15 * minute)
 
     for (let n = 0; n < 5; n++) await d.write(id, `Hello ${n}?`)
-    const [first, ...others] = await told()
+    const [first, ...others] = await mailsAfter()
     expect(others).toEqual([])
     expect(first?.raw).toContain('Subject: Answer in ticket: Refund')
     expect(first?.raw).toContain('Reply-To: ada@example.com')
     await d.write(id, 'Nobody there?')
-    expect(await told()).toEqual([])
-    expect(await told(10 * minute)).toHaveLength(1)
+    expect(await mailsAfter()).toEqual([])
+    expect(await mailsAfter(10 * minute)).toHaveLength(1)
 
     const socket = await d.service.connect(d.root)
     d.clock.advance(11 * minute)
     await d.write(id, 'You see this.')
-    expect(await told()).toEqual([])
+    expect(await mailsAfter()).toEqual([])
     socket.close()
     await socket.closed
     await d.update(id, { status: 'resolved' })
     await d.write(id, 'Not resolved.')
-    expect(await told()).toHaveLength(1)
+    expect(await mailsAfter()).toHaveLength(1)
   })
 })
 

@@ -882,15 +882,15 @@ test.each([
   ['a status', "UPDATE tickets SET status = 'late'"],
   ['a priority', "UPDATE tickets SET priority = 'now'"],
   ['a category', "UPDATE tickets SET category = 'spam'"],
-  ['a place in the queue that its times do not give', 'UPDATE tickets SET queue_key = 1'],
-  ['a settled ticket that is open', 'UPDATE tickets SET settled_at = 1'],
+  ['a queue position that contradicts its times', 'UPDATE tickets SET queue_key = 1'],
+  ['a resolution time on an open ticket', 'UPDATE tickets SET settled_at = 1'],
   [
     'a settled ticket that waits',
     "UPDATE tickets SET status = 'closed', settled_at = 1, waiting_since = 2, queue_key = 2",
   ],
-  ['an assignee who is nobody', "UPDATE tickets SET assignee_id = 'nobody'"],
-  ['a message nowhere', "UPDATE ticket_messages SET ticket_id = 'nowhere'"],
-  ['a change of something else', "UPDATE ticket_history SET field = 'subject'"],
+  ['an unknown assignee', "UPDATE tickets SET assignee_id = 'nobody'"],
+  ['a message without a ticket', "UPDATE ticket_messages SET ticket_id = 'nowhere'"],
+  ['a change of an unknown field', "UPDATE ticket_history SET field = 'subject'"],
 ])('the database rejects %s', async (_, sql) => {
   const d = await anyDesk()
   await d.answer((await d.open()).id)

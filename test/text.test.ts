@@ -4,7 +4,7 @@ import { isMalformed, isVisible } from '../src/lib/text.ts'
 test.each([
   ['nothing', ''],
   ['spaces of every kind', ' \t\n\u00a0\u2003\u3000\u2028'],
-  ['what has no width', '\u200b\u200c\u200d\u2060\ufeff'],
+  ['characters without width', '\u200b\u200c\u200d\u2060\ufeff'],
   ['soft hyphens and joiners', '\u00ad\u034f\u180e'],
   ['the fillers of Hangul', '\u115f\u1160\u3164\uffa0'],
   ['the empty Braille pattern', '\u2800'],

@@ -26,7 +26,7 @@ const moderation = 'src/modules/moderation'
 
 const mutations: Mutation[] = [
   {
-    name: 'a block holds nothing up',
+    name: 'a block stops no messages',
     file: `${moderation}/blocks.ts`,
     from: '=> !store.areApart(userId, otherId)',
     to: '=> store.areApart(userId, otherId) || true',
@@ -56,19 +56,19 @@ const mutations: Mutation[] = [
     to: 'displayName: sql<string>`(SELECT display_name FROM users WHERE id = other_user_id)` }',
   },
   {
-    name: 'removals are told to blocked people',
+    name: 'removals are sent to blocked people',
     file: `${chat}/service.ts`,
     from: 'removedBy === undefined || mayTalk(userA, userB)',
     to: 'removedBy === undefined || userA',
   },
   {
-    name: 'reading is told to blocked people',
+    name: 'receipts are sent to blocked people',
     file: `${chat}/read-state.ts`,
     from: 'if (!before || !mayTalk(userId, before.otherUserId)) return',
     to: 'if (!before) return',
   },
   {
-    name: 'muting mutes nothing',
+    name: 'muting has no effect',
     file: `${chat}/read-state.ts`,
     from: '(mutedUntil ?? 0) > clock.now() ||',
     to: '(mutedUntil ?? 0) < 0 ||',
@@ -80,7 +80,7 @@ const mutations: Mutation[] = [
     to: '',
   },
   {
-    name: 'a broadcast comes back to its host',
+    name: 'a broadcast is echoed to its host',
     file: `${chat}/broadcasts.ts`,
     from: 'chat.post(content, conversation, [followerId])',
     to: 'chat.post(content, conversation, [followerId, senderId])',
@@ -92,7 +92,7 @@ const mutations: Mutation[] = [
     to: '',
   },
   {
-    name: 'receivers remove messages',
+    name: 'recipients remove messages',
     file: `${chat}/service.ts`,
     from: "if (message.senderId !== userId) throw new AppError('not_owner')",
     to: '',
@@ -110,7 +110,7 @@ const mutations: Mutation[] = [
     to: 'countRead.run(0, receiverId)',
   },
   {
-    name: 'the desk does not see what was removed',
+    name: 'the desk does not see removed messages',
     file: `${chat}/service.ts`,
     from: 'messageView(store.asSaid(row))',
     to: 'messageView(row)',
@@ -122,13 +122,13 @@ const mutations: Mutation[] = [
     to: 'if (!conversation) return undefined',
   },
   {
-    name: 'a resolved report keeps what was said',
+    name: 'a resolved report keeps its messages',
     file: `${moderation}/reports.ts`,
     from: 'resolvedById: by.actor.id, excerpt: null }',
     to: 'resolvedById: by.actor.id }',
   },
   {
-    name: 'files of others are taken',
+    name: 'files of others are accepted',
     file: 'src/modules/files/uses.ts',
     from: 'if (id === undefined || store.addUse(usedBy, id, ownerId)) return',
     to: 'if (id === undefined || store.addUse(usedBy, id)) return',
@@ -154,13 +154,13 @@ const mutations: Mutation[] = [
     store.deleteUsesOf(file.id)`,
   },
   {
-    name: 'copies of a broadcast are told one by one',
+    name: 'copies of a broadcast cause events of their own',
     file: `${chat}/service.ts`,
     from: 'if (content.broadcastId === null) {',
     to: 'if (content) {',
   },
   {
-    name: 'catching up forgets a message',
+    name: 'the catch-up omits a message',
     file: `${chat}/inbox-store.ts`,
     from: 'WHERE conversation_id = ? AND seq > ? AND NOT (',
     to: 'WHERE conversation_id = ? AND seq > 1 + ? AND NOT (',
@@ -172,7 +172,7 @@ const mutations: Mutation[] = [
     to: '(row) => (row.senderId === userId ? row : undefined)',
   },
   {
-    name: 'who left is named in notifications',
+    name: 'removed users are named in notifications',
     file: 'src/modules/notifications/notifier.ts',
     from: 'const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data',
     to: 'const { ...data } = row.data',

@@ -52,10 +52,10 @@ test('kill -9 between a message and its delivery: each acknowledged one is deliv
     await isMore(1)
     await aWhile(100)
     // Some deliveries are in flight at the kill, however fast the others were.
-    receiver.tellAll('hang')
+    receiver.respondAll('hang')
     await isMore(1)
     await server.kill('SIGKILL')
-    receiver.tellAll({ status: 204 })
+    receiver.respondAll({ status: 204 })
     await Promise.all(talking)
     using sqlite = new Database(join(dataDir, 'hostline.db'))
     leftBehind += sqlite.query("SELECT 1 FROM outbox WHERE kind = 'webhook_delivery'").all().length

@@ -125,7 +125,7 @@ describe('an event', () => {
     ).body
     await waitFor(() => receiver.received.length === 4, 'the ticket and its notification')
     const shown = (await host.ask('GET', `${desk}?user_id=${ada.id}`)).body.data[0]
-    const [told] = (await host.ask('GET', '/v1/notifications', undefined, ada)).body.data
+    const [notification] = (await host.ask('GET', '/v1/notifications', undefined, ada)).body.data
     const question = { ...ticket.messages[0], author: { id: ada.id, display_name: 'ada' } }
     const data = (type: string) => receiver.of(type).map(({ body }) => body.data)
     expect(data('ticket.created')).toEqual([
@@ -133,7 +133,9 @@ describe('an event', () => {
     ])
     expect(data('ticket.replied')).toEqual([{ ticket: shown, message: answer }])
     expect(data('ticket.updated')).toEqual([{ ticket: shown }])
-    expect(data('notification.created')).toEqual([{ notification: { ...told, user_id: ada.id } }])
+    expect(data('notification.created')).toEqual([
+      { notification: { ...notification, user_id: ada.id } },
+    ])
 
     await host.notify(ada)
     const [news] = await waitFor(
@@ -218,7 +220,7 @@ describe('an event', () => {
     await using own = await startHost()
     await using receiver = startReceiver()
     const { id } = await own.create(receiver.url, ['notification.created'])
-    receiver.tell({ status: 500 }, { status: 500 })
+    receiver.respond({ status: 500 }, { status: 500 })
     const key = await own.service.issueKey(['notifications'])
     const [ada, bob] = [await own.service.register(), await own.service.register()]
     const event = { user_ids: [ada.id, bob.id], type: 'payout_completed' }
@@ -230,8 +232,8 @@ describe('an event', () => {
     own.clock.advance(10 * second)
     await waitFor(() => own.queued() === 0)
     await waitFor(async () => (await own.deliveries(id)).some(isDelivered))
-    const told = receiver.received.slice(2).map(({ body }) => body.data.notification)
-    expect(told.map(({ user_id, read }) => [user_id, read])).toEqual([[ada.id, true]])
+    const delivered = receiver.received.slice(2).map(({ body }) => body.data.notification)
+    expect(delivered.map(({ user_id, read }) => [user_id, read])).toEqual([[ada.id, true]])
     const payload = own.service.sqlite.query('SELECT event FROM webhook_deliveries').values()
     expect(JSON.stringify(payload)).not.toContain('title')
   })
@@ -267,7 +269,7 @@ describe('a failing delivery', () => {
     expect(new Set(seen.map(String))).toEqual(new Set([`${failed.id},/hook`]))
     expect((await own.ask('GET', '/v1/admin/jobs?state=dead')).body.data).toEqual([])
 
-    receiver.tell({ status: 200, body: 'thank you' })
+    receiver.respond({ status: 200, body: 'thank you' })
     const retried = await own.ask('POST', `${path}/${id}/deliveries/${failed.id}/retry`)
     expect([retried.status, retried.body.status]).toEqual([200, 'waiting'])
     await waitFor(async () => (await own.deliveries(id)).some(isDelivered))
@@ -291,7 +293,7 @@ describe('a failing delivery', () => {
     ['soon', 5 * second],
   ])('with Retry-After: %s waits for that long, a day at most', async (header, expected) => {
     await using receiver = startReceiver()
-    receiver.tell({ status: 429, headers: { 'retry-after': header } })
+    receiver.respond({ status: 429, headers: { 'retry-after': header } })
     const { id } = await host.create(receiver.url, ['message.created'])
     await host.talk()
     const [job] = await waitFor(() => host.waiting()[0] && host.waiting())
@@ -310,7 +312,7 @@ describe('a failing delivery', () => {
 
   test('is kept with the first KiB of the response, however long that is', async () => {
     await using receiver = startReceiver()
-    receiver.tell('flood')
+    receiver.respond('flood')
     const { id } = await host.create(receiver.url, ['message.created'])
     await host.talk()
     const [delivery] = await waitFor(async () => {
@@ -349,14 +351,14 @@ describe('an endpoint', () => {
     })
     expect(disabled_at).toBe(new Date(own.clock.now()).toISOString())
     expect(own.audited('webhook_disabled')).toEqual([{ actor_type: 'system', target_id: id }])
-    const [told] = (await own.ask('GET', '/v1/notifications')).body.data
-    expect(told).toMatchObject({ type: 'broadcast', data: { webhook_id: id } })
-    expect(told.body).toContain(new URL(receiver.url).host)
+    const [notification] = (await own.ask('GET', '/v1/notifications')).body.data
+    expect(notification).toMatchObject({ type: 'broadcast', data: { webhook_id: id } })
+    expect(notification.body).toContain(new URL(receiver.url).host)
     await waitFor(() => own.service.log().includes('a webhook was switched off'))
     expect((await own.ask('GET', '/v1/admin/system')).body.webhooks.disabled).toBe(1)
     await own.service.say(a, conversationId, 'unheard')
     expect(own.queued()).toBe(0)
-    receiver.tell({ status: 200 })
+    receiver.respond({ status: 200 })
     await own.ask('PATCH', `${path}/${id}`, { enabled: true })
     await own.service.say(a, conversationId, 'heard')
     await waitFor(() => receiver.received.length === 2)
@@ -419,7 +421,7 @@ describe('an endpoint', () => {
     await using receiver = startReceiver()
     const { id, secret } = await host.create(receiver.url, ['report.created'])
     await host.ask('PATCH', `${path}/${id}`, { enabled: false })
-    receiver.tell({ status: 202, body: 'fine' }, { status: 500 })
+    receiver.respond({ status: 202, body: 'fine' }, { status: 500 })
     const test = async () => (await host.ask('POST', `${path}/${id}/test`)).body
     expect(await test()).toEqual({ status: 'delivered', response_status: 202, response: 'fine' })
     expect(verify(secret, receiver.received[0] as never)).toMatchObject({
@@ -544,10 +546,10 @@ describe('a URL', () => {
     }
     await using own = await startHost({ environment: {}, resolveHost })
     const { id } = await own.create('https://hooks.example.com/', ['message.created'])
-    const told: unknown[] = []
-    for (let n = 0; n < 4; n++) told.push((await own.ask('POST', `${path}/${id}/test`)).body)
+    const results: unknown[] = []
+    for (let n = 0; n < 4; n++) results.push((await own.ask('POST', `${path}/${id}/test`)).body)
     const refusal = 'the host has an address that is not public'
-    expect(told).toEqual(
+    expect(results).toEqual(
       [refusal, refusal, refusal, 'the host has no address'].map((response) => ({
         status: 'failed',
         response_status: null,
@@ -592,7 +594,7 @@ test('commands create, list, test and delete webhooks, and a running server foll
   const [listed] = JSON.parse((await run('list --json')).out)
   expect(listed).toMatchObject({ id, url: receiver.url, events: 'message.created,user.created' })
   expect((await run('list')).out).not.toContain(secret)
-  receiver.tell({ status: 500 })
+  receiver.respond({ status: 500 })
   expect(await run(`test ${id}`)).toMatchObject({
     exitCode: 1,
     err: `hostline: ${id} was not reached: it answered 500`,

@@ -271,7 +271,7 @@ export async function gatherCrowd(dataDir: string) {
     async complaints(at: string, dataDirectory: string): Promise<string[]> {
       await Promise.all(people.map((person) => continueSession(at, person)))
       using sqlite = openData(dataDirectory)
-      const doubled = countDoubled(sqlite)
+      const doubled = countDuplicates(sqlite)
       return [
         ...lostIn(sqlite).map(({ what }) => what),
         ...(doubled > 0 ? [`${doubled} doubled`] : []),
@@ -335,7 +335,7 @@ const writtenIn = (sqlite: Database) =>
     )
     .all()
 
-function countDoubled(sqlite: Database) {
+function countDuplicates(sqlite: Database) {
   const texts = writtenIn(sqlite).map(({ text }) => text)
   return texts.length - new Set(texts).size
 }

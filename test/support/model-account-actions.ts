@@ -449,10 +449,10 @@ const actions: Record<string, Act> = {
   async push(world, random) {
     const account = one(random, world.present())
     if (!account) return undefined
-    const told = await world.notify(account)
+    const notified = await world.notify(account)
     const expected = world.devicesOf(account)
-    mustHold(rules.ended, Bun.deepEquals(told, expected), { told, expected })
-    return `the platform tells ${account.address} something`
+    mustHold(rules.ended, Bun.deepEquals(notified, expected), { notified, expected })
+    return `the platform notifies ${account.address}`
   },
 
   async changeName(world, random) {

@@ -43,16 +43,16 @@ const ends = new Set([
 ])
 
 function checkAudit({ ended, actedBy, rows }: ReturnType<World['takeStep']>) {
-  const untold = ended.filter(
+  const unaudited = ended.filter(
     ({ id, account }) =>
       !rows.some(
         ({ target, action }) => ends.has(action) && (target === id || target === account.id),
       ),
   )
-  mustHold(rules.audit, untold.length === 0, { ended: untold.length, rows })
-  const isTold =
+  mustHold(rules.audit, unaudited.length === 0, { ended: unaudited.length, rows })
+  const isAudited =
     !actedBy || rows.some(({ actor, target }) => actor === actedBy.id && target === actedBy.on)
-  mustHold(rules.audit, isTold, { actedBy, rows })
+  mustHold(rules.audit, isAudited, { actedBy, rows })
 }
 
 async function checkAccount(world: World, account: Account) {
@@ -105,7 +105,7 @@ async function checkSession(world: World, session: Session) {
   const path = '/v1/notifications/push-tokens?per_page=100'
   const { status, body } = await world.call('GET', path, { token })
   const rule = session.isEnded ? rules.ended : rules.live
-  mustHold(rule, status === (session.isEnded ? 401 : 200), `the ${session.by} is told ${status}`)
+  mustHold(rule, status === (session.isEnded ? 401 : 200), `the ${session.by} gets ${status}`)
   if (session.isEnded) return
   const devices: string[] = body.data.map((device: { token: string }) => device.token)
   const expected = world.devicesOf(session.account)
@@ -229,10 +229,10 @@ async function use(world: World, session: Session) {
   const [tokens] = session.generations
   if (!tokens) return
   const others = await world.notify(session.account)
-  mustHold(rules.owner, others.length === 0, { told: others })
+  mustHold(rules.owner, others.length === 0, { notified: others })
   const device = await world.addDevice(session, tokens)
-  const told = await world.notify(session.account)
-  mustHold(rules.owner, Bun.deepEquals(told, [device]), { told, device })
+  const notified = await world.notify(session.account)
+  mustHold(rules.owner, Bun.deepEquals(notified, [device]), { notified, device })
   await world.openSocket(session, tokens)
   await checkSockets(world)
   await world.show(session, 'owner', { shown: tokens })

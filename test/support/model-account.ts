@@ -8,14 +8,14 @@ import { TestSocket } from './socket.ts'
 import { waitFor } from './wait.ts'
 
 export const rules = {
-  answer: 'an action is answered as the rules of accounts say',
-  state: 'an account is what was done to it',
-  live: 'what was begun and not ended works',
-  ended: 'what ended has ended on REST, socket, refresh and push',
-  owner: 'only who has proved the address acts as its owner',
-  shutOut: 'nobody who was shut out comes back',
-  mail: 'who can read their mail gets in',
-  audit: 'the audit log tells what others did and why a session ended',
+  answer: 'each action gets the response that the model expects',
+  state: 'an account has the state of the model',
+  live: 'sessions that were not ended work',
+  ended: 'ended sessions are refused over REST, socket, refresh and push',
+  owner: 'only a person who has proved the address acts as its owner',
+  shutOut: 'a person who was locked out stays locked out',
+  mail: 'a person who can read their mail can log in',
+  audit: 'the audit log shows what others did and why a session ended',
 }
 
 /** The owner reads two mailboxes and the thief one; the stranger registers with an address of the owner. */
@@ -293,8 +293,8 @@ export async function beginWorld(stage: Stage) {
     ): Promise<Answer> {
       const answer = await call(method, path, options)
       const { status, body } = answer
-      const told = `${method} ${path}: ${status} for ${expected} ${body.error?.message ?? ''}`
-      mustHold(rules.answer, status === expected, told)
+      const summary = `${method} ${path}: ${status} for ${expected} ${body.error?.message ?? ''}`
+      mustHold(rules.answer, status === expected, summary)
       return answer
     },
 

@@ -245,7 +245,7 @@ export const visibilityModel: Pick<Model<World>, 'actions'> = {
         mustHold(rules.messages, shown === text, { shown, text })
         world.said(conversation, { id, from: host, text, file: undefined, isCopy: true })
       }
-      return `the host tells ${reached.map(nameOf).join(', ') || 'nobody'} ${text}`
+      return `the host sends ${text} to ${reached.map(nameOf).join(', ') || 'nobody'} `
     },
 
     async notify(world, random) {

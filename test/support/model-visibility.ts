@@ -8,19 +8,19 @@ import { waitFor } from './wait.ts'
 import { startReceiver } from './webhook-receiver.ts'
 
 export const rules = {
-  answer: 'an action is answered as the rules say',
-  inbox: 'a list of conversations shows what its owner may see',
+  answer: 'each action gets the response that the model expects',
+  inbox: 'a conversation list shows exactly what its owner may see',
   messages: 'a conversation shows its two people the same, and others nothing',
-  frames: 'a socket is sent what its owner may see, once',
-  secret: 'nobody reads what is not for them',
-  files: 'a file is there until its owner or an admin removes it',
-  reports: 'a report shows the desk what was said',
-  notifications: 'notifications are those that were made for somebody',
+  frames: 'a socket gets the frames that its owner may see, once',
+  secret: 'no one reads data of others',
+  files: 'a file exists until its owner or an admin removes it',
+  reports: 'a report shows the desk the reported messages',
+  notifications: 'users get exactly their own notifications',
   blocks: 'a list of blocks shows the names as at the block',
-  pushes: 'who is muted or blocked is not pushed',
-  export: 'an export holds what somebody may see',
-  catchUp: 'catching up gives what the lists show',
-  webhooks: 'a webhook is told what happened and no more',
+  pushes: 'muted and blocked conversations cause no pushes',
+  export: 'an export contains what its owner may see',
+  catchUp: 'the catch-up matches the lists',
+  webhooks: 'a webhook gets exactly the events that happened',
 }
 
 export type Person = Registered & {
@@ -310,14 +310,14 @@ export async function beginWorld(stage: Stage) {
     /** Checks that a person does not see texts of others, removed texts, or names changed during a block.
      *  @param own texts that they may see nevertheless */
     mustNotLeak(viewer: Person, place: string, content: unknown, own: string[] = []) {
-      world.mustNotTell(viewer, place, content, own)
+      world.mustNotLeakTexts(viewer, place, content, own)
       const text = JSON.stringify(content)
       const names = people.flatMap((other) => hiddenNames(viewer, other))
       const name = names.find((it) => text.includes(`"${it}"`))
       mustHold(rules.secret, !name, `${nameOf(viewer)} reads ${name} in ${place}`)
     },
 
-    mustNotTell(viewer: Person, place: string, content: unknown, own: string[]) {
+    mustNotLeakTexts(viewer: Person, place: string, content: unknown, own: string[]) {
       const allowed = new Set([...world.readableBy(viewer), ...own])
       const texts = JSON.stringify(content).match(/(?:say|note)~\d+~\d+~/g)
       const leaked = texts?.find((found) => !allowed.has(found))
@@ -337,7 +337,7 @@ export async function beginWorld(stage: Stage) {
         const got = person.socket.frames.splice(0)
         // Messages may have been removed, and people have left.
         const own = world.ownConversations(person).flatMap(({ messages }) => messages)
-        world.mustNotTell(
+        world.mustNotLeakTexts(
           person,
           'frames',
           got,

@@ -38,7 +38,7 @@ export function mustHold(rule: string, holds: boolean, detail: unknown): void {
   if (!holds) throw new Broken(rule, detail)
 }
 
-type Played = { steps: Step[]; told: string[]; broken?: Error }
+type Played = { steps: Step[]; descriptions: string[]; broken?: Error }
 
 /** Steps that are not possible cost little, so many are drawn for each that counts. */
 const drawnPerStep = 20
@@ -57,9 +57,11 @@ export async function playSeeds<World extends AsyncDisposable>(
     const drawn = Array.from({ length: length * drawnPerStep }, draw)
     const played = await play(model, drawn, length)
     if (!played.broken) continue
-    const { told, broken } = await shorten(model, played)
-    const history = told.map((line, index) => `${index + 1}. ${line}`).join('\n')
-    throw new Error(`seed ${seed} breaks a rule in ${told.length} steps\n${history}\n${broken}`)
+    const { descriptions, broken } = await shorten(model, played)
+    const history = descriptions.map((line, index) => `${index + 1}. ${line}`).join('\n')
+    throw new Error(
+      `seed ${seed} breaks a rule in ${descriptions.length} steps\n${history}\n${broken}`,
+    )
   }
 }
 
@@ -79,21 +81,21 @@ async function play<World extends AsyncDisposable>(
   steps: Step[],
   length = steps.length,
 ): Promise<Played> {
-  const played: Played = { steps: [], told: [] }
+  const played: Played = { steps: [], descriptions: [] }
   await using world = await model.begin()
   try {
     for (const step of steps) {
       if (played.steps.length === length) break
       const { action, seed } = step
       const at = played.steps.push(step) - 1
-      played.told[at] = action
-      const told = await model.actions[action]?.(world, createRandom(seed))
-      if (told === undefined) {
+      played.descriptions[at] = action
+      const description = await model.actions[action]?.(world, createRandom(seed))
+      if (description === undefined) {
         played.steps.pop()
-        played.told.pop()
+        played.descriptions.pop()
         continue
       }
-      played.told[at] = told
+      played.descriptions[at] = description
       await model.check(world)
     }
     await model.conclude(world)

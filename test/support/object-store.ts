@@ -159,7 +159,7 @@ const xml = (content: string, status = 200) =>
   new Response(content, { status, headers: { 'content-type': 'application/xml' } })
 
 async function handle(store: Store, call: Call): Promise<Response> {
-  const refusal = refuseStranger(call, store.now())
+  const refusal = checkSignature(call, store.now())
   if (refusal) return refusal
   const [, bucket, ...names] = decodeURIComponent(call.url.pathname).split('/')
   const key = names.join('/')
@@ -171,7 +171,7 @@ const authorization =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), ?SignedHeaders=([^,]+), ?Signature=(\w+)$/
 
 /** @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
-function refuseStranger({ method, headers, url, body }: Call, now: number) {
+function checkSignature({ method, headers, url, body }: Call, now: number) {
   const given = authorization.exec(headers.get('authorization') ?? '') ?? []
   const [, id, scope, names = '', signature] = given
   if (id === undefined) return failure(403, 'AccessDenied')
@@ -266,8 +266,8 @@ function deleteAll(objects: Objects, asked: string): Response {
   const keys = [...asked.matchAll(/<Key>(.*?)<\/Key>/gs)].map(([, key = '']) => plain(key))
   if (keys.length === 0 || keys.length > 1000) return failure(400, 'MalformedXML')
   for (const key of keys) objects.delete(key)
-  const told = asked.includes('<Quiet>true</Quiet>') ? [] : keys
-  const deleted = told.map((Key) => `<Deleted>${elements({ Key })}</Deleted>`)
+  const listed = asked.includes('<Quiet>true</Quiet>') ? [] : keys
+  const deleted = listed.map((Key) => `<Deleted>${elements({ Key })}</Deleted>`)
   return xml(`<DeleteResult>${deleted.join('')}</DeleteResult>`)
 }
 
@@ -289,8 +289,8 @@ function list(objects: Objects, asked: Record<string, string>): Response {
   const next = { NextContinuationToken: Buffer.from(page.at(-1) ?? '').toString('base64url') }
   const facts = { Name: bucketName, Prefix: prefix, MaxKeys, KeyCount: page.length, IsTruncated }
   const rows = page.map((entry) => entryXml(entry, groupOf(entry) ? undefined : objects.get(entry)))
-  const told = elements({ ...facts, ...(IsTruncated && next) })
-  return xml(`<ListBucketResult>${told}${rows.join('')}</ListBucketResult>`)
+  const fields = elements({ ...facts, ...(IsTruncated && next) })
+  return xml(`<ListBucketResult>${fields}${rows.join('')}</ListBucketResult>`)
 }
 
 function entryXml(Key: string, object: StoredObject | undefined): string {

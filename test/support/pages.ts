@@ -29,7 +29,7 @@ export async function startPages(environment: Record<string, string> = {}) {
   async function visit(path: string, viewport: ViewportSize) {
     if (!borrowed) {
       borrowed = await borrowPage()
-      noteWrongs(borrowed, base, wrongs)
+      collectErrors(borrowed, base, wrongs)
     }
     await borrowed.setViewportSize(viewport)
     await borrowed.emulateMedia({ colorScheme: null, reducedMotion: null })
@@ -106,9 +106,9 @@ async function createAdmin(dataDir: string, email: string) {
   return { email, id: out.split('\t')[0] ?? '' }
 }
 
-function noteWrongs(page: Page, base: string, wrongs: string[]) {
+function collectErrors(page: Page, base: string, wrongs: string[]) {
   page.on('console', (message) => {
-    if (message.type() === 'error' && !isTold(message.text())) wrongs.push(message.text())
+    if (message.type() === 'error' && !isExpected(message.text())) wrongs.push(message.text())
   })
   page.on('pageerror', (error) => wrongs.push(error.message))
   page.on('request', (request) => {
@@ -118,7 +118,7 @@ function noteWrongs(page: Page, base: string, wrongs: string[]) {
 }
 
 /** Browsers also log failed requests in their console; pages show these to the user. */
-const isTold = (text: string) => /^Failed to load resource|^WebSocket connection to/.test(text)
+const isExpected = (text: string) => /^Failed to load resource|^WebSocket connection to/.test(text)
 
 /** Expects no accessibility violation in light and dark mode, and no overflow of the screen.
  *  @param part a selector, when the rest was checked before */

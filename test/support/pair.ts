@@ -87,7 +87,7 @@ export async function texts(base: string, { a, conversationId }: People) {
 /** Sends new messages until `end`, some in parallel, each to the node that accepts it. Refused and unanswered ones
  *  are sent again.
  *  @param bases of the nodes; after a refusal the next one is tried */
-export function sayAllTheTime(bases: readonly string[], people: People) {
+export function sendContinuously(bases: readonly string[], people: People) {
   const acknowledged: string[] = []
   let sent = 0
   let refused = 0

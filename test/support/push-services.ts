@@ -20,7 +20,7 @@ function createScript() {
   return {
     /** Bytes sent in endless bodies. */
     flooded: () => chunks * chunkBytes,
-    tell: (...next: NextAnswer[]) => answers.push(...next),
+    respond: (...next: NextAnswer[]) => answers.push(...next),
     async take(usual: () => Answer): Promise<Response> {
       const next = await (answers.shift() ?? usual())
       if (next === 'hang') return new Promise(() => {})
@@ -99,8 +99,8 @@ export function startGoogle(clock: Clock) {
     grants,
     sends,
     elsewhere,
-    tellGrant: grant.tell,
-    tellFcm: fcm.tell,
+    respondGrant: grant.respond,
+    respondFcm: fcm.respond,
     /** Revokes the access tokens granted so far. */
     revokeTokens: () => valid.clear(),
     [Symbol.asyncDispose]: () => server.stop(true),
@@ -152,7 +152,7 @@ export function startPushService(applicationServerKey: string, clock: Clock) {
     pushed,
     /** The Authorization header of every request. */
     authorizations,
-    tell: script.tell,
+    respond: script.respond,
     flooded: script.flooded,
     /** The subscription of a new browser. */
     async subscribe(): Promise<WebPushSubscription> {

@@ -3,7 +3,7 @@ import type { Replica, ReplicaStats } from '../../src/replication/replication.ts
 export const replicatedTo = { REPLICA_S3_URL: 's3://key:secret@127.0.0.1:1/bucket?tls=off' }
 
 /** A replica that ships nothing and reports the given state. */
-export function replicaThatSays(stats: Partial<ReplicaStats> = {}): Replica {
+export function replicaWithStats(stats: Partial<ReplicaStats> = {}): Replica {
   const nothing = () => {}
   return {
     capture: nothing,

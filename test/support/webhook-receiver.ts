@@ -49,9 +49,9 @@ export function startReceiver(first: NextAnswer = { status: 204 }) {
     url: `${server.url.origin}/hook`,
     received,
     flooded: () => flooded,
-    tell: (...next: NextAnswer[]) => void answers.push(...next),
+    respond: (...next: NextAnswer[]) => void answers.push(...next),
     /** Sets its response from now on. */
-    tellAll(next: NextAnswer) {
+    respondAll(next: NextAnswer) {
       usual = next
     },
     /** Requests about one type of event. */

@@ -30,7 +30,7 @@ export function WebhookDeliveries({ webhookId, list }: DeliveriesProps) {
         list={list}
         empty={
           <Empty icon={Send} title="Nothing was delivered yet">
-            <p>What this webhook is told, and what it answers, would be here. Tests are not.</p>
+            <p>Deliveries and their responses appear here, except for tests.</p>
           </Empty>
         }
         render={(delivery) => <DeliveryRow delivery={delivery} retry={retry.run} />}

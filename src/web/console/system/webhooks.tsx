@@ -28,7 +28,7 @@ export function Webhooks() {
   return (
     <>
       <div class="row between wrap">
-        <p class="soft">Other systems that are told what happens here, by signed requests.</p>
+        <p class="soft">Endpoints of other systems that receive events as signed requests.</p>
         <button type="button" class="button primary" onClick={add}>
           Add a webhook
         </button>
