@@ -190,7 +190,7 @@ describe('notifications', () => {
     expect(asked).toEqual([{ userVisibleOnly: true, applicationServerKey: public_key }])
     options.applicationServerKey = new ArrayBuffer(65)
     await client.pushTokens.subscribe({ pushManager })
-    expect(asked).toHaveLength(2) // the one for another key is of no use
+    expect(asked).toHaveLength(2) // a subscription for another key is replaced
     await client.pushTokens.unsubscribe({ pushManager }, token.id)
     expect([subscription, (await client.pushTokens.list()).data]).toEqual([undefined, []])
   })

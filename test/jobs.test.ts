@@ -39,7 +39,7 @@ function startJobs(handle: (jobId: string) => Promise<unknown>) {
   })
   const { orm } = connection
   const outbox = createOutbox({ orm, newId: createIds(clock), clock, afterCommit })
-  const core = { outbox, write, clock, log } as unknown as Core // what a runner asks for
+  const core = { outbox, write, clock, log } as unknown as Core // the parts that a runner uses
   const nothing = async () => undefined
   const handlers: JobHandlers = {
     verification_mail: async (_, { id }) =>

@@ -463,7 +463,7 @@ describe('hashing', () => {
       service.call('POST', `/v1/auth/${path}`, { token, body })
     const waiting = Array.from({ length: 9 }, () => call('confirm', { password: 'x' }, eve.token))
     await waitFor(() => ends.length > 0)
-    await call('login', {}) // so long, the others have come as far
+    await call('login', {}) // meanwhile the others have come as far
     const login = call('login', { email: ada.email, password: 'correct horse' })
     await call('login', {})
     open(true)

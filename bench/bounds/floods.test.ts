@@ -37,7 +37,7 @@ async function talkMeanwhile(base: string, pair: Pair, happening: Promise<unknow
     ada.send({ type: 'message', conversation_id: pair.conversationId, body: 'hello' })
     await bob.next('new_message')
     took.push(performance.now() - sentAt)
-    await waitFor(() => performance.now() - sentAt > 110) // ten a second are theirs
+    await waitFor(() => performance.now() - sentAt > 110) // the limit is ten a second
   }
   await happening
   return took.sort((a, b) => a - b)

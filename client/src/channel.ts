@@ -184,7 +184,7 @@ export function createChannel(platform: Platform, options: ChannelOptions) {
   /** From now on `connect` waits for the next opening. */
   function expectOpening() {
     opened = deferred()
-    opened.promise.catch(() => {}) // a rejection is fine when nobody waits
+    opened.promise.catch(() => {}) // a caller that does not wait ignores the rejection
   }
 
   /** @returns false when the connection is not open */

@@ -135,7 +135,7 @@ async function stateOf(socket: TestSocket): Promise<number | 'open'> {
   if (!socket.isOpen) return socket.closed
   socket.send({ type: 'ping' })
   const pong = socket.next('pong').then(() => 'open' as const)
-  pong.catch(() => {}) // nothing comes from a socket that closes
+  pong.catch(() => {}) // a closing socket sends no pong
   return Promise.race([socket.closed, pong])
 }
 

@@ -209,7 +209,7 @@ export async function beginWorld(stage: Stage) {
       "SELECT 1 FROM outbox WHERE kind LIKE '%\\_mail' ESCAPE '\\' AND dead_at IS NULL LIMIT 1",
     )
     await waitFor(() => waiting.get() === null, 'mails to be sent')
-    service.sqlite.run('DELETE FROM sent_mails') // how many there may be is not of this model
+    service.sqlite.run('DELETE FROM sent_mails') // the mail limit is not part of this model
     for (const line of service.logged.slice(readLines)) keepLink(account, line)
     readLines = service.logged.length
   }
@@ -217,7 +217,7 @@ export async function beginWorld(stage: Stage) {
   function keepLink(account: Account, line: string): void {
     const [, page, token] = /\/([a-z-]+)\?lang=\w+#token=([\w-]{43})/.exec(line) ?? []
     if (page === undefined || token === undefined) return
-    const kind = page as LinkKind // the pages that mails lead to
+    const kind = page as LinkKind // mails link to these pages only
     const { to: address }: { to: string } = JSON.parse(line)
     const madeAt = clock.now()
     const until = madeAt + linkMilliseconds[kind]

@@ -12,7 +12,7 @@ const region = 'eu-west-1'
 const bucketName = 'backups'
 const keyPrefix = 'house/'
 const accessKeyId = 'HOUSE'
-const secretAccessKey = 'house/secret+1' // an address has to escape it, as it has to escape real ones
+const secretAccessKey = 'house/secret+1' // needs escaping in a URL, like real ones
 
 /** An S3-compatible object store in memory that checks signatures and injects faults on demand. It refuses unknown
  *  requests instead of ignoring them. */
@@ -224,7 +224,7 @@ async function put(store: Store, call: Call, key: string): Promise<Response> {
   if (faults.full) return failure(call.fate.coin ? 507 : 403, 'QuotaExceeded')
   const refusal = refuseCondition(store, call, objects.has(key))
   if (refusal) return refusal
-  if (faults.away) return failure(503, 'SlowDown') // which nobody sees
+  if (faults.away) return failure(503, 'SlowDown') // not visible to clients
   // No await between the condition and the write: of two parallel creations one succeeds.
   const object = storedObject(call.body, store.now())
   objects.set(key, object)

@@ -178,7 +178,7 @@ async function visitFeed({ service, ask }: Guide, { ada, bob, platform }: People
   await ask(platform, `PUT ${followers}/${bob.id}`)
   await ask(platform, `DELETE ${followers}/${bob.id}`)
   await ask(platform, `PUT ${followers}`, { follower_ids: [bob.id] })
-  addFollowers(service.sqlite, ada.id, 60) // more than are reached with the answer
+  addFollowers(service.sqlite, ada.id, 60) // too many for the synchronous part
   for (const step of ['1 ringing', '1 active', '1 ended', '2 ringing', '2 missed', '3 active']) {
     const [id, state] = step.split(' ')
     const call = { state, host_id: ada.id, guest_id: bob.id }

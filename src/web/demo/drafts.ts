@@ -28,7 +28,7 @@ export async function sendDraft<Content extends object, Answer>(
   const attempt = attemptOf(draft, JSON.stringify(content))
   const response = await send({ ...content, client_id: attempt.client_id })
   if (attempts.get(draft) === attempt) attempts.delete(draft)
-  if (draft.value === written) draft.value = {} // what was typed since then stays
+  if (draft.value === written) draft.value = {} // later input stays
   return response
 }
 

@@ -130,7 +130,7 @@ type Handlers = { [Name in keyof ClientEvents]?: (event: ClientEvents[Name]) => 
  *  @returns a function that removes them */
 export function listen(client: Client, handlers: Handlers): () => void {
   const names = Object.keys(handlers) as (keyof ClientEvents)[]
-  const removers = names.map((name) => client.on(name, handlers[name] as (event: unknown) => void)) // of the same name
+  const removers = names.map((name) => client.on(name, handlers[name] as (event: unknown) => void)) // handler and name match
   return () => {
     for (const remove of removers) remove()
   }

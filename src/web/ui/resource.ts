@@ -98,7 +98,7 @@ export type List<T> = {
 export function useList<T>(
   key: string,
   loadPage: (cursor: string | undefined, signal: AbortSignal) => Promise<Part<T>>,
-  idOf: (item: T) => unknown = (item) => (item as { id?: unknown }).id, // what nearly all rows have
+  idOf: (item: T) => unknown = (item) => (item as { id?: unknown }).id, // nearly all rows have an id
 ): List<T> {
   const first = useResource(key, async (signal) => {
     const { data, pagination } = await loadPage(undefined, signal)

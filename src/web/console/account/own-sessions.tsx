@@ -17,7 +17,7 @@ export function OwnSessions() {
     (cursor, signal) =>
       request('GET /v1/auth/sessions', { query: pageQuery(cursor), signal }) as Promise<
         CursorPage<Session>
-      >, // asked for with a limit
+      >, // with `limit` the response has a cursor
   )
   useRefresh(list.reload)
   const end = useAction(async (session: Session) => {

@@ -14,7 +14,7 @@ export function History() {
     async (cursor, signal) => {
       const query = { limit: 20, ...(cursor !== undefined && { cursor }) }
       const response = await request('GET /v1/admin/notifications', { query, signal })
-      return response as CursorPage<AnnouncementProgress> // `limit` asks for this form
+      return response as CursorPage<AnnouncementProgress> // with `limit` the response has a cursor
     },
     ({ broadcast_id }) => broadcast_id,
   )

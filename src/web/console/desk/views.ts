@@ -95,7 +95,7 @@ const oneOf = <T extends string>(known: readonly T[], name: string) =>
 
 /** The filter in the URL. */
 export const filter = computed<Filter>(() => ({
-  view: views.find(({ name }) => name === query.value.get('view')) ?? (views[0] as View), // there are some
+  view: views.find(({ name }) => name === query.value.get('view')) ?? (views[0] as View), // the list is not empty
   q: query.value.get('q') ?? '',
   priority: oneOf(priorities, 'priority'),
   category: oneOf(categories, 'category'),

@@ -17,7 +17,7 @@ export function PeoplePage() {
   const list = useList<ManagedUser>(key, async (cursor, signal) => {
     const part = { ...filters, limit: 100, ...(cursor !== undefined && { cursor }) }
     const response = await request('GET /v1/admin/users', { query: part, signal })
-    return response as CursorPage<ManagedUser> // `limit` asks for this form
+    return response as CursorPage<ManagedUser> // with `limit` the response has a cursor
   })
   const id = selectedId()
 

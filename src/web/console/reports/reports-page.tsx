@@ -14,7 +14,7 @@ export function ReportsPage() {
   const list = useList<Report>(status, async (cursor, signal) => {
     const part = { status, limit: 50, ...(cursor !== undefined && { cursor }) } as const
     const response = await request('GET /v1/admin/reports', { query: part, signal })
-    return response as CursorPage<Report> // `limit` asks for this form
+    return response as CursorPage<Report> // with `limit` the response has a cursor
   })
   const id = selectedId()
   return (

@@ -19,7 +19,7 @@ export function AuditLog() {
       request('GET /v1/admin/audit-log', {
         query: { ...pageQuery(cursor), ...filter },
         signal,
-      }) as Promise<CursorPage<AuditEntry>>, // asked for with a limit
+      }) as Promise<CursorPage<AuditEntry>>, // with `limit` the response has a cursor
   )
   useRefresh(list.reload, { isPaused: () => list.items.length > pageSize })
   return (

@@ -20,7 +20,7 @@ export function CannedReplies() {
       request('GET /v1/admin/support/canned-replies', {
         query: pageQuery(cursor),
         signal,
-      }) as Promise<CursorPage<CannedReply>>, // asked for with a limit
+      }) as Promise<CursorPage<CannedReply>>, // with `limit` the response has a cursor
   )
   useRefresh(list.reload)
   async function write(reply?: CannedReply) {

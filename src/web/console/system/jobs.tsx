@@ -30,7 +30,7 @@ export function Jobs() {
       request('GET /v1/admin/jobs', {
         query: { ...pageQuery(cursor), state },
         signal,
-      }) as Promise<CursorPage<Job>>, // asked for with a limit
+      }) as Promise<CursorPage<Job>>, // with `limit` the response has a cursor
   )
   const frame = useRef<HTMLDivElement>(null)
   // Rows under the pointer, and further pages that were loaded, must stay.

@@ -20,7 +20,7 @@ export function ServiceKeys() {
     (cursor, signal) =>
       request('GET /v1/admin/service-keys', { query: pageQuery(cursor), signal }) as Promise<
         CursorPage<ServiceKey>
-      >, // asked for with a limit
+      >, // with `limit` the response has a cursor
   )
   useRefresh(list.reload)
   async function add() {

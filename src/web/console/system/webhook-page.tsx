@@ -30,7 +30,7 @@ export function WebhookPage({ id }: { id: string }) {
         params,
         query: pageQuery(cursor),
         signal,
-      }) as Promise<CursorPage<WebhookDelivery>>, // asked for with a limit
+      }) as Promise<CursorPage<WebhookDelivery>>, // with `limit` the response has a cursor
   )
   function reload() {
     webhook.reload()

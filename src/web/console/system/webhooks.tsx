@@ -17,7 +17,7 @@ export function Webhooks() {
     (cursor, signal) =>
       request('GET /v1/admin/webhooks', { query: pageQuery(cursor), signal }) as Promise<
         CursorPage<Webhook>
-      >, // asked for with a limit
+      >, // with `limit` the response has a cursor
   )
   useRefresh(list.reload)
   async function add() {
