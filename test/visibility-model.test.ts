@@ -28,8 +28,8 @@ const mutations: Mutation[] = [
   {
     name: 'a block stops no messages',
     file: `${moderation}/blocks.ts`,
-    from: '=> !store.areApart(userId, otherId)',
-    to: '=> store.areApart(userId, otherId) || true',
+    from: '=> !store.areBlocked(userId, otherId)',
+    to: '=> store.areBlocked(userId, otherId) || true',
   },
   {
     name: 'one side ends the block of both',

@@ -169,7 +169,7 @@ describe('group commit', () => {
     await Promise.all(Array.from({ length: 300 }, (_, n) => db.write(db.add(`note ${n}`))))
     expect([db.notes().length, new Set(logged)]).toEqual([
       300,
-      new Set(['observing a commit failed']),
+      new Set(['the observer of a commit failed']),
     ])
   })
 

@@ -49,7 +49,7 @@ export type AuditFilter = {
   to?: number | undefined
 }
 
-/** The largest difference between the time in a row's id and its `at`: the clock is read slightly earlier for the id. */
+/** More than the time in a row's id and its `at` ever differ: the clock is read twice. */
 const slackMilliseconds = 3_600_000
 
 // ULIDs order by time, so the primary key serves as the time index. The unary plus stops SQLite from choosing another one.
@@ -78,7 +78,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
     return orm.select().from(auditLog).where(next).orderBy(asc(auditLog.id)).limit(limit).all()
   }
 
-  /** Counted by the row numbers: they have no gaps, because only the oldest rows are deleted. */
+  /** Computed from the rowids: they have no gaps, because only the oldest rows are deleted. */
   function countAll(): number {
     const end = (n: SQL<number>) => orm.select({ n }).from(auditLog).get()?.n ?? 0
     const last = end(sql`max(rowid)`)

@@ -30,9 +30,9 @@ export function datedName(prefix: string): string {
  *  directory of uploaded files it packs those as well, except files removed meanwhile.
  *
  *  A read transaction pins the wal: no checkpoint copies later frames into the database file, and the wal cannot be
- *  reset. The database file and the wal are therefore one state, however long the copy takes. Only if every frame was
- *  checkpointed before may the wal be reset; its header then changes and the database file alone is the state.
- *  @returns the number of files that the database names, and of those that are missing
+ *  reset. The database file and the wal are therefore one state, however long the copy takes. Exception: if every frame
+ *  was checkpointed before, the wal may be reset; its header then changes, and the database file alone is the state.
+ *  @returns the number of files that the database still names but that are missing on the disk
  *  @throws StartError with one line for the operator; `target` is then unchanged */
 export async function backUp(
   directory: string,
@@ -96,8 +96,8 @@ function readHeader(wal: string): string {
   return header.toString('hex')
 }
 
-/** Copies a file, or its first `bytes`, and pauses half of the time to leave disk and cores to the server. Each piece is
- *  synced separately: one large sync would delay those of other writers. */
+/** Copies a file, or its first `bytes`. Pauses half of the time, to leave disk and cores to the server. Syncs each piece:
+ *  one large sync would delay the syncs of the server. */
 export async function copyPaced(
   input: FileHandle,
   to: string,

@@ -12,7 +12,7 @@ type CheckpointerOptions = {
   path: string
   worker: URL
   log: Log
-  /** Called when a sync failed: see the writer. */
+  /** Called when a sync failed, as in the writer. */
   onFatal: (error: unknown) => void
   /** Queues commits without blocking the loop, until `release`. */
   hold: () => void
@@ -86,7 +86,7 @@ export function createCheckpointer(options: CheckpointerOptions) {
 
   function report(error: { code: string }) {
     if (error.code === 'SQLITE_IOERR_FSYNC') onFatal(error)
-    // Other errors pass (a full disk): the next checkpoint copies the remaining frames.
+    // Other errors (a full disk) are temporary: the next checkpoint copies the remaining frames.
     else log.warn('a checkpoint failed', { error })
   }
 

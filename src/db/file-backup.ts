@@ -68,7 +68,7 @@ async function packOne(database: Database, { id, size }: Stored, directory: stri
   }
 }
 
-/** When run as root, this neither follows a link to a protected file nor blocks on a pipe. */
+/** Neither follows a link, which could lead to a protected file when run as root, nor blocks on a pipe. */
 function openUnlinked(path: string) {
   return open(path, constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => undefined)
 }
@@ -88,18 +88,18 @@ async function packPieces(database: Database, id: string, file: FileHandle) {
   }
 }
 
-/** @throws Error when a packed file is not what was put in */
+/** @throws Error when a packed file differs from its source */
 async function verify(database: Database) {
   for (const file of database.query<Packed, []>('SELECT * FROM backup_files').iterate()) {
     const startedAt = performance.now()
-    await checked(database, file, async () => {})
+    await readPieces(database, file, async () => {})
     await Bun.sleep(performance.now() - startedAt)
   }
 }
 
-/** Yields the pieces of a file.
- *  @throws Error when size or hash of the whole do not match */
-async function checked(
+/** Passes the pieces of a file to `take`.
+ *  @throws Error when the size or the hash of the whole file does not match */
+async function readPieces(
   database: Database,
   { id, size, sha256 }: Packed,
   take: (bytes: Uint8Array) => Promise<void>,
@@ -115,7 +115,7 @@ async function checked(
     await take(bytes)
   }
   if (length !== size || hash.digest('hex') !== sha256) {
-    throw new Error('it is damaged: a file in it is not whole')
+    throw new Error('it is damaged: a file in it is incomplete or changed')
   }
 }
 
@@ -141,10 +141,10 @@ export async function unpackFiles(copy: string, directory: string): Promise<bool
 }
 
 async function unpackOne(database: Database, file: Packed, directory: string) {
-  if (!isFileKey(file.id)) throw new Error('it is damaged: a file in it has no name of ours')
+  if (!isFileKey(file.id)) throw new Error('it is damaged: a file in it has an invalid name')
   const output = await open(join(directory, file.id), 'wx', 0o600)
   try {
-    await checked(database, file, (bytes) => output.writeFile(bytes))
+    await readPieces(database, file, (bytes) => output.writeFile(bytes))
     await output.sync()
   } finally {
     await output.close()

@@ -9,7 +9,7 @@ import { StartError } from '../lib/errors.ts'
  *  contains it. The position is the version that `PRAGMA user_version` stores. */
 export const migrations: readonly string[] = [initial, safety, oneOwner]
 
-const applicationId = 0x484f5354 // "HOST": tells our file from any other SQLite file
+const applicationId = 0x484f5354 // "HOST": identifies our database files
 
 /** Migrates an empty or older database to this version in one transaction. A failed step leaves the database unchanged,
  *  so that the older executable still opens it.

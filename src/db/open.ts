@@ -31,7 +31,7 @@ export const lockFile = 'hostline.lock'
 const cacheKibibytes = 65_536
 const maxWalBytes = 32 * 1_024 * 1_024
 const busyTimeoutMilliseconds = 2_000
-// A command holds the directory for moments only.
+// A command locks the directory only briefly.
 const lockWaitMilliseconds = 1_000
 const otherOwner = 'this user may not use it: run as its owner, or give it to this user (chown)'
 const advice: Record<string, string> = {
@@ -152,7 +152,7 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
   const path = join(directory, databaseFile)
   let sqlite: Database | undefined
   try {
-    makeOwn(path)
+    createPrivateFile(path)
     sqlite = new Database(path)
     return configure(sqlite, path, synchronous)
   } catch (cause) {
@@ -163,7 +163,7 @@ function open(directory: string, synchronous: 'NORMAL' | 'FULL'): Connection {
 
 /** Creates a file if there is none and restricts it to its owner. Refuses symbolic links: otherwise anybody who can
  *  write to the directory could make root change a file elsewhere. */
-function makeOwn(path: string): void {
+function createPrivateFile(path: string): void {
   const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants
   const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
   try {
@@ -209,7 +209,7 @@ export function lockDirectory(
   const path = join(directory, lockFile)
   let lock: Database | undefined
   try {
-    makeOwn(path)
+    createPrivateFile(path)
     lock = new Database(path)
     lock.run(`PRAGMA busy_timeout = ${waitMilliseconds}`)
     lock.run('PRAGMA journal_mode = MEMORY') // a killed process leaves no journal file behind

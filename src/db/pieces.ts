@@ -2,9 +2,9 @@ import type { Write } from './writer.ts'
 
 type Options = { size?: number; isStopping?: () => boolean }
 
-/** Splits a long write into several, so that others come between: calls `next` with the most rows for one write and its
- *  own last result, until it returns undefined or `isStopping`.
- *  @returns its last result */
+/** Splits a long write into several, so that other writes run in between. Calls `next` with the maximum number of rows and
+ *  its previous result, until it returns undefined or `isStopping`.
+ *  @returns the last result that was not undefined */
 export async function inPieces<T>(
   write: Write,
   next: (limit: number, last: T | undefined) => T | undefined,

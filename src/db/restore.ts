@@ -77,7 +77,7 @@ export async function restoreFrom(
       if (filesAside) replaceDirectory(join(directory, filesDirectory), filesAside, stagedFiles)
     })
     source.whenInPlace?.(path)
-    giveToOwner(directory, hasFiles)
+    chownToDirectoryOwner(directory, hasFiles)
     return [isReplacing ? aside : undefined, filesAside].filter((it) => it !== undefined)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
@@ -116,7 +116,7 @@ function putDatabase(staged: string, path: string, undo: () => void) {
 const hasData = (path: string) => existsSync(path) && statSync(path).size > 0
 
 /** Files restored by root belong to the owner of the directory. Links made by that owner are not followed. */
-function giveToOwner(directory: string, hasFiles: boolean) {
+function chownToDirectoryOwner(directory: string, hasFiles: boolean) {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(directory)
   const files = hasFiles ? readdirSync(join(directory, filesDirectory)) : []

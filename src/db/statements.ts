@@ -24,8 +24,8 @@ export function placeholders<T extends SQLiteTable>(table: T) {
   return Object.fromEntries(names) as Record<keyof T['$inferInsert'], Placeholder>
 }
 
-/** The columns of a table for a plain SELECT, each under its key in `schema.ts`. What bun:sqlite returns is then the row
- *  type, without mapping. Only for tables of texts and integers. */
+/** The columns of a table for a plain SELECT, each under its key in `schema.ts`. bun:sqlite then returns the row type,
+ *  without mapping. Only for tables of texts and integers. */
 export function selectList(table: SQLiteTable): string {
   return Object.entries(getTableColumns(table))
     .map(([key, { name }]) => `"${name}" AS "${key}"`)
@@ -58,7 +58,7 @@ export function* eachRow<Row>(
 }
 
 type IdList<Row> = {
-  /** Keeps its cursors apart from those of other lists. */
+  /** Stored in the cursors, so that another list refuses them. */
   name: string
   id: SQLiteColumn
   which?: SQL | undefined
@@ -68,7 +68,7 @@ type IdList<Row> = {
       limit: (limit: number) => { offset: (offset: number) => { all: () => Row[] } }
     }
   }
-  /** In place of counting the rows of the table. */
+  /** Replaces counting the rows of the table. */
   count?: () => number
 }
 

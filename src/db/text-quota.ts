@@ -7,8 +7,8 @@ import { textUsage, users } from './schema.ts'
 
 const perDay = 50_000_000
 const perDayUnverified = 5_000_000
-/** Bytes: the most that a restart can lose of a user's count. */
-const savedEvery = 65_536
+/** A restart loses at most this much of a user's count. */
+const saveEveryBytes = 65_536
 const rememberedUsers = 20_000
 
 /** Charges the texts to the user's daily quota, inside the `write` that stores them.
@@ -46,7 +46,7 @@ export function createTextQuota({ orm, clock, afterCommit }: Core): TakeText {
     const added = bytes - usage.bytes
     if (bytes > usage.mayBytes && isVerified(userId)) usage.mayBytes = perDay
     if (bytes > usage.mayBytes) throw new AppError('text_quota_exceeded')
-    const isDue = bytes - usage.savedBytes >= savedEvery
+    const isDue = bytes - usage.savedBytes >= saveEveryBytes
     if (isDue) save.run(userId, today, bytes)
     afterCommit(() => {
       usage.bytes += added

@@ -34,7 +34,7 @@ export type WriterOptions = {
   onCommit: (size: number, milliseconds: number) => void
   onCommitFailure?: () => void
   onSync?: (milliseconds: number) => void
-  /** A sync failed: no promise can be kept any more and the process must end. */
+  /** A sync failed: durability cannot be guaranteed any more, so the process must end. */
   onFatal: (error: unknown) => void
   log: Log
   maxPending?: number
@@ -84,8 +84,9 @@ export function createWriter(options: WriterOptions): Writer {
     if (pending >= maxPending) return Promise.reject(unavailable('too many writes are waiting'))
     pending++
     return new Promise<T>((resolve, reject) => {
-      const settle = resolve as Task['resolve']
-      queued.push({ work, callbacks: [], outcome: undefined, resolve: settle, reject })
+      // The queue holds tasks of any result type.
+      const resolveAny = resolve as Task['resolve']
+      queued.push({ work, callbacks: [], outcome: undefined, resolve: resolveAny, reject })
       scheduleFlush()
     })
   }
@@ -109,25 +110,25 @@ export function createWriter(options: WriterOptions): Writer {
     const most = queued.slice(0, maxBatch)
     let batch: Task[]
     try {
-      batch = most.slice(0, commitSome(most))
+      batch = most.slice(0, commitBatch(most))
     } catch (error) {
       fail(most, error)
       return
     }
     queued = queued.slice(batch.length)
-    noticeRoom(framesBefore)
+    noticeRecovery(framesBefore)
     unsynced.push(...batch)
     if (!syncing) void syncUntilClean()
     if (queued.length > 0) scheduleFlush()
     try {
       onCommit(batch.length, performance.now() - startedAt)
     } catch (error) {
-      log.error('observing a commit failed', { error })
+      log.error('the observer of a commit failed', { error })
     }
   }
 
   // A commit that wrote no frame does not prove that the disk has room.
-  function noticeRoom(framesBefore: number) {
+  function noticeRecovery(framesBefore: number) {
     if (healthy || countFrames() === framesBefore) return
     log.info('writing works again')
     healthy = true
@@ -135,23 +136,23 @@ export function createWriter(options: WriterOptions): Writer {
 
   /** Commits at least one task, and more as time allows.
    *  @returns the number of tasks */
-  function commitSome(tasks: Task[]): number {
+  function commitBatch(tasks: Task[]): number {
     let count: number
     begin.run()
     try {
-      count = runSome(tasks, run)
+      count = runUntilTimeout(tasks, run)
     } catch (error) {
-      mustBeOwn(error)
+      rethrowStorageFailure(error)
       rollback.run()
       begin.run()
       // A savepoint costs as much as a message, so only a batch in which a task has thrown uses them.
-      count = runSome(tasks, runAlone)
+      count = runUntilTimeout(tasks, runAlone)
     }
     commit.run()
     return count
   }
 
-  function runSome(tasks: Task[], runOne: (task: Task) => void): number {
+  function runUntilTimeout(tasks: Task[], runOne: (task: Task) => void): number {
     const until = performance.now() + maxBatchMilliseconds
     let count = 0
     for (const task of tasks) {
@@ -179,7 +180,7 @@ export function createWriter(options: WriterOptions): Writer {
     try {
       run(task)
     } catch (error) {
-      mustBeOwn(error)
+      rethrowStorageFailure(error)
       rollbackToSavepoint.run()
       task.callbacks = []
       task.outcome = { error }
@@ -188,14 +189,14 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   // SQLite may have rolled back the transaction itself (disk full, I/O error): then the whole batch is lost.
-  function mustBeOwn(error: unknown) {
+  function rethrowStorageFailure(error: unknown) {
     if (isStorageFailure(error) || !sqlite.inTransaction) throw error
   }
 
   function fail(batch: Task[], error: unknown) {
     queued = queued.slice(batch.length)
     if (sqlite.inTransaction) rollback.run()
-    if (healthy) log.error('a commit failed, nothing of it was written', { error })
+    if (healthy) log.error('a commit failed and was rolled back', { error })
     healthy = false
     options.onCommitFailure?.()
     for (const task of batch) task.reject(unavailable('the commit failed', error))
@@ -228,7 +229,7 @@ export function createWriter(options: WriterOptions): Writer {
       try {
         callback()
       } catch (error) {
-        log.error('what follows a commit failed', { error })
+        log.error('a callback after a commit failed', { error })
       }
     }
     if (outcome && 'value' in outcome) resolve(outcome.value)

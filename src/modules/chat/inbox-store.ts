@@ -2,7 +2,7 @@ import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/open.ts'
 import { blocks, conversations, inboxes, messages, participants, users } from '../../db/schema.ts'
-import { isApartFrom, shownPerson } from '../../db/shown-person.ts'
+import { isBlockedFrom, shownPerson } from '../../db/shown-person.ts'
 import { eachRow, lazy, selectList } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
 import type { MessageRow } from './store.ts'
@@ -55,7 +55,7 @@ export function createInboxStore(orm: Orm) {
         ),
       )
       .innerJoin(users, eq(users.id, participants.otherUserId))
-      .leftJoin(blocks, isApartFrom(value('userId')))
+      .leftJoin(blocks, isBlockedFrom(value('userId')))
       .innerJoin(conversations, eq(conversations.id, page.conversationId))
       .innerJoin(
         others,

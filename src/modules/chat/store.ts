@@ -9,7 +9,7 @@ import {
   removedMessages,
   users,
 } from '../../db/schema.ts'
-import { isApartFrom, shownPerson } from '../../db/shown-person.ts'
+import { isBlockedFrom, shownPerson } from '../../db/shown-person.ts'
 import { eachRow, prepareInsert, selectList } from '../../db/statements.ts'
 import type { RetentionRule } from '../../jobs/retention.ts'
 
@@ -107,7 +107,7 @@ export function createChatStore(orm: Orm) {
       orm
         .select(shownPerson)
         .from(users)
-        .leftJoin(blocks, isApartFrom(viewerId))
+        .leftJoin(blocks, isBlockedFrom(viewerId))
         .where(and(eq(users.id, id), isNull(users.deletedAt)))
         .get(),
     /** False for removed and disabled users. */

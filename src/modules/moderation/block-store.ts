@@ -35,9 +35,9 @@ export function createBlockStore(orm: Orm) {
 
   return {
     /** True when either user blocks the other. */
-    areApart: (userId: string, otherId: string): boolean => apart.get(userId, otherId) !== null,
+    areBlocked: (userId: string, otherId: string): boolean => apart.get(userId, otherId) !== null,
     /** The users that this one blocks or is blocked by. */
-    listApart: (userId: string, limit = -1): string[] =>
+    listBlockedEitherWay: (userId: string, limit = -1): string[] =>
       orm
         .select({ id: blocks.otherUserId })
         .from(blocks)

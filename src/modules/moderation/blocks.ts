@@ -14,8 +14,8 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
 
   return {
     /** False when either user blocks the other. */
-    mayTalk: (userId: string, otherId: string): boolean => !store.areApart(userId, otherId),
-    listApart: store.listApart,
+    mayTalk: (userId: string, otherId: string): boolean => !store.areBlocked(userId, otherId),
+    listBlockedEitherWay: store.listBlockedEitherWay,
 
     /** Blocks a user. Idempotent.
      *  @throws validation_error (oneself) · not_found (no such user, or removed) */
@@ -41,7 +41,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
 
     /** Deletes blocks by and of a removed user. */
     erase(userId: string, limit: number) {
-      const some = store.listApart(userId, limit)
+      const some = store.listBlockedEitherWay(userId, limit)
       for (const otherId of some) store.delete(userId, otherId)
       return some.at(-1)
     },

@@ -45,6 +45,6 @@ export function createModeration(
     }),
     erase: blocks.erase,
     mayTalk: blocks.mayTalk,
-    listApart: blocks.listApart,
+    listBlockedEitherWay: blocks.listBlockedEitherWay,
   } satisfies Module & Record<string, unknown>
 }

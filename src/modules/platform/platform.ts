@@ -19,7 +19,7 @@ type Neighbours = {
   blocks: {
     mayTalk: (userId: string, otherId: string) => boolean
     /** Lists the users whom a user has blocked or was blocked by. */
-    listApart: (userId: string) => readonly string[]
+    listBlockedEitherWay: (userId: string) => readonly string[]
   }
 }
 
@@ -51,7 +51,7 @@ export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neig
     findServiceKey: serviceKeys.find,
     areInCall: calls.areInCall,
     followers: {
-      count: (hostId: string) => store.countFollowers(hostId, blocks.listApart(hostId)),
+      count: (hostId: string) => store.countFollowers(hostId, blocks.listBlockedEitherWay(hostId)),
       listAfter: store.listFollowers,
     },
   } satisfies Module & Record<string, unknown>
