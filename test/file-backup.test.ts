@@ -92,9 +92,9 @@ test('a plain database restores as it is and leaves the files unchanged', async 
 })
 
 test.each([
-  ["UPDATE backup_pieces SET bytes = x'00' WHERE n = 1", 'a file in it is not whole'],
-  ['DELETE FROM backup_pieces WHERE n = 2', 'a file in it is not whole'],
-  ["UPDATE backup_files SET id = '../' || substr(id, 4)", 'has no name of ours'],
+  ["UPDATE backup_pieces SET bytes = x'00' WHERE n = 1", 'a file in it is incomplete or changed'],
+  ['DELETE FROM backup_pieces WHERE n = 2', 'a file in it is incomplete or changed'],
+  ["UPDATE backup_files SET id = '../' || substr(id, 4)", 'has an invalid name'],
 ])('a backup with a corrupt file is refused, and everything stays (%s)', async (spoil, reason) => {
   const target = at('spoilt')
   rmSync(target, { recursive: true, force: true })

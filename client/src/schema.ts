@@ -1400,11 +1400,11 @@ export interface Operations {
   'GET /v1/chat/ws': {
     query?: {
       /**
-       * Frames beyond the usual ones, comma-separated: ack, read, changes, support, notification.
+       * Groups of additional frames, comma-separated: ack, read, changes, support, notification.
        */
       events?: string
       /**
-       * Id of a message: what came after it is sent first.
+       * Id of a message. The socket first sends the messages after it.
        */
       since?: string
     }
@@ -2940,7 +2940,7 @@ export interface ServerFrames {
       } | null
     }
     /**
-     * Tells apart what has one code.
+     * Distinguishes errors that have the same code.
      */
     reason?: string
     /**
@@ -2957,7 +2957,7 @@ export interface ServerFrames {
     }
   }
   /**
-   * More was missed than a replay brings: list conversations and messages anew.
+   * The client missed more messages than a replay sends. Load the conversations and messages again.
    */
   resync: {
     type: 'resync'
@@ -3090,7 +3090,7 @@ export interface ClientFrames {
     message_id?: string | null
   }
   /**
-   * Goes on with a newer access token of the same user.
+   * Continues with a newer access token of the same user.
    */
   auth: {
     type: 'auth'

@@ -32,7 +32,7 @@ type ChannelOptions = {
   frames: ClientFrames
   serverFrames: ServerFrames
   replay: Replay
-  /** Undefined when the token is invalid or the person is locked out. */
+  /** Undefined when the token is invalid or the user is disabled. */
   authenticate: (token: string) => Promise<UserPrincipal | undefined>
   counts: {
     received: (type: string) => void
@@ -45,19 +45,19 @@ export type Channel = ReturnType<typeof createChannel>
 
 const maxFrameBytes = 64 * 1_024
 const maxUnsentBytes = 1_024 * 1_024
-// The server closes a socket whose peer answers no ping for this long.
+// Bun sends pings, and closes a socket that has been silent for this long.
 const idleSeconds = 45
 const sweepMilliseconds = 1_000
 const maxReplaysPerUser = 2
 const burstFactor = 3
-// All sockets of a user may send as many frames as three single ones.
+// All sockets of a user together may send as many frames as three sockets.
 const userFactor = 3
 const rememberedUsers = 100_000
 
 const AuthFrame = Type.Object(
   { type: Type.Literal('auth'), token: Sample(samples.accessToken) },
   {
-    description: 'Goes on with a newer access token of the same user.',
+    description: 'Continues with a newer access token of the same user.',
   },
 )
 const PingFrame = Type.Object({ type: Type.Literal('ping') }, { description: 'Asks for a pong.' })
@@ -90,9 +90,9 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     const limit = config.limits.frames
     if (limit === 'off') return []
     const now = clock.now()
-    const ofUser = userBuckets.get(userId) ?? createBucket(limit, userFactor, now)
-    userBuckets.set(userId, ofUser)
-    return [createBucket(limit, 1, now), ofUser]
+    const userBucket = userBuckets.get(userId) ?? createBucket(limit, userFactor, now)
+    userBuckets.set(userId, userBucket)
+    return [createBucket(limit, 1, now), userBucket]
   }
 
   async function extend({ token }: Static<typeof AuthFrame>, connection: Connection) {
@@ -101,7 +101,7 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     connection.extend(principal)
   }
 
-  // Synchronous up to the queued write, so that messages are stored in the order of their frames.
+  // Synchronous until the write is queued, so that messages are stored in the order of their frames.
   function receive(connection: Connection, data: string | Buffer) {
     const now = clock.now()
     const value = parseFrame(data)
@@ -203,7 +203,11 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
 
   const groups = [...new Set(Object.values(sent).flatMap(({ group }) => group ?? []))]
 
-  type Wishes = { locale: ConnectionOptions['locale']; groups: readonly string[]; since?: string }
+  type Subscription = {
+    locale: ConnectionOptions['locale']
+    groups: readonly string[]
+    since?: string
+  }
 
   return {
     handlers,
@@ -211,10 +215,11 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     groups,
     schemas: { received: schemasOf(received), sent: schemasOf(sent) },
     /** @throws validation_error (`since`) */
-    connect(principal: UserPrincipal, { locale, groups: asked, since }: Wishes): Connection {
+    connect(principal: UserPrincipal, subscription: Subscription): Connection {
+      const { locale, groups: subscribed, since } = subscription
       const withheld = Object.keys(sent).filter((type) => {
         const group = sent[type]?.group
-        return group !== undefined && !asked.includes(group)
+        return group !== undefined && !subscribed.includes(group)
       })
       return new Connection(principal, {
         locale,

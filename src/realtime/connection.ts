@@ -14,7 +14,7 @@ export type InTurn = <T>(work: () => T) => Promise<T>
 
 export type ConnectionOptions = {
   locale: Locale
-  /** Types of frames whose group the client did not ask for. */
+  /** Frame types of groups that the client did not subscribe to. */
   withheld: ReadonlySet<string>
   /** The message id after which the replay begins; undefined for no replay. */
   since: string | undefined
@@ -22,7 +22,7 @@ export type ConnectionOptions = {
   buckets: readonly TokenBucket[]
   /** Called for each frame that the socket accepted. */
   onSent: () => void
-  /** Called with the unsent bytes when frames queue up, and when the peer has read some. */
+  /** Called with the number of unsent bytes when frames queue up and when the peer has read some. */
   onUnsent: (connection: Connection, bytes: number, hasRead: boolean) => void
 }
 
@@ -166,7 +166,7 @@ export class Connection implements Peer {
     })
   }
 
-  /** The peer has read some unsent bytes. */
+  /** Called when the peer has read some unsent bytes. */
   drained(): void {
     this.#onUnsent(this, this.#unsentBytes(), true)
     this.#whenDrained()

@@ -8,7 +8,7 @@ import type { Connection } from './connection.ts'
 
 export type Frame = { type: string; [field: string]: unknown }
 
-/** Server frames by type. A frame with a `group` goes only to sockets that asked for the group by `?events=`. */
+/** Server frames by type. A frame with a `group` goes only to sockets that subscribed to the group by `?events=`. */
 export type ServerFrames = Record<string, { schema: TSchema; group?: string }>
 
 export type ClientFrame = {
@@ -31,14 +31,19 @@ const PongFrame = Type.Object(
 
 const ResyncFrame = Type.Object(
   { type: Type.Literal('resync') },
-  { description: 'More was missed than a replay brings: list conversations and messages anew.' },
+  {
+    description:
+      'The client missed more messages than a replay sends. Load the conversations and messages again.',
+  },
 )
 
 const ErrorFrame = Type.Object(
   {
     type: Type.Literal('error'),
     ...ErrorBody.properties,
-    reason: Type.Optional(Type.String({ description: 'Tells apart what has one code.' })),
+    reason: Type.Optional(
+      Type.String({ description: 'Distinguishes errors that have the same code.' }),
+    ),
     retry_after: Type.Optional(Type.Integer({ description: 'Seconds.' })),
     request: Type.Object(
       {
@@ -76,7 +81,7 @@ export function createDecoder(frames: ClientFrames) {
   )
 
   function typeOf(value: unknown): string {
-    // `undefined` stands for binary frames and invalid JSON.
+    // `undefined` means a binary frame or invalid JSON.
     if (value === undefined) throw invalidField('body', 'malformed_json')
     if (!isObject(value)) throw invalidField('body', 'not_an_object')
     const { type } = value
@@ -88,7 +93,7 @@ export function createDecoder(frames: ClientFrames) {
   /** @throws validation_error: not a JSON object, an unknown type, or an invalid field */
   return (value: unknown) => {
     const type = typeOf(value)
-    const { handle } = frames[type] as ClientFrame // `typeOf` knows no other
+    const { handle } = frames[type] as ClientFrame // `typeOf` returns only known types
     guards.get(type)?.(value)
     return { type, frame: value as never, handle } // checked against the schema of its type
   }

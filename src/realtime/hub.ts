@@ -17,7 +17,7 @@ export type Peer = {
   readonly role: Role
   /** Whether this socket gets the frames meant for admins. */
   readonly mayAdminister: boolean
-  /** False for frames of a group that the client did not ask for, and for messages (`id`) that its replay sends. */
+  /** False for frames of a group that the client did not subscribe to, and for messages (`id`) that its replay sends. */
   wants(type: string, id: string | undefined): boolean
   /** @returns false when the socket could not take the serialised frame */
   send(text: string): boolean
@@ -29,7 +29,7 @@ export type Peer = {
 }
 
 type SendOptions = {
-  /** The socket that caused the frame; it does not get it. */
+  /** The socket that caused the frame and does not receive it. */
   except?: Peer | undefined
   /** The message id, for frames that a replay may send too. Ids rise in commit order. */
   id?: string
@@ -40,7 +40,7 @@ type SendOptions = {
 export type Hub = ReturnType<typeof createHub>
 
 const maxPeersPerUser = 50
-/** For all peers together; a single peer may have 1 MiB. */
+/** For all peers together; a single peer is limited to 1 MiB. */
 const maxUnsentBytes = 32 * 1_024 * 1_024
 const stuckMilliseconds = 10_000
 
@@ -95,12 +95,12 @@ export function createHub() {
   function createDelivery(frame: Frame, { except, id, variant }: SendOptions, isVolatile = false) {
     const textOf = createSerializer(frame)
     const variantTextOf = variant && createSerializer(variant.frame)
-    const hand = (peer: Peer) => {
+    const sendTo = (peer: Peer) => {
       const text = variantTextOf && variant.isFor(peer) ? variantTextOf() : textOf()
       if ((isVolatile && peer.isBehind()) || !peer.send(text)) dropped++
     }
     return (peers: Iterable<Peer>) => {
-      for (const peer of peers) if (peer !== except && peer.wants(frame.type, id)) hand(peer)
+      for (const peer of peers) if (peer !== except && peer.wants(frame.type, id)) sendTo(peer)
     }
   }
 
@@ -111,7 +111,7 @@ export function createHub() {
       const deliver = createDelivery(frame, options)
       for (const userId of userIds) deliver(peersOf(userId))
     },
-    /** Skips peers that read slowly, since the frame matters only now. */
+    /** For frames that matter only now: skips peers that read slowly. */
     sendVolatile: (userId: string, frame: Frame) =>
       createDelivery(frame, {}, true)(peersOf(userId)),
     sendToAdmins: (frame: Frame) => createDelivery(frame, {})(admins),

@@ -12,19 +12,19 @@ import type { Channel } from './channel.ts'
 const socket = operations('Chat', { access: 'socket' })
 
 export const socketQuery = (channel: Channel) => ({
-  // Choice: an unknown name is refused. A client that waits for frames which never come is hard to debug.
+  // Choice: an unknown name is refused. A client that waits for frames that never come is hard to debug.
   events: CheckedText(
     (text) =>
       eventsIn(text).every((name) => channel.groups.includes(name))
         ? undefined
         : problem('one_of', channel.groups.join(', ')),
     {
-      description: `Frames beyond the usual ones, comma-separated: ${channel.groups.join(', ')}.`,
+      description: `Groups of additional frames, comma-separated: ${channel.groups.join(', ')}.`,
       examples: ['ack,read'],
     },
   ),
   since: Id({
-    description: 'Id of a message: what came after it is sent first.',
+    description: 'Id of a message. The socket first sends the messages after it.',
     examples: [samples.messageId],
   }),
 })
@@ -51,7 +51,7 @@ export function socketRoute(channel: Channel, { corsOrigins, publicUrl }: Config
     },
     socket(
       'openChatSocket',
-      'Opens the chat channel (WebSocket). `/v1/asyncapi.json` describes its frames. Besides the query and the header, the subprotocol `bearer.<token>` beside `hostline.v1` takes the access token.',
+      'Opens the chat channel (WebSocket). `/v1/asyncapi.json` describes its frames. The access token is sent in the query, in the header, or as the subprotocol `bearer.<token>` together with `hostline.v1`.',
       { 101: null },
       { query: socketQuery(channel), errors: ['origin_not_allowed'] },
     ),
