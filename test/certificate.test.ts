@@ -93,16 +93,16 @@ describe.skipIf(!openssl)('a certificate', () => {
     install('short')
     using directory = temporaryDirectory()
     await using server = await startServer({ dataDir: directory.path, environment })
-    expect(server.output()).toContain('the certificate ends in 2 days')
+    expect(server.output()).toContain('the certificate expires in 2 days')
     const { out } = await hostline(['check'], directory.path, { environment })
-    expect(out).toContain('warn   TLS: the certificate ends in 2 days')
+    expect(out).toContain('warn   TLS: the certificate expires in 2 days')
   })
 
   test('that is invalid is reported in one line', async () => {
     install('old')
     writeFileSync(environment.TLS_CERT, 'nonsense')
     const { out } = await hostline(['check'], workshop.path, { environment })
-    expect(out).toContain('FAILED TLS: TLS_CERT holds no PEM that can be used: ')
+    expect(out).toContain('FAILED TLS: TLS_CERT is not a usable PEM file: ')
   })
 })
 

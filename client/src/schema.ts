@@ -1589,15 +1589,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -1628,15 +1628,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
       /**
@@ -1714,15 +1714,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -1762,7 +1762,7 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       email?: string
@@ -1824,15 +1824,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -1910,15 +1910,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -1946,11 +1946,11 @@ export interface Operations {
   'GET /v1/chat/messages': {
     query?: {
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
       /**
@@ -1973,15 +1973,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2108,15 +2108,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2163,15 +2163,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
       status?: 'open' | 'resolved'
@@ -2229,15 +2229,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2271,15 +2271,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2320,15 +2320,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
       /**
@@ -2400,15 +2400,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2450,15 +2450,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2506,15 +2506,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
       /**
@@ -2587,15 +2587,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2640,15 +2640,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2679,15 +2679,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2765,15 +2765,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
     }
@@ -2811,15 +2811,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
       /**
@@ -2861,15 +2861,15 @@ export interface Operations {
     query?: {
       page?: number
       /**
-       * Above 100 is served as 100.
+       * Values above 100 count as 100.
        */
       per_page?: number
       /**
-       * Starts the cursor form: its page size.
+       * The page size in the cursor form; selects that form.
        */
       limit?: number
       /**
-       * `pagination.cursor` of the page before.
+       * `pagination.cursor` of the previous page.
        */
       cursor?: string
       state?: 'waiting' | 'dead'

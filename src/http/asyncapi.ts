@@ -70,13 +70,13 @@ export function describeChannel(channel: ChannelDoc, version: string, publicUrl:
       receive: {
         action: 'receive',
         channel: { $ref: '#/channels/chat' },
-        summary: 'What a client sends.',
+        summary: 'Frames that a client sends.',
         messages: refer(received),
       },
       send: {
         action: 'send',
         channel: { $ref: '#/channels/chat' },
-        summary: 'What the server sends.',
+        summary: 'Frames that the server sends.',
         messages: refer(sent),
       },
     },

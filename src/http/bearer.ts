@@ -5,12 +5,12 @@ const maxTokenLength = 4_096
 const socketProtocol = 'hostline.v1'
 const bearerProtocol = 'bearer.'
 
-/** The token of an `Authorization: Bearer` header; undefined when there is none that looks like an access token. */
+/** The token of an `Authorization: Bearer` header; undefined when it is missing or not in the form of an access token. */
 export function bearerToken(headers: Headers): string | undefined {
   return plausible(bearer(headers))
 }
 
-/** The service key of an `Authorization: Bearer` header; undefined when there is none that looks like one. */
+/** The service key of an `Authorization: Bearer` header; undefined when it is missing or not in the form of a key. */
 export function bearerServiceKey(headers: Headers): string | undefined {
   const key = bearer(headers)
   return key !== undefined && serviceKeyPattern.test(key) ? key : undefined
@@ -21,8 +21,8 @@ function bearer(headers: Headers): string | undefined {
   return scheme.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
 }
 
-/** The one token of a socket's upgrade request. It may come as query, header or subprotocol, since browsers cannot
- *  set headers there. Undefined when it is missing or there is more than one. */
+/** The token of a socket's upgrade request, from the query, the header or a subprotocol: browsers cannot set headers
+ *  there. Undefined when there is none or more than one. */
 export function socketToken(request: Request): string | undefined {
   const query = new URL(request.url).searchParams.getAll('token')
   const protocols = offeredProtocols(request.headers)
@@ -33,7 +33,7 @@ export function socketToken(request: Request): string | undefined {
   return more.length === 0 ? plausible(token) : undefined
 }
 
-/** The subprotocol to select: browsers drop a connection when none of those they offered is selected. */
+/** The subprotocol to select. Browsers drop the connection when the server selects none of the offered ones. */
 export function selectedProtocol(headers: Headers): string | undefined {
   const offered = offeredProtocols(headers)
   if (offered.includes(socketProtocol)) return socketProtocol

@@ -1,12 +1,12 @@
 import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 
 const maxBytes = 64 * 1_024
-// Choice: the API's bodies are flat, and deep nesting costs time to walk.
+// Choice: the API's bodies are flat, and validating deep nesting costs time.
 const maxDepth = 16
 const slowMilliseconds = 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The size of a form without its file. */
+/** The largest form, without its file. */
 export const maxFormBytes = 64 * 1_024
 
 /** Refuses a body whose declared length is too large, without reading any of it.
@@ -22,8 +22,8 @@ export function guardLength({ headers }: Request, maxFileBytes?: number): void {
 
 /** Reads the JSON value of a request body; undefined when there is none.
  *  @param onSlow called when the body took long to arrive: earlier checks may no longer hold
- *  @throws validation_error blaming `body`: not application/json, not UTF-8, not JSON · body_too_large (413): a
- *  streamed body is measured while it comes */
+ *  @throws validation_error (`body`): not application/json, not UTF-8, not JSON · body_too_large (413), for a streamed
+ *  body as soon as the limit is exceeded */
 export async function readJson(request: Request, onSlow: () => void): Promise<unknown> {
   if (!request.body) return undefined
   const startedAt = performance.now()
@@ -44,7 +44,7 @@ function parse(bytes: Uint8Array, contentType: string | null): unknown {
     const text = utf8.decode(bytes)
     if (!isDeeperThan(maxDepth, text)) return JSON.parse(text)
   } catch {
-    // refused below, like deep nesting
+    // Refused below, like deep nesting.
   }
   throw invalidField('body', 'malformed_json')
 }

@@ -27,10 +27,10 @@ export function readCertificate(files: TlsFiles): Certificate {
 
 /** A warning about a certificate that expires soon; undefined for others. */
 export function expiryWarning({ endsAt }: Certificate, now: number): string | undefined {
-  if (endsAt <= now) return `the certificate ended at ${isoTime(endsAt)}`
+  if (endsAt <= now) return `the certificate expired at ${isoTime(endsAt)}`
   const days = Math.floor((endsAt - now) / day)
   return days < warnedDays
-    ? `the certificate ends in ${days} days, at ${isoTime(endsAt)}`
+    ? `the certificate expires in ${days} days, at ${isoTime(endsAt)}`
     : undefined
 }
 
@@ -48,7 +48,7 @@ function parse<T>(name: string, read: () => T): T {
   try {
     return read()
   } catch (cause) {
-    throw new StartError(`${name} holds no PEM that can be used: ${(cause as Error).message}`, {
+    throw new StartError(`${name} is not a usable PEM file: ${(cause as Error).message}`, {
       cause,
     })
   }

@@ -13,8 +13,8 @@ export function corsHeaders(request: Headers, origins: readonly string[]): Recor
   }
 }
 
-/** Whether a browser page may open a socket, which CORS does not cover. Every page may while no origins are
- *  configured. Clients other than browsers send no origin, and may too. */
+/** Whether a page of this origin may open a socket; CORS does not cover sockets. Without configured origins every page
+ *  may. Clients other than browsers send no origin, and may too. */
 export function mayOpenSocket(
   request: Headers,
   origins: readonly string[],
@@ -24,7 +24,7 @@ export function mayOpenSocket(
   return origin === null || origins.length === 0 || [...origins, publicUrl].includes(origin)
 }
 
-/** Preflights get the same answer on every path. */
+/** Whether a request is a CORS preflight, which gets the same response on every path. */
 export function isPreflight(request: Request): boolean {
   return request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
 }

@@ -3,7 +3,7 @@ import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** On error answers only: the reason, where several reasons share one code. */
+/** In error responses: the reason, if several reasons share one code. */
 export const reasonHeader = 'x-error-reason'
 
 type Hook = {
@@ -26,7 +26,7 @@ export function createErrorAnswer(log: Log) {
     if (answer.retryAfterSeconds !== undefined) {
       set.headers['retry-after'] = answer.retryAfterSeconds
     }
-    // Also for 429s of the modules' own limits, which set no headers.
+    // The modules' own limits set no rate limit headers.
     if (answer.status === 429) set.headers['x-ratelimit-remaining'] = 0
     return errorBody(answer, context.locale)
   }

@@ -6,11 +6,11 @@ type Headers = Record<string, string | number>
 /** A file for download. Its bytes never change. */
 export type ShownFile = { name: string; type: string; size: number; tag: string; isInline: boolean }
 
-/** The bytes from `start` up to, but without, `end`. */
+/** The bytes from `start` (inclusive) to `end` (exclusive). */
 export type ByteRange = { start: number; end: number; isPart: boolean }
 
-/** No file may act as a page of this origin. An opened file is sandboxed, has an origin of its own, and may load
- *  nothing but itself. Its player requests it from that origin, so everybody may read it (RFC 9110, 14; Fetch, 3.2). */
+/** No file may act as a page of this origin: an opened file is sandboxed, has an opaque origin, and may load nothing but
+ *  itself. Its player requests it from that origin, so CORS must allow every origin. */
 const fileHeaders = {
   'content-security-policy':
     "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox",
@@ -26,7 +26,7 @@ const executableTypes =
   /script|^(multipart|message)|(^|[^a-z])(css|x?html|xml|svg|xslt?|wasm|flash)($|[^a-z])/i
 
 /** The status and headers for a GET or HEAD of a file, and the range to send; no range for 304.
- *  @param headers those of the answer
+ *  @param headers those of the response
  *  @throws range_not_satisfiable */
 export function prepareFileAnswer(request: Request, file: ShownFile, headers: Headers) {
   const etag = `"${file.tag}"`

@@ -9,14 +9,16 @@ export const idempotencyHeader = { [header]: ClientId }
 
 export const idempotent = {
   headers: idempotencyHeader,
-  successHeaders: { 'Idempotent-Replayed': '`true` when it had been sent before.' },
+  successHeaders: {
+    'Idempotent-Replayed': '`true` if this repeats the response to an earlier request.',
+  },
 }
 
 export function markReplayed(headers: Record<string, string | number>, replayed: boolean): void {
   if (replayed) headers['idempotent-replayed'] = 'true'
 }
 
-/** The key in the header, for routes whose body has none.
+/** The key in the header, for routes without a body field for it.
  *  @throws validation_error */
 export function idempotencyKey(headers: Headers): string | undefined {
   const key = headers.get(header)

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { sha256 } from '../lib/hash.ts'
 import { isLoopback } from './client-ip.ts'
 
-/** With the token, or from this machine when no token is configured. */
+/** Metrics need the token, or, when none is configured, a request from this machine. */
 export function mayReadMetrics(
   request: Request,
   peer: string | undefined,
@@ -11,7 +11,7 @@ export function mayReadMetrics(
   return token === undefined ? isFromThisMachine(request, peer) : isBearer(request, token)
 }
 
-// A request that a proxy on this machine forwards comes from elsewhere.
+// A proxy on this machine forwards requests of others.
 function isFromThisMachine({ headers }: Request, peer: string | undefined) {
   return isLoopback(peer) && !headers.has('x-forwarded-for')
 }

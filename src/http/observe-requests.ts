@@ -2,7 +2,7 @@ import type { RequestContext } from './request-context.ts'
 
 type Handle = (request: Request) => Promise<Response>
 
-// A property of the request: a WeakMap costs some microseconds for each, mostly in the garbage collector.
+// A property of the request, because a WeakMap costs some microseconds per request, mostly in garbage collection.
 const contextKey = Symbol('context')
 type Noted = Request & { [contextKey]?: RequestContext }
 
@@ -19,7 +19,7 @@ export function noteContext(request: Noted, context: RequestContext): void {
 }
 
 /** Calls `onAnswered` for every request.
- *  Choice: wraps the whole application, because no hook of the framework sees every answer: preflights, 404s,
+ *  Choice: wraps the whole application, because no hook of the framework sees every response, such as preflights, 404s,
  *  failures before a route, and socket upgrades. */
 export function observeRequests(handle: Handle, onAnswered: (answered: Answered) => void): Handle {
   return async (request: Noted) => {
@@ -28,7 +28,7 @@ export function observeRequests(handle: Handle, onAnswered: (answered: Answered)
     try {
       const response = await handle(request)
       status = response.status
-      // The framework would measure the body of a HEAD, which would have to be read.
+      // Without this, the framework would read the whole body to measure it.
       const length = request[contextKey]?.headLength
       if (length !== undefined) response.headers.set('content-length', String(length))
       return response

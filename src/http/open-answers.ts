@@ -2,9 +2,8 @@ import { AppError } from '../lib/errors.ts'
 import { ipGroup } from '../lib/ip-network.ts'
 import type { Answered } from './observe-requests.ts'
 
-/** The part of the server that is used here. */
 type Connections = {
-  /** Null once the answer was sent or the connection is gone. */
+  /** Null once the response was sent or the connection closed. */
   requestIP(request: Request): unknown
 }
 
@@ -15,8 +14,8 @@ const maxPerClient = 64
 const retryAfterSeconds = 5
 const sweptEach = 1_024
 
-/** Bounds the unread answers to GETs for each client address; the server's idle timeout ends those that stay unread.
- *  Answers to other requests are always sent, because they report what was done. */
+/** Bounds the unread responses to GETs for each client address; the server's idle timeout ends those that stay unread.
+ *  Responses to other requests are always sent, because they report a change. */
 export function createOpenAnswers(findServer: () => Connections | null | undefined) {
   const byClient = new Map<string, Request[]>()
   let added = 0
@@ -43,7 +42,7 @@ export function createOpenAnswers(findServer: () => Connections | null | undefin
       const open = byClient.get(client)
       if (open) open.push(request)
       else byClient.set(client, [request])
-      // Forgets clients that have not come back.
+      // Removes clients that made no further requests.
       if (++added % sweptEach === 0) for (const other of [...byClient.keys()]) stillOpen(other)
     },
   }

@@ -15,17 +15,16 @@ const statusTexts: Record<number, string> = {
 
 /** The tags of the API description, in their order. */
 export const tags = {
-  Accounts: 'Registering, logging in and out, sessions, addresses, passwords, and the own profile.',
-  Chat: 'Conversations of two people, their messages, and broadcasts of hosts to their followers.',
-  Files: 'Files that messages and tickets show.',
-  Moderation: 'Blocking and reporting, and what the desk does about it.',
-  Support: 'Tickets as their owners see them, and the desk at which admins answer them.',
-  Notifications:
-    'What happened while somebody was away, their devices, and what they want to hear of.',
-  Feed: 'What the rest of the platform tells this service, with a service key.',
+  Accounts: 'Registration, login, sessions, e-mail addresses, passwords, and your own profile.',
+  Chat: 'Conversations between two people, their messages, and broadcasts of hosts to their followers.',
+  Files: 'Files in messages, tickets and profiles.',
+  Moderation: 'Blocks, reports, and how the desk handles reports.',
+  Support: 'Tickets for their owners, and the desk where admins answer them.',
+  Notifications: 'Notifications, preferences, and devices for pushes.',
+  Feed: 'Reports of the rest of the platform to this service, with a service key.',
   Administration:
     'People, service keys, webhooks, announcements, jobs and the audit log, for admins.',
-  Service: 'Health, metrics and the descriptions of this interface.',
+  Service: 'Health, metrics and the API descriptions.',
 } as const
 type Tag = keyof typeof tags
 
@@ -42,17 +41,17 @@ type More = {
   /** Query parameters, all optional. */
   query?: Record<string, TSchema>
   headers?: Record<string, TSchema>
-  /** Headers of the success answer, with their descriptions. */
+  /** Headers of the success response, with their descriptions. */
   successHeaders?: Record<string, string>
-  /** Fields in which the answer's example differs from its schema's. */
+  /** Fields of the response example that differ from the example of its schema. */
   example?: object
   /** The largest file, for a route that reads a file from its body itself. */
   maxFileBytes?: number
 }
 
-/** Creates the options of routes that share an audience. Each route adds its operation id, which names the method in
- *  generated clients; its text, whose first sentence is the summary; the schema of its success answer by status
- *  (null for none; the pipeline sets the status); and its own options. Answers are not checked at run time: a test
+/** Creates the options of routes with the same access. Each route adds its operation id (the method name in generated
+ *  clients), its text (the first sentence is the summary), the schema of its success response by status (null for an
+ *  empty body; the pipeline sets the status), and its own options. Responses are not validated at run time: a test
  *  compares them with the description. */
 export function operations(tag: Tag, { access, limit = 'default', scope, confirm }: Preset) {
   return (id: string, text: string, success: Record<number, TSchema | null>, more: More = {}) => ({
@@ -61,13 +60,13 @@ export function operations(tag: Tag, { access, limit = 'default', scope, confirm
     ...(scope !== undefined && { scope }),
     ...(confirm && { confirm }),
     ...(more.maxFileBytes !== undefined && { maxFileBytes: more.maxFileBytes }),
-    // The pipeline has read the body.
+    // The pipeline reads the body.
     parse: 'none' as const,
     detail: { operationId: id, tags: [tag], ...detailOf(text, success, more) },
   })
 }
 
-/** For routes that only browsers load; the API description leaves them out. */
+/** For pages and their files, which are not part of the API description. */
 export const hidden = {
   access: 'public' as const,
   limit: 'none' as const,
@@ -75,7 +74,7 @@ export const hidden = {
   detail: { hide: true },
 }
 
-/** For commands on this machine; the API description leaves these routes out. */
+/** For commands on this machine, which are not part of the API description. */
 export const forCommands = (status = 200) => ({
   access: 'operator' as const,
   limit: 'none' as const,

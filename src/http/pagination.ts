@@ -7,9 +7,12 @@ const largestPage = 100
 
 /** The query of a list that has only the cursor form. */
 export const cursorQuery = {
-  limit: Type.Integer({ minimum: 1, description: 'Starts the cursor form: its page size.' }),
+  limit: Type.Integer({
+    minimum: 1,
+    description: 'The page size in the cursor form; selects that form.',
+  }),
   cursor: CheckedText((text) => (isCursor(text) ? undefined : problem('cursor')), {
-    description: '`pagination.cursor` of the page before.',
+    description: '`pagination.cursor` of the previous page.',
   }),
 }
 
@@ -20,14 +23,14 @@ export const listQuery = (defaultSize: number) => ({
   per_page: Type.Integer({
     minimum: 1,
     default: defaultSize,
-    description: `Above ${largestPage} is served as ${largestPage}.`,
+    description: `Values above ${largestPage} count as ${largestPage}.`,
   }),
   ...cursorQuery,
 })
 
 type Query = Record<string, string>
 
-/** The range that a query asks for. The pipeline has checked the query against `listQuery`. */
+/** The range of a list query. The pipeline has checked the query against `listQuery`. */
 export function listRange(query: Query, defaultSize: number): ListRange {
   const { page = 1, per_page = defaultSize, limit, cursor } = query
   if (limit !== undefined || cursor !== undefined) return cursorRange(query, defaultSize)
@@ -41,7 +44,7 @@ export function cursorRange({ limit, cursor }: Query, defaultSize: number): Curs
   return { form: 'cursor', limit: Math.min(Number(limit ?? defaultSize), largestPage), cursor }
 }
 
-/** The answer of a list. The counts and the sizes of its rows bound it. */
+/** The response of a list. Its size is bounded by the page size and the largest row. */
 export function listAnswer<Row, View>(
   range: ListRange,
   listing: Listing<Row>,
@@ -77,7 +80,7 @@ const PageEnvelope = <T extends TSchema>(item: T) =>
     ),
   })
 
-/** The answer of a list that has only the cursor form. */
+/** The response of a list that has only the cursor form. */
 export const CursorListOf = <T extends TSchema>(item: T) =>
   Type.Object({
     data: Type.Array(item),
@@ -91,6 +94,6 @@ export const CursorListOf = <T extends TSchema>(item: T) =>
     ),
   })
 
-/** The answer of a list: the page form, or the cursor form when the query asks for it. */
+/** The response of a list in the page form, or in the cursor form if the query has `limit` or `cursor`. */
 export const ListOf = <T extends TSchema>(item: T) =>
   Type.Union([PageEnvelope(item), CursorListOf(item)])

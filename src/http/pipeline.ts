@@ -7,7 +7,7 @@ import type { ServiceScope } from '../lib/vocabulary.ts'
 import { bearerServiceKey, bearerToken, socketToken } from './bearer.ts'
 import { guardLength, readJson } from './body.ts'
 import { clientIp, type Network } from './client-ip.ts'
-import { isAsked } from './confirmation.ts'
+import { isRequired } from './confirmation.ts'
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.ts'
 import { noteContext } from './observe-requests.ts'
 import type { OpenAnswers } from './open-answers.ts'
@@ -29,30 +29,29 @@ export type PipelineOptions = {
   isHttps: boolean
   /** The claims of a valid, unexpired access token, without a database query. */
   verifyToken: (token: string) => AccessClaims | undefined | Promise<AccessClaims | undefined>
-  /** Undefined for removed and disabled people and for revoked sessions. */
+  /** Undefined for deleted and disabled users and for revoked sessions. */
   findPrincipal: (claims: AccessClaims) => UserPrincipal | undefined
-  /** Whether the session's owner has confirmed it within the last milliseconds. */
+  /** Whether the session was confirmed within the last `milliseconds`. */
   isConfirmed: (principal: UserPrincipal, milliseconds: number) => boolean
   /** The active service key with this text, without a database query. */
   findServiceKey: (key: string) => ServicePrincipal | undefined
   findRoute: (method: string, path: string) => RoutePolicy | undefined
 }
 
-// `path` is what the router matches, and `body` is passed to routes. Both exist at run time but not in the
-// framework's type.
+// The router matches `path`, and routes receive `body`. Both exist at run time but not in the framework's type.
 type Hook = PreContext & { context: RequestContext; path?: string; body?: unknown }
 type Headers = Hook['set']['headers']
 
-/** Checks a request before its route runs, in this order: address, declared size of the body, signature of the
- *  token, limit, route, session and role; then it reads the body and checks size, content type and JSON; then the
- *  fields of query and body; last the confirmation of the session. The headers that it sets are on every answer,
- *  errors included. */
+/** Checks a request before its route runs, in this order: address, declared size of the body, signature of the token,
+ *  rate limit, route, session and role; then reads the body and checks its size, content type and JSON; then the fields
+ *  of query and body; last the confirmation of the session. Every response has the headers that it sets, errors
+ *  included. */
 export function createPipeline(options: PipelineOptions) {
   const { newId, openAnswers, limiter, limits, trustedProxies, corsOrigins, isHttps } = options
   const common = { ...commonHeaders, ...(isHttps && { 'strict-transport-security': oneYear }) }
 
-  // Only members of `hook` may be used, and not `server`: otherwise the framework parses cookies or defines a
-  // property for each request.
+  // The framework reads this function's source text: only members of `hook` may be used, and not `server`. Otherwise it
+  // parses cookies or defines a property for each request.
   return async (hook: Hook): Promise<Response | undefined> => {
     const { request, set, path = '' } = hook
     const { headers } = set
@@ -70,7 +69,7 @@ export function createPipeline(options: PipelineOptions) {
     }
     guard(request, path, context, headers)
     const bearer = await identify(route?.access, request)
-    context.bearer = bearer.shown
+    context.bearer = bearer.logged
     countRequest(route?.limit ?? 'default', bearer, context, headers)
     if (!route || isHiddenFrom(bearer, route)) throw new AppError('not_found')
     authorize(route, bearer, context)
@@ -104,12 +103,12 @@ export function createPipeline(options: PipelineOptions) {
       if (request.method === 'GET') openAnswers.mustHaveRoom(context.ip)
     } catch (error) {
       // Sets the rate limit headers without counting the refused request.
-      tell(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
+      setRateHeaders(headers, limiter.peek(addressKey('anonymous', context), limits.anonymous))
       throw error
     }
   }
 
-  // Finds the limit that counts the request, without a database query.
+  // Finds the rate limit for the request, without a database query.
   function identify(access: Access | undefined, request: Request): Bearer | Promise<Bearer> {
     const operator = operatorOf(request)
     if (operator !== undefined) return { operator, limit: undefined }
@@ -123,38 +122,43 @@ export function createPipeline(options: PipelineOptions) {
     const key = bearerServiceKey(headers)
     const id = key && options.findServiceKey(key)?.id
     if (id === undefined) return { key, limit: undefined }
-    return { key, limit: { of: `key:${id}`, rule: limits.service }, shown: { key: id } }
+    return { key, limit: { key: `key:${id}`, rule: limits.service }, logged: { key: id } }
   }
 
   function bearerOf(claims: AccessClaims | undefined): Bearer {
     if (!claims) return { limit: undefined }
     const { userId } = claims
-    const limit = { of: `user:${userId}`, rule: limits.user }
-    return { claims, limit, shown: { user: userId } }
+    const limit = { key: `user:${userId}`, rule: limits.user }
+    return { claims, limit, logged: { user: userId } }
   }
 
-  function countRequest(of: RouteLimit, bearer: Bearer, context: RequestContext, headers: Headers) {
-    if (of === 'none' || bearer.operator !== undefined) return
-    const verdict = count(of, bearer, context)
-    tell(headers, verdict)
+  function countRequest(
+    name: RouteLimit,
+    bearer: Bearer,
+    context: RequestContext,
+    headers: Headers,
+  ) {
+    if (name === 'none' || bearer.operator !== undefined) return
+    const verdict = count(name, bearer, context)
+    setRateHeaders(headers, verdict)
     if (verdict?.allowed !== false) return
     throw new AppError('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
   }
 
-  function count(of: AddressLimit | 'default', { limit }: Bearer, context: RequestContext) {
-    if (of !== 'default') return countAddress(of, context)
-    return limit ? limiter.take(limit.of, limit.rule) : countAddress('anonymous', context)
+  function count(name: AddressLimit | 'default', { limit }: Bearer, context: RequestContext) {
+    if (name !== 'default') return countAddress(name, context)
+    return limit ? limiter.take(limit.key, limit.rule) : countAddress('anonymous', context)
   }
 
-  function countAddress(of: AddressLimit, context: RequestContext) {
-    const limit = limits[of]
+  function countAddress(name: AddressLimit, context: RequestContext) {
+    const limit = limits[name]
     if (limit === 'off') return undefined
-    const rules = [{ key: addressKey(of, context), limit }]
-    const site = of === 'anonymous' ? undefined : ipv6Network(context.ip, 48)
+    const rules = [{ key: addressKey(name, context), limit }]
+    const site = name === 'anonymous' ? undefined : ipv6Network(context.ip, 48)
     if (site !== undefined) {
-      rules.push({ key: `${of}:${site}`, limit: { ...limit, count: limit.count * siteFactor } })
+      rules.push({ key: `${name}:${site}`, limit: { ...limit, count: limit.count * siteFactor } })
     }
-    // A refused request counts towards no rule, so all rules are checked before any counts.
+    // A refused request counts towards no rule, so check all rules before counting.
     const verdicts = rules.map(({ key, limit }) => limiter.peek(key, limit))
     const refusal = verdicts.find((verdict) => verdict?.allowed === false)
     return refusal ?? rules.map(({ key, limit }) => limiter.take(key, limit))[0]
@@ -173,7 +177,7 @@ export function createPipeline(options: PipelineOptions) {
   }
 
   function mustBeConfirmed({ confirm }: RoutePolicy, context: RequestContext, body: unknown) {
-    if (!confirm || context.operator !== undefined || !isAsked(confirm, body)) return
+    if (!confirm || context.operator !== undefined || !isRequired(confirm, body)) return
     if (!options.isConfirmed(context.user, confirm.minutes * 60_000))
       throw new AppError('confirm_required')
   }
@@ -210,22 +214,22 @@ function refusalOf(access: Access, { role, isVerified, mayAdminister }: UserPrin
   return isVerified ? undefined : 'email_not_verified'
 }
 
-/** Credentials of a request, before the database is queried. */
+/** The credentials of a request, not yet checked against the database. */
 type Bearer = {
   claims?: AccessClaims | undefined
   key?: string | undefined
   /** The person who runs a command on this machine. */
   operator?: string
-  shown?: RequestContext['bearer']
-  /** The limit of the user or key; undefined when the address counts. */
-  limit: { of: string; rule: RateLimit } | undefined
+  logged?: RequestContext['bearer']
+  /** The limit of the user or service key; undefined if the limit of the address applies. */
+  limit: { key: string; rule: RateLimit } | undefined
 }
 
 function mayHaveBody({ method }: Request) {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-/** On every answer unless its route overrides them: no answer may act as a page. */
+/** On every response unless its route overrides them: an API response must not act as a page. */
 const commonHeaders = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
@@ -235,23 +239,23 @@ const commonHeaders = {
 // Without `includeSubDomains`: other services may run on subdomains.
 const oneYear = 'max-age=31536000'
 
-// A rented server has a /48, whose 65,536 networks of /64 count as one client each.
+// A /48 contains 65,536 networks of /64, each of which has its own limit. One customer may have a whole /48.
 const siteFactor = 20
 
 type AddressLimit = 'login' | 'register' | 'anonymous'
 
-function addressKey(of: AddressLimit, { ip }: RequestContext) {
-  return `${of}:${ipGroup(ip)}`
+function addressKey(name: AddressLimit, { ip }: RequestContext) {
+  return `${name}:${ipGroup(ip)}`
 }
 
-function tell(headers: Headers, verdict: RateVerdict | undefined) {
+function setRateHeaders(headers: Headers, verdict: RateVerdict | undefined) {
   if (!verdict) return
   headers['x-ratelimit-limit'] = verdict.limit
   headers['x-ratelimit-remaining'] = verdict.remaining
   headers['x-ratelimit-reset'] = verdict.resetAtSeconds
 }
 
-// The router cuts the path out of the URL text by position, so an unusual Host header can make it see another path
+// The router takes the path from the URL text by position, so an unusual Host header could make it match another path
 // than the requested one.
 function guardAddress(url: string, path: string) {
   if (URL.parse(url)?.pathname !== path) throw invalidField('host', 'host')

@@ -2,10 +2,10 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { type FieldProblem, problem, throwProblems } from '../lib/errors.ts'
 import { fieldProblems } from '../lib/fields.ts'
 
-/** @returns a function that throws validation_error for the query of an address, naming each parameter that does not
- *  fit its schema and each that is repeated, known or not */
+/** @returns a function that throws validation_error for the query of a URL, naming each invalid parameter and each
+ *  repeated one, known or not */
 export function createQueryGuard(parameters: Record<string, TSchema>) {
-  // Compiled at the first use, to keep the start short.
+  // Compiled on first use, to keep the start short.
   let schema: TSchema | undefined
 
   return (url: string): void => {
@@ -23,7 +23,7 @@ export function createQueryGuard(parameters: Record<string, TSchema>) {
   }
 }
 
-/** Converts a text to the type of its schema. A text that cannot be converted stays, and then fails the check. */
+/** Converts a text to the type of its schema. Leaves a text that cannot be converted, which then fails validation. */
 function parameterValue(text: string, schema: TSchema | undefined): unknown {
   if (schema?.['type'] === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : text
   if (schema?.['type'] === 'boolean') return text === 'true' || (text === 'false' ? false : text)

@@ -17,7 +17,7 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 const maxKeys = 100_000
 
-/** Sliding windows by key; the least recently used key is forgotten first. */
+/** Sliding windows by key. Beyond `max` keys the least recently used one is dropped. */
 export function createRateLimiter(now: () => number, max = maxKeys) {
   const windows = createLru<SlidingWindow>(max)
 

@@ -6,12 +6,12 @@ import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { RoutePolicy } from './route-table.ts'
 
-/** The callers of a route: anybody; a person with an access token; an admin; a host with a verified address (or an
- *  admin); a person whose token comes with a socket's upgrade; another service with its key; or a command on this
- *  machine (which may also call admin routes). */
+/** The callers of a route: anybody; a user with an access token; an admin; a host with a verified address (or an admin);
+ *  a user whose token comes with a socket's upgrade; another service with its key; or a command on this machine (which
+ *  may also call admin routes). */
 export type Access = 'public' | 'user' | 'admin' | 'host' | 'socket' | 'service' | 'operator'
 
-/** The limit that counts a route's requests; by default the user's, or the address's for anonymous requests. */
+/** The rate limit of a route; `default` is the limit of the user, or of the address for anonymous requests. */
 export type RouteLimit = 'login' | 'register' | 'default' | 'none'
 
 const needsNothing = () => {}
@@ -24,15 +24,15 @@ export class RequestContext {
   route: RoutePolicy | undefined
   /** The user or service key of a valid credential, for the log: not yet authorized. */
   bearer: { user: string } | { key: string } | undefined
-  /** The error that the request was answered with. */
+  /** The error in the response. */
   failure: AppError | undefined
   userPrincipal: UserPrincipal | undefined
   servicePrincipal: ServicePrincipal | undefined
-  /** The person who runs the command that sent the request. */
+  /** The system name of the person who runs the command that sent the request. */
   operator: string | undefined
-  /** The length that the answer to a HEAD declares, for routes that do not make the body. */
+  /** The Content-Length of the response to a HEAD, for routes that do not create the body. */
   headLength: number | undefined
-  /** For routes that read their body themselves: checks again that the caller is still allowed.
+  /** For routes that read their body themselves: checks again that the caller may use the route.
    *  @throws unauthorized · forbidden */
   reauthorize: () => void = needsNothing
 
@@ -57,12 +57,12 @@ export class RequestContext {
     return this.userPrincipal
   }
 
-  /** The acting person and their address, for the audit log. */
+  /** The acting user and their address, for the audit log. */
   get byUser() {
     return { actor: { type: 'user', id: this.user.userId } as const, ip: this.ip }
   }
 
-  /** The same, also for a service or a command. */
+  /** The acting user, service or command, for the audit log. */
   get by() {
     const { ip, servicePrincipal, operator } = this
     if (operator !== undefined) return { actor: { type: 'command_line', id: operator } as const }
@@ -71,9 +71,8 @@ export class RequestContext {
   }
 }
 
-/** The base of every module's routes: `context` in the handlers, and the options of each route for the pipeline and
- *  the API description. Those are access, limit, a service's scope, the largest upload, and the confirmation of the
- *  session. */
+/** The base of every module's routes: `context` in the handlers, and the route options that the pipeline and the API
+ *  description read. */
 export const routeBase = new Elysia({ name: 'route-base' })
   .decorate('context', new RequestContext(''))
   .macro({

@@ -7,11 +7,11 @@ type RequestLogMode = (typeof requestLogModes)[number]
 
 type Refused = { bearer: object | undefined; counts: Record<string, number> }
 
-/** Enough for programs that ban addresses; guessing attacks come from many addresses at once. */
+/** Enough lines for programs that ban addresses, but a bound for attacks from many addresses. */
 const wrongPasswordsAMinute = 60
 
-/** Logs a line for each request, in mode `errors` only for refused and failed ones. Cheap refusals would fill the
- *  disk, so those of anonymous requests and 429s are only counted, and reported once a minute. */
+/** Logs a line for each request, in mode `errors` only for refused and failed ones. Refused anonymous requests and 429s
+ *  could fill the disk, so they are only counted and logged once a minute. */
 export function createRequestLog(log: Log, mode: RequestLogMode, clock: Clock) {
   const refused = new Map<string, Refused>()
   let wrongPasswords = 0
@@ -26,11 +26,11 @@ export function createRequestLog(log: Log, mode: RequestLogMode, clock: Clock) {
 
   function count({ request, status, context }: Answered) {
     const bearer = context?.bearer
-    const who = JSON.stringify(bearer) ?? ''
-    const known: Refused = refused.get(who) ?? { bearer, counts: {} }
-    const what = `${status} ${context?.route ? `${request.method} ${context.route.path}` : 'unknown'}`
-    known.counts[what] = (known.counts[what] ?? 0) + 1
-    refused.set(who, known)
+    const key = JSON.stringify(bearer) ?? ''
+    const entry: Refused = refused.get(key) ?? { bearer, counts: {} }
+    const name = `${status} ${context?.route ? `${request.method} ${context.route.path}` : 'unknown'}`
+    entry.counts[name] = (entry.counts[name] ?? 0) + 1
+    refused.set(key, entry)
   }
 
   function logCounts() {

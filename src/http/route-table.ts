@@ -16,11 +16,11 @@ export type RoutePolicy = {
   confirm: Confirmation | undefined
   /** The largest file, for a route that reads its body itself as a stream. */
   maxFileBytes: number | undefined
-  /** The status of its success answer. */
+  /** The status of its success response. */
   status: number
-  /** @throws validation_error for an address whose query does not fit */
+  /** @throws validation_error for a URL with an invalid query */
   guardQuery: (url: string) => void
-  /** @throws validation_error for a body that does not fit */
+  /** @throws validation_error for an invalid body */
   guardBody: ((value: unknown) => void) | undefined
 }
 
@@ -40,12 +40,12 @@ type Hooks = {
 }
 
 /** Every route of an application with its policy.
- *  @throws Error for a route that does not name its access and its limit */
+ *  @throws Error for a route without `access`, `limit` or the scope of a service route */
 export function describedRoutes(app: AnyElysia): DescribedRoute[] {
   return app.routes.map(({ method, path, hooks }) => {
     const { access, limit, scope, confirm, maxFileBytes, body, detail } = hooks as Hooks
-    if (!access || !limit) throw new Error(`${method} ${path} names no access or no limit`)
-    if (access === 'service' && !scope) throw new Error(`${method} ${path} names no scope`)
+    if (!access || !limit) throw new Error(`${method} ${path} has no access or no limit`)
+    if (access === 'service' && !scope) throw new Error(`${method} ${path} has no scope`)
     const [status = 200] = Object.keys(detail?.responses ?? {}).map(Number)
     const queried = detail?.parameters?.filter((parameter) => parameter.in === 'query') ?? []
     const guardQuery = createQueryGuard(
@@ -71,7 +71,7 @@ function bodyGuard(schema: TSchema, needsBody: boolean) {
 export function createRouteFinder(app: AnyElysia) {
   const { router } = app
   const policies = describedRoutes(app)
-  // The router finds a route's entry by the route's own pattern, since a pattern matches itself.
+  // A pattern matches itself as a path, so the router finds the entry of a route by its own pattern.
   const byEntry = new Map(policies.map((it) => [router.http.find(it.method, it.path)?.store, it]))
   byEntry.delete(undefined)
 

@@ -1,13 +1,13 @@
 import { AppError, fileTooLarge, invalidField, problem } from '../lib/errors.ts'
 import { maxFormBytes } from './body.ts'
 
-/** A file with its claimed name and type, which may be empty. */
-export type ComingFile = { name: string; type: string; bytes: AsyncIterable<Uint8Array> }
-type Save = (file: ComingFile) => Promise<void>
+/** A file with the name and type that the client states; both may be empty. */
+export type ReceivedFile = { name: string; type: string; bytes: AsyncIterable<Uint8Array> }
+type Save = (file: ReceivedFile) => Promise<void>
 
-/** A file that is the body of a request or is in a form. */
+/** A file in a request: its body or a field of a form. */
 export type Upload = {
-  /** The file's size or an upper bound of it, if the request says so. */
+  /** The file's size or an upper bound of it, if the request states one. */
   announcedBytes: number | undefined
   /** Whether the size is exactly `announcedBytes`. */
   isExact: boolean
@@ -45,12 +45,12 @@ function decodeName(text: string): string {
   }
 }
 
-/** The parser yields the file's part of each chunk before it takes the next, so at most one chunk is held. */
+/** The parser emits the file's part of each chunk before it accepts the next, so memory holds at most one chunk. */
 async function receiveForm(request: Request, maxBytes: number, save: Save): Promise<void> {
   const form = await openForm(request.headers.get('content-type') ?? '')
   if (!request.body) throw invalidField('file', 'required')
   const found: Uint8Array[] = []
-  let file: Omit<ComingFile, 'bytes'> | undefined
+  let file: Omit<ReceivedFile, 'bytes'> | undefined
   const failed = new Promise<never>((_, reject) => {
     form.on('error', reject)
     form.once('file', (_field, bytes, ...[name = '', , type]) => {
@@ -78,13 +78,13 @@ async function receiveForm(request: Request, maxBytes: number, save: Save): Prom
   try {
     const first = await pieces.next()
     if (!file) throw invalidField('file', 'required')
-    await save({ ...file, bytes: first.done ? nothing() : following(first.value, pieces) })
+    await save({ ...file, bytes: first.done ? nothing() : prepend(first.value, pieces) })
   } finally {
     await pieces.return()
   }
 }
 
-async function* following(first: Uint8Array, others: AsyncIterable<Uint8Array>) {
+async function* prepend(first: Uint8Array, others: AsyncIterable<Uint8Array>) {
   yield first
   yield* others
 }
@@ -112,8 +112,8 @@ async function* bounded(request: Request, maxBytes: number) {
   }
 }
 
-/** Bun buffers up to 1 MiB of the body unread; then the sender has to wait. Each chunk is freed when the next is
- *  requested, because the garbage collector would let hundreds of MB pile up. */
+/** Bun buffers up to 1 MiB of unread body, then the sender waits. Each chunk is freed when the next is requested, because
+ *  garbage would otherwise grow to hundreds of MB before it is collected. */
 async function* chunksOf({ body }: Request) {
   for await (const chunk of body ?? nothing()) {
     yield chunk

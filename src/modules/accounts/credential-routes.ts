@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { confirmedLately } from '../../http/confirmation.ts'
+import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import {
@@ -23,7 +23,7 @@ import type { Totp } from './totp.ts'
 const visitor = operations('Accounts', { access: 'public' })
 const user = operations('Accounts', { access: 'user' })
 /** Asks for the password, in the body or confirmed before. */
-const owner = (unless: string, minutes = confirmedLately.minutes) =>
+const owner = (unless: string, minutes = recentlyConfirmed.minutes) =>
   operations('Accounts', { access: 'user', confirm: { minutes, unless } })
 const changingPassword = owner('current_password')
 const changingAddress = owner('password')

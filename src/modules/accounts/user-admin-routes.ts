@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { confirmedLately } from '../../http/confirmation.ts'
+import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -23,7 +23,7 @@ import { maxFound, type UserFilter } from './user-search-store.ts'
 const pageSize = 20
 
 const admin = operations('Administration', { access: 'admin' })
-const sensitive = operations('Administration', { access: 'admin', confirm: confirmedLately })
+const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 
 const userFilters = {
   q: Text(

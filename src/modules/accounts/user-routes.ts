@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { confirmedLately } from '../../http/confirmation.ts'
+import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -22,7 +22,7 @@ const pageSize = 20
 const user = operations('Accounts', { access: 'user' })
 const owner = operations('Accounts', {
   access: 'user',
-  confirm: { ...confirmedLately, unless: 'password' },
+  confirm: { ...recentlyConfirmed, unless: 'password' },
 })
 
 type Parts = {

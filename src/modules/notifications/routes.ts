@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { confirmedLately } from '../../http/confirmation.ts'
+import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
@@ -38,7 +38,7 @@ const platform = operations('Feed', { access: 'service', scope: 'notifications' 
 const admin = operations('Administration', { access: 'admin' })
 const announcing = operations('Administration', {
   access: 'admin',
-  confirm: { ...confirmedLately, onlyFor: { field: 'audience', value: 'all' } },
+  confirm: { ...recentlyConfirmed, onlyFor: { field: 'audience', value: 'all' } },
 })
 
 type Parts = {

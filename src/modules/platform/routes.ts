@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { confirmedLately } from '../../http/confirmation.ts'
+import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -21,7 +21,7 @@ import type { ServiceKeys } from './service-keys.ts'
 
 const keyPageSize = 20
 const admin = operations('Administration', { access: 'admin' })
-const sensitive = operations('Administration', { access: 'admin', confirm: confirmedLately })
+const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 const followFeed = operations('Feed', { access: 'service', scope: 'follows' })
 const callFeed = operations('Feed', { access: 'service', scope: 'calls' })
 

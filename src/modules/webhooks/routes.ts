@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { confirmedLately } from '../../http/confirmation.ts'
+import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
@@ -20,7 +20,7 @@ import type { WebhookService } from './service.ts'
 const pageSize = 20
 const deliveryPageSize = 100
 const admin = operations('Administration', { access: 'admin' })
-const sensitive = operations('Administration', { access: 'admin', confirm: confirmedLately })
+const sensitive = operations('Administration', { access: 'admin', confirm: recentlyConfirmed })
 
 export function webhookRoutes(webhooks: WebhookService) {
   return new Elysia({ name: 'webhooks' })
