@@ -262,7 +262,7 @@ describe('a job', () => {
       jobs.sqlite.run('PRAGMA query_only = 1')
     })
     await jobs.add()
-    await waitFor(() => jobs.logged.includes('the outcome of a job could not be kept yet'))
+    await waitFor(() => jobs.logged.includes('the outcome of a job could not be stored yet'))
     for (let n = 0; n < 5; n++) await jobs.turn()
     jobs.sqlite.run('PRAGMA query_only = 0')
     await waitFor(() => jobs.outcomes.length > 0)
@@ -284,7 +284,7 @@ describe('a job', () => {
     }
     await jobs.add()
     await waitFor(() => jobs.outcomes.length > 0)
-    expect(jobs.logged).toEqual(['a job failed and is tried again'])
+    expect(jobs.logged).toEqual(['a job failed and will be retried'])
   })
 
   test('is counted in the queue up to 10,000, with the oldest of every kind', async () => {

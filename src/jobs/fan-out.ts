@@ -4,7 +4,7 @@ import type { Core } from '../core.ts'
 type FanOut<Row> = {
   /** Undefined when the delivery is complete. */
   find(id: string): Row | undefined
-  /** The next recipients; empty at the end, or when the rest must not be reached. */
+  /** The next recipients; empty at the end, or when the delivery must stop. */
   listNext(row: Row, limit: number): string[]
   /** Delivers to one user, inside a `write`.
    *  @returns whether it counts as delivered */
@@ -13,11 +13,11 @@ type FanOut<Row> = {
   updateCompleted(row: Row): Row
 }
 
-/** Users per commit. The first chunk is delivered before the response, the others by a job. A user may have many
- *  devices, and each device adds a row. */
+/** Users per commit: few, because a user may have many devices and each device adds a row. The first chunk is delivered
+ *  before the response, the others by a job. */
 const firstChunk = 20
 const chunk = 10
-/** Pause between two chunks, about as long as a chunk takes, for other work on the event loop. */
+/** Pause between two chunks, for other work on the event loop; a chunk takes about as long. */
 const pauseMilliseconds = 1
 /** A job ends after this time, to let other jobs run, and continues later. */
 const runMilliseconds = 1_000
@@ -29,9 +29,9 @@ export function createFanOut<Row>({ write, clock }: Core, fanOut: FanOut<Row>) {
     const ids = fanOut.listNext(row, size)
     const delivered = ids.filter((id) => fanOut.deliver(row, id)).length
     const last = ids.at(-1)
-    const reached = last === undefined ? row : fanOut.updateProgress(row, delivered, last)
+    const updated = last === undefined ? row : fanOut.updateProgress(row, delivered, last)
     const isComplete = ids.length < size
-    return { row: isComplete ? fanOut.updateCompleted(reached) : reached, isComplete }
+    return { row: isComplete ? fanOut.updateCompleted(updated) : updated, isComplete }
   }
 
   function resume(id: string): boolean {

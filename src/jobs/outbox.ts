@@ -15,8 +15,8 @@ export interface OutboxJobs {}
 export type JobKind = keyof OutboxJobs
 export type Job = typeof outbox.$inferSelect
 
-/** Jobs of one kind for one receiver: the id of a webhook, a push service, or '' for internal jobs. The runner looks at
- *  every receiver, so there must be few. */
+/** Jobs of one kind for one receiver: the id of a webhook, a push service, or '' for internal jobs. Each poll reads the
+ *  first job of every queue, so there must be few receivers. */
 export type QueueName = { kind: string; receiver: string }
 
 export const jobStates = ['waiting', 'dead'] as const
@@ -32,7 +32,7 @@ type DueRow = Pick<Job, 'id' | 'kind' | 'receiver' | 'attempts'> & { payload: st
 export type DueJob = Omit<DueRow, 'payload'> & { payload: unknown }
 type JobOptions = { delayMilliseconds?: number; receiver?: string }
 
-// Metrics are read often; counting a long queue in full would slow it further.
+// Metrics are read often, and counting a long queue in full would delay its jobs further.
 const countedAtMost = 10_000
 
 export type Outbox = ReturnType<typeof createOutbox>
@@ -42,7 +42,7 @@ type OutboxCore = { orm: Orm; newId: NewId; clock: Clock; afterCommit: AfterComm
 const inState = (state: JobState | undefined): SQL | undefined =>
   state && (state === 'dead' ? isNotNull(outbox.deadAt) : isNull(outbox.deadAt))
 
-/** The job queue: rows are written in the transaction that makes them due. Every function is plain SQL. */
+/** The job queue (transactional outbox): a job is inserted in the transaction of the change that needs it. */
 export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
   let onAdded = (_added: Added) => {}
   const sqlite = orm.$client
@@ -63,8 +63,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
        WHERE id = ? AND dead_at IS NULL AND run_at <= ?`,
     ),
   )
-  // Two queries, because the index begins with kind and receiver: each is one seek. If both were compared at once, SQLite
-  // would scan all jobs of a receiver.
+  // Two queries, each with one seek in the index on (kind, receiver). A single comparison of both columns would make SQLite
+  // scan all jobs of a receiver.
   const firstOfReceiverAfter = lazy(() =>
     sqlite.prepare<Head, [string, string]>(
       `SELECT kind, receiver, run_at AS runAt FROM outbox WHERE dead_at IS NULL AND kind = ? AND receiver > ?
@@ -110,7 +110,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     afterCommit(() => onAdded({ receiver, runAt }))
   }
 
-  // Choice: webhook jobs do not count here, because a slow endpoint is not our backlog.
+  // Choice: webhook jobs do not count, because a slow endpoint is no backlog of this server.
   function oldestAge(now: number): number {
     const ages = [...heads()].map(({ kind, runAt }) =>
       kind === 'webhook_delivery' ? 0 : now - runAt,
@@ -187,8 +187,8 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     /** Gives a job up; its row stays for the operator. */
     markDead: (id: string, attempts: number, reason: string): void =>
       update(id, { attempts, deadAt: clock.now(), lastError: reason }),
-    /** Removes the jobs of a deleted user among the next `limit` jobs.
-     *  @returns the last of these; undefined when there are none */
+    /** Deletes the jobs of a deleted user among the next `limit` jobs.
+     *  @returns the id of the last job examined; undefined when there is none */
     erase(userId: string, limit: number, after = ''): string | undefined {
       const next = orm
         .select({ id: outbox.id })

@@ -3,11 +3,10 @@ import { PermanentFailure, RetryLater } from '../lib/errors.ts'
 import { withoutAddresses } from '../lib/text.ts'
 import type { DueJob, JobKind, OutboxJobs, QueueName } from './outbox.ts'
 
-/** Runs a job of its kind. Throwing postpones the job; a `PermanentFailure` gives it up at once. A job may run again
- *  after a crash, with the same `id`, by which receivers can recognise duplicates. A job with more to do, because it is
- *  long or the process `isStopping`, returns when to run again; that is no failure. `attempts` includes this run;
- *  `withOutcome` adds work to the write that stores the outcome; `signal` aborts pending requests when the process
- *  cannot wait any longer. */
+/** Runs a job of one kind. An error postpones the job; a `PermanentFailure` gives it up at once. After a crash a job may
+ *  run again with the same `id`, so receivers can recognise duplicates. An unfinished job, because it is long or the
+ *  process `isStopping`, returns the delay until it runs again. `attempts` includes this run; `withOutcome` adds work to
+ *  the write that stores the outcome; `signal` aborts pending requests when the process must exit. */
 export type JobHandler<K extends JobKind> = (
   payload: OutboxJobs[K],
   job: {
@@ -20,7 +19,7 @@ export type JobHandler<K extends JobKind> = (
 ) => Promise<{ againAfterMilliseconds: number } | undefined>
 export type JobHandlers = { [K in JobKind]: JobHandler<K> }
 
-/** The result of a run: `again` did part of its work, `failed` is retried later. */
+/** The result of a run. `again`: unfinished, continues later. `failed`: retried later. */
 export type JobOutcome = 'done' | 'again' | 'failed' | 'given_up'
 
 type RunnerOptions = {
@@ -32,18 +31,18 @@ type RunnerOptions = {
 }
 
 const pollMilliseconds = 500
-/** Running jobs per kind. Each receiver may always run one, so that many receivers that hang hold up no other. */
-const placesPerKind = 64
+/** Running jobs per kind. A receiver may always run one more, so that hanging receivers do not block the others. */
+const slotsPerKind = 64
 /** Concurrent requests to one endpoint. */
-const placesPerReceiver = 4
+const slotsPerReceiver = 4
 /** One push service serves most devices: with four slots and 100 ms per response, a notification to 100,000 devices
  *  would take 40 minutes. */
-const placesPerPushService = 16
+const slotsPerPushService = 16
 const pushKinds: readonly string[] = ['urgent_push', 'notification_push', 'message_push']
-/** Jobs per queue in memory. One read fetches many short jobs; if outcomes cannot be stored, no more are started. */
+/** Jobs per queue in memory: a read fetches many short jobs, and while outcomes cannot be stored no more are started. */
 const heldPerQueue = 32
-/** Jobs for receivers are short and many: reads and outcomes are gathered for this long into one commit. */
-const gatherMilliseconds = 10
+/** Jobs for receivers are short and many, so their reads and outcomes are batched for this long. */
+const batchMilliseconds = 10
 /** When the event loop lags, jobs for receivers wait eight times the lag, so that requests go first. */
 const lagFactor = 8
 const longestPauseMilliseconds = 100
@@ -59,21 +58,21 @@ type Queue = QueueName & { held: Set<string>; ready: string[]; running: number }
 type Failure = { reason: string; runAt: number | undefined }
 type JobEnd = { again?: number | undefined; failure?: Failure; alsoWrite: () => void }
 
-/** Runs the jobs of the outbox: starts due ones, retries failed ones with growing delays, and finally gives up visibly.
- *  Only this process runs jobs, so it tracks the running ones in memory. A row changes only with the outcome: waiting
- *  costs no write and no attempt, and a crash leaves no lock to release. An idle runner reads nothing, because it knows
- *  when the next job is due. */
+/** Runs the jobs of the outbox: starts due ones, retries failed ones with growing delays, and marks them dead after the
+ *  last attempt. Only this process runs jobs, so it tracks the running ones in memory. A row changes only with the
+ *  outcome: waiting costs no write and no attempt, and a crash leaves no lock behind. An idle runner reads nothing,
+ *  because it knows when the next job is due. */
 export function startRunner(core: Core, options: RunnerOptions) {
   const { outbox, write, clock, log } = core
-  const writeGathered = createGate(write)
+  const writeBatched = createBatchedWrite(write)
   const { handlers, random, onOutcome } = options
   const queues = new Map<string, Queue>()
   const works = new Set<Promise<void>>()
   const stopSignal = new AbortController()
   let nextRunAt = 0
   let isStopped = false
-  let soon: Timer | undefined
-  let pause = gatherMilliseconds
+  let pollTimer: Timer | undefined
+  let pause = batchMilliseconds
 
   outbox.subscribe(({ receiver, runAt }) => {
     if (receiver !== '' && runAt <= clock.now()) return pollSoon()
@@ -90,9 +89,9 @@ export function startRunner(core: Core, options: RunnerOptions) {
     nextRunAt = Number.POSITIVE_INFINITY
     for (const head of outbox.heads()) {
       const isDue = head.runAt <= now
-      // A due job is either held already or waits for others of its queue.
+      // A due job is already held, or waits for others of its queue.
       nextRunAt = Math.min(nextRunAt, isDue ? now + pollMilliseconds : head.runAt)
-      const isTurn = head.receiver === '' || soon === undefined
+      const isTurn = head.receiver === '' || pollTimer === undefined
       if (isDue && isTurn && Object.hasOwn(handlers, head.kind)) hold(queueOf(head))
     }
   }
@@ -111,8 +110,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const ids = unknown.slice(0, heldPerQueue - held.size)
     if (ids.length === 0) return
     for (const id of ids) held.add(id)
-    // The rows may be newer than the last sync, and this node may no longer lead. An empty write resolves only after both
-    // are certain.
+    // The rows may not be synced yet, and this node may no longer lead. An empty write resolves only when they are and it
+    // does.
     write(() => {}).then(
       () => {
         ready.push(...ids)
@@ -126,7 +125,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   function startReady(queue: Queue) {
-    while (!isStopped && hasPlace(queue)) {
+    while (!isStopped && hasSlot(queue)) {
       const id = queue.ready.shift()
       if (id === undefined) return
       queue.running++
@@ -135,11 +134,11 @@ export function startRunner(core: Core, options: RunnerOptions) {
     }
   }
 
-  function hasPlace({ kind, running }: Queue): boolean {
+  function hasSlot({ kind, running }: Queue): boolean {
     if (running === 0) return true
-    const ofKind = [...queues.values()].filter((queue) => queue.kind === kind)
-    const most = pushKinds.includes(kind) ? placesPerPushService : placesPerReceiver
-    return running < most && sumOf(ofKind) < placesPerKind
+    const sameKind = [...queues.values()].filter((queue) => queue.kind === kind)
+    const slots = pushKinds.includes(kind) ? slotsPerPushService : slotsPerReceiver
+    return running < slots && countRunning(sameKind) < slotsPerKind
   }
 
   async function run(queue: Queue, id: string): Promise<void> {
@@ -147,7 +146,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const end = job && (await handle(job))
     queue.running--
     startReady(queue)
-    if (job && end) await keepUntilTaken(job, end)
+    if (job && end) await storeOutcome(job, end)
     queue.held.delete(id)
     if (queue.receiver !== '') pollSoon()
     else pollNow()
@@ -171,26 +170,32 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 
   // The job stays held until its outcome is stored: otherwise it would run again and again on a full disk.
-  async function keepUntilTaken(job: DueJob, end: JobEnd): Promise<void> {
-    for (let isTold = false; !(await isKept(job, end, isTold)) && !isStopped; isTold = true) {
+  async function storeOutcome(job: DueJob, end: JobEnd): Promise<void> {
+    for (
+      let isLogged = false;
+      !(await tryStore(job, end, isLogged)) && !isStopped;
+      isLogged = true
+    ) {
       await Bun.sleep(pollMilliseconds)
     }
   }
 
-  async function isKept(job: DueJob, end: JobEnd, isTold: boolean): Promise<boolean> {
-    const keep = job.receiver === '' ? write : writeGathered
+  async function tryStore(job: DueJob, end: JobEnd, isLogged: boolean): Promise<boolean> {
+    const store = job.receiver === '' ? write : writeBatched
     try {
-      const outcome = await keep(() => settle(job, end))
+      const outcome = await store(() => applyOutcome(job, end))
       if (end.failure) report(job, outcome, end.failure)
       onOutcome(job.kind, outcome)
       return true
     } catch (error) {
-      if (!isTold) log.warn('the outcome of a job could not be kept yet', { job: job.id, error })
+      if (!isLogged)
+        log.warn('the outcome of a job could not be stored yet', { job: job.id, error })
       return false
     }
   }
 
-  function settle({ id, attempts }: DueJob, { again, failure, alsoWrite }: JobEnd): JobOutcome {
+  function applyOutcome({ id, attempts }: DueJob, end: JobEnd): JobOutcome {
+    const { again, failure, alsoWrite } = end
     alsoWrite()
     if (failure) {
       const { reason, runAt } = failure
@@ -207,8 +212,8 @@ export function startRunner(core: Core, options: RunnerOptions) {
     const reason = withoutAddresses(error instanceof Error ? error.message : String(error))
     const isOver = error instanceof PermanentFailure || attempts >= maxAttempts
     if (isOver) return { reason, runAt: undefined }
-    const asked = error instanceof RetryLater ? error.afterMilliseconds : 0
-    return { reason, runAt: clock.now() + Math.max(asked, delay(attempts)) }
+    const requested = error instanceof RetryLater ? error.afterMilliseconds : 0
+    return { reason, runAt: clock.now() + Math.max(requested, delay(attempts)) }
   }
 
   function report(
@@ -218,12 +223,12 @@ export function startRunner(core: Core, options: RunnerOptions) {
   ) {
     const fields = { job: id, kind, attempts, reason }
     if (outcome === 'given_up') return log.error('a job was given up', fields)
-    // A receiver that is down must not fill the log.
+    // An endpoint that is down must not fill the log.
     const logFailure = receiver === '' ? log.warn : log.debug
-    logFailure('a job failed and is tried again', fields)
+    logFailure('a job failed and will be retried', fields)
   }
 
-  // Doubles each time, plus or minus a fifth so that jobs that failed together are not retried together.
+  // Doubles with each attempt, plus or minus a fifth, so that jobs that failed together are not retried together.
   function delay(attempts: number) {
     const full = Math.min(longestDelayMilliseconds, firstDelayMilliseconds * 2 ** (attempts - 1))
     return Math.round(full * (0.8 + 0.4 * random()))
@@ -236,10 +241,10 @@ export function startRunner(core: Core, options: RunnerOptions) {
 
   function pollSoon() {
     const dueAt = performance.now() + pause
-    soon ??= setTimeout(() => {
-      soon = undefined
+    pollTimer ??= setTimeout(() => {
+      pollTimer = undefined
       const lag = performance.now() - dueAt
-      pause = gatherMilliseconds + Math.min(longestPauseMilliseconds, lagFactor * lag)
+      pause = batchMilliseconds + Math.min(longestPauseMilliseconds, lagFactor * lag)
       pollNow()
     }, pause)
   }
@@ -251,7 +256,7 @@ export function startRunner(core: Core, options: RunnerOptions) {
     async stop() {
       isStopped = true
       stopPolling()
-      clearTimeout(soon)
+      clearTimeout(pollTimer)
       const timer = setTimeout(() => stopSignal.abort(), stopMilliseconds)
       await Promise.all(works)
       clearTimeout(timer)
@@ -259,10 +264,10 @@ export function startRunner(core: Core, options: RunnerOptions) {
   }
 }
 
-const sumOf = (queues: Queue[]) => queues.reduce((sum, { running }) => sum + running, 0)
+const countRunning = (queues: Queue[]) => queues.reduce((sum, { running }) => sum + running, 0)
 
 /** Delays each `write` by a moment, so that several share a commit. */
-function createGate(write: Core['write']): Core['write'] {
+function createBatchedWrite(write: Core['write']): Core['write'] {
   let waiting: (() => void)[] = []
 
   function release() {
@@ -272,7 +277,7 @@ function createGate(write: Core['write']): Core['write'] {
   }
 
   return async (work) => {
-    if (waiting.length === 0) setTimeout(release, gatherMilliseconds)
+    if (waiting.length === 0) setTimeout(release, batchMilliseconds)
     await new Promise<void>((resolve) => waiting.push(resolve))
     return write(work)
   }
