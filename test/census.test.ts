@@ -101,7 +101,7 @@ test('every route names a repeated query parameter, known or not', async () => {
     expect([path, answer.status, answer.body.error.details.x]).toEqual([
       path,
       400,
-      'must be given once',
+      'must be given only once',
     ])
   }
 })

@@ -254,13 +254,13 @@ describe('sending', () => {
     [
       { body: 'a\0b' },
       {
-        body: 'must be well-formed Unicode without control characters other than tab and line ends',
+        body: 'must be well-formed Unicode without control characters other than tab and line breaks',
       },
     ],
     [
       { body: 'a\udc00b' },
       {
-        body: 'must be well-formed Unicode without control characters other than tab and line ends',
+        body: 'must be well-formed Unicode without control characters other than tab and line breaks',
       },
     ],
     [{ body: 'a', type: 'video' }, { type: 'must be one of: text, file' }],

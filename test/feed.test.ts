@@ -548,7 +548,7 @@ describe('a service key', () => {
     const unverified = await give('verified_user')
     expect([unverified.status, unverified.body.error.details]).toEqual([
       400,
-      { role: 'takes a verified e-mail address' },
+      { role: 'requires a verified e-mail address' },
     ])
     expect((await give('verified_user', { email_verified: true })).body).toMatchObject({
       role: 'verified_user',

@@ -243,8 +243,8 @@ describe('all wrong query parameters are named', () => {
       '/v1/chat/ws?events=ack,news&since=zz',
       { events: expect.stringContaining('one of: ack'), ...since },
     ],
-    ['/v1/chat/ws?events=ack&events=read', { events: 'must be given once' }],
-    ['/v1/admin/users?q=a&q=b&page=0', { q: 'must be given once', ...page }],
+    ['/v1/chat/ws?events=ack&events=read', { events: 'must be given only once' }],
+    ['/v1/admin/users?q=a&q=b&page=0', { q: 'must be given only once', ...page }],
     [
       '/v1/admin/support/tickets?page=0&status=late&assignee_id=you&user_id=1&__proto__=1&__proto__=2',
       {
@@ -252,7 +252,7 @@ describe('all wrong query parameters are named', () => {
         status: expect.stringContaining('one of: open'),
         assignee_id: 'must be a valid identifier',
         user_id: 'must be a valid identifier',
-        ['__proto__']: 'must be given once',
+        ['__proto__']: 'must be given only once',
       },
     ],
   ])('%s', async (path, details) => {

@@ -110,7 +110,7 @@ describe('the handshake', () => {
     const plain = await service.call('GET', `/v1/chat/ws?token=${token}`)
     expect(plain.status).toBe(400)
     expect(plain.body.error.details).toEqual({
-      body: 'this address only takes WebSocket connections',
+      body: 'this address accepts only WebSocket connections',
     })
   })
 

@@ -53,7 +53,7 @@ describe('opening a ticket', () => {
     [
       { subject: 's', body: 'b\0' },
       {
-        body: 'must be well-formed Unicode without control characters other than tab and line ends',
+        body: 'must be well-formed Unicode without control characters other than tab and line breaks',
       },
     ],
     [{ subject: 5, body: 'b' }, { subject: 'must be a text' }],
@@ -513,7 +513,9 @@ describe('the desk', () => {
     [`q=${'q'.repeat(201)}`, { q: 'must have at most 200 characters' }],
     [
       'q=a%00',
-      { q: 'must be well-formed Unicode without control characters other than tab and line ends' },
+      {
+        q: 'must be well-formed Unicode without control characters other than tab and line breaks',
+      },
     ],
     ['page=0', { page: 'must be at least 1' }],
     ['cursor=x', { cursor: 'is not a cursor of this list' }],

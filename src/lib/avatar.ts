@@ -3,7 +3,7 @@ const hues = 12
 type Person = { id: string; displayName: string; avatarUrl: string | null }
 export type AvatarUrl = (person: Person) => string
 
-/** The URL of a person's picture: their own, or a generated one whose path contains everything that it shows. */
+/** The URL of a user's picture: their own, or a generated one whose path holds the initials and the colour. */
 export function createAvatarUrls(publicUrl: string): AvatarUrl {
   return ({ id, displayName, avatarUrl }) => {
     if (avatarUrl !== null) return avatarUrl
@@ -27,7 +27,7 @@ function initialsOf(displayName: string) {
   return capital(first) + capital(rest.at(-1) ?? '')
 }
 
-// Letters whose capital is more than one character stay as they are.
+// A letter whose capital has several characters (ß) stays lower case.
 function capital(letter: string) {
   const upper = letter.toUpperCase()
   return [...upper].length === 1 ? upper : letter

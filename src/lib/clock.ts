@@ -20,7 +20,8 @@ export const day = 24 * hour
 
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
-/** The time in an ISO 8601 text with a time zone, in ms since the epoch; undefined for any other text. */
+/** Parses an ISO 8601 time with a time zone.
+ *  @returns milliseconds since the epoch; undefined for any other text */
 export function parseTime(text: string): number | undefined {
   const time = isoPattern.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(time) ? undefined : time
@@ -37,7 +38,7 @@ export function retryAfterMilliseconds(header: string | null, now: number): numb
   return Math.min(Math.max(milliseconds, 0), day)
 }
 
-/** ISO 8601 UTC with milliseconds, as the contract writes every timestamp. */
+/** ISO 8601 UTC with milliseconds: the form of every timestamp in the API. */
 export function isoTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString()
 }

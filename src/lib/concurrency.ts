@@ -1,17 +1,17 @@
-type Line = { maxWaiting: number; refused: () => Error }
+type WaitLimit = { maxWaiting: number; refused: () => Error }
 
 /** Work of `low` urgency waits for all other work. */
 export type Urgency = 'high' | 'low'
 
-/** Runs at most `permits` tasks at once; the others wait, by urgency and then in call order. `line` limits the waiting
- *  tasks per urgency; its `refused` makes the error for a task beyond that. */
-export function createSemaphore(permits: number, line?: Line) {
+/** Runs at most `permits` tasks at once; the others wait, by urgency and then in call order. `limit` bounds the waiting
+ *  tasks per urgency; its `refused` creates the error for a task beyond that. */
+export function createSemaphore(permits: number, limit?: WaitLimit) {
   let running = 0
   const waiting: Record<Urgency, Array<() => void>> = { high: [], low: [] }
 
   return async <T>(work: () => Promise<T>, urgency: Urgency = 'high'): Promise<T> => {
     if (running >= permits) {
-      if (line && waiting[urgency].length >= line.maxWaiting) throw line.refused()
+      if (limit && waiting[urgency].length >= limit.maxWaiting) throw limit.refused()
       await new Promise<void>((resolve) => waiting[urgency].push(resolve))
     } else {
       running++

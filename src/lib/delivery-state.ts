@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 
 export type DeliveryState = ReturnType<typeof createDeliveryState>
 
-/** The latest success and failure of sending since the start; times in ms since the epoch. */
+/** The last success and the last failure of a delivery channel since the start; times in ms since the epoch. */
 export function createDeliveryState(clock: Clock) {
   let sentAt: number | undefined
   let failure: { at: number; reason: string } | undefined

@@ -8,8 +8,8 @@ const conflict = <const Reason extends string>(reason: Reason) =>
 const throttle = <const Reason extends string>(reason: Reason) =>
   ({ code: 'rate_limited', status: 429, reason }) as const
 
-/** Every failure that a client can see: its code, its HTTP status and, for codes with several causes, the reason. Each
- *  kind has its own sentence in every language. */
+/** Every error that a client can see: its code, its HTTP status and, for codes with several causes, the reason. Each kind
+ *  has a message in every language. */
 export const errors = {
   validation_error: { code: 'validation_error', status: 400 },
   body_too_large: { code: 'validation_error', status: 413 },
@@ -59,7 +59,7 @@ export type ErrorKind = keyof typeof errors
 export type ErrorCode = (typeof errors)[ErrorKind]['code']
 export const errorCodes = [...new Set(Object.values(errors).map(({ code }) => code))]
 
-/** The problem of one field; `value` is the bound or the choice named in its message. */
+/** The problem of one field. `value` is inserted into the message: a bound or the allowed values. */
 export type FieldProblem = { key: FieldProblemKey; value?: number | string }
 export type FieldProblems = Record<string, FieldProblem>
 
@@ -67,13 +67,13 @@ export type FieldProblemKey = keyof (typeof en)['fields']
 
 type ErrorOptions = {
   details?: FieldProblems
-  /** The value named in its message. */
+  /** Inserted into the message. */
   value?: string | undefined
   retryAfterSeconds?: number
   cause?: unknown
 }
 
-/** A failure that a client sees. Its message is translated when the response is made. */
+/** An error that a client sees. Its message is translated when the response is created. */
 export class AppError extends Error {
   readonly kind: ErrorKind
   readonly code: ErrorCode
@@ -135,7 +135,7 @@ export class StartError extends Error {
 /** A job failure that a retry cannot fix. */
 export class PermanentFailure extends Error {}
 
-/** A failure for which the receiver has said how long to wait. */
+/** A job failure for which the receiver has specified a delay. */
 export class RetryLater extends Error {
   readonly afterMilliseconds: number
 

@@ -1,6 +1,6 @@
 import type { EventType } from './vocabulary.ts'
 
-/** An event with the ids of its subjects. Listeners load the rest when they pass it on. */
+/** An event with the ids of its subjects; listeners load further data when they need it. */
 export type DomainEvent = {
   type: EventType
   /** For example `message_id`. */
@@ -13,8 +13,8 @@ export type DomainEvent = {
 
 export type Events = ReturnType<typeof createEvents>
 
-/** Events between modules that do not import each other. Listeners run inside the `write` that makes the event true:
- *  their writes are part of it, and an error in one rolls everything back. */
+/** Events between modules that do not import each other. Listeners run inside the `write` that causes the event: their
+ *  writes are part of it, and an error in one rolls everything back. */
 export function createEvents() {
   const listeners: ((event: DomainEvent) => void)[] = []
   return {

@@ -24,10 +24,10 @@ import { parseExternalId, parseId } from './ids.ts'
 import { samples } from './samples.ts'
 import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from './text.ts'
 
-/** Field types of the contract beyond plain JSON Schema. Each is a TypeBox kind: Elysia validates with it, the API
- *  description shows its JSON Schema part, and `fieldProblems` derives the client's messages from it. */
-type Judge = (schema: TSchema, value: unknown) => FieldProblem | undefined
-const judges = new Map<string, Judge>()
+/** Field types beyond plain JSON Schema, each a TypeBox kind with its own check. The API description shows their JSON
+ *  Schema part. */
+type Check = (schema: TSchema, value: unknown) => FieldProblem | undefined
+const checks = new Map<string, Check>()
 
 // Symbol keys are copied with a schema but left out of its JSON.
 const ruleKey = Symbol('rule')
@@ -37,17 +37,17 @@ type WithCheck = { [checkKey]: (value: string) => FieldProblem | undefined }
 type WithRule = { [ruleKey]: TextRule }
 type WithRefinement = { [refinementKey]?: Refinement }
 
-function kind(name: string, judge: Judge) {
-  judges.set(name, judge)
-  TypeRegistry.Set<TSchema>(name, (schema, value) => judge(schema, value) === undefined)
+function kind(name: string, check: Check) {
+  checks.set(name, check)
+  TypeRegistry.Set<TSchema>(name, (schema, value) => check(schema, value) === undefined)
 }
 
 function stringKind(
   name: string,
-  judge: (schema: TSchema, value: string) => FieldProblem | undefined,
+  check: (schema: TSchema, value: string) => FieldProblem | undefined,
 ) {
   kind(name, (schema, value) =>
-    typeof value === 'string' ? judge(schema, value) : problem('not_a_string'),
+    typeof value === 'string' ? check(schema, value) : problem('not_a_string'),
   )
 }
 
@@ -117,7 +117,7 @@ export const MediaType = (maxLength: number) =>
 export const ClientId = Text(
   { min: 1, max: 64 },
   {
-    description: 'Idempotency key: sending again with the same one gives the first answer.',
+    description: 'Idempotency key: a repeated request with the same key returns the first result.',
     examples: ['d7c0-42'],
   },
 )
@@ -145,7 +145,7 @@ export const UnreadCount = Type.Object(
   { title: 'UnreadCount' },
 )
 
-/** The options of an object whose unknown fields are ignored: Elysia refuses those of any other object. */
+/** Options of an object that ignores unknown fields. By default Elysia refuses them. */
 export const open = { additionalProperties: true } as const
 
 /** A request body. Unknown fields are ignored. */
@@ -155,8 +155,8 @@ export const Body = <T extends TProperties>(
   options: ObjectOptions = {},
 ) => Type.Object(properties, { title, ...open, ...options })
 
-/** The body of a change, which must name at least one field: any but null, which counts as absent.
- *  @param nullable the fields that may be changed to null */
+/** The body of a PATCH. It must contain at least one field; a null field counts as absent.
+ *  @param nullable fields that may be changed to null, which therefore count */
 export function Change<T extends TObject>(object: T, nullable: readonly string[] = []) {
   const names = Object.keys(object.properties)
   return Refined(object, (value: Record<string, unknown>) => {
@@ -206,12 +206,13 @@ type Refinement = {
 
 kind('Refined', (schema, value) => {
   const refined = refinementOf(schema)
-  const fits = refined?.check(value) && Object.keys(refined.problems(value as never)).length === 0
-  return fits ? undefined : problem('invalid')
+  const isValid =
+    refined?.check(value) && Object.keys(refined.problems(value as never)).length === 0
+  return isValid ? undefined : problem('invalid')
 })
 
-/** An object with rules across fields; `problems` names the invalid ones. It also runs on objects with invalid single
- *  fields, so every field may be missing. */
+/** An object with rules across fields. `problems` returns the invalid fields; it also runs when single fields are missing
+ *  or invalid. */
 export function Refined<T extends TObject>(
   object: T,
   problems: (value: Partial<Static<T>>) => FieldProblems,
@@ -223,11 +224,11 @@ export function Refined<T extends TObject>(
   })
 }
 
-/** The length of the longest list. Limits the response to a body full of mistakes. */
+/** Limits the response to a body full of mistakes; the longest list in a body has as many entries. */
 const maxProblems = 1_000
 
-/** The problems of a refused value, each under its path, such as `data.amount` or `user_ids.3`. Without a single
- *  responsible field the key is `body`. */
+/** The problems of an invalid value, each under its path, such as `data.amount` or `user_ids.3`. A problem of the whole
+ *  value has the key `body`. */
 export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { body: problem('not_an_object') }
@@ -243,14 +244,14 @@ function refinementOf(schema: TSchema) {
   return (schema as TSchema & WithRefinement)[refinementKey]
 }
 
-/** Yields the errors in a value. A nullable field only reports "neither matches"; its place is taken by the errors of
- *  its non-null branch. */
+/** Yields the errors in a value. TypeBox only reports "neither matches" for a nullable field, so this yields the errors
+ *  of its non-null branch instead. */
 function* leafErrors(schema: TSchema, value: unknown, path = ''): Generator<ValueError> {
   for (const error of Value.Errors(schema, value)) {
-    const place = path + error.path
+    const fullPath = path + error.path
     const inner = withoutNull(error.schema)
-    if (inner === error.schema) yield { ...error, path: place }
-    else yield* leafErrors(inner, error.value, place)
+    if (inner === error.schema) yield { ...error, path: fullPath }
+    else yield* leafErrors(inner, error.value, fullPath)
   }
 }
 
@@ -264,9 +265,8 @@ function problemOf({ schema, value }: ValueError): FieldProblem {
   const choices = choicesOf(schema)
   if (value === undefined) return problem('required')
   if (choices.length > 0) return problem('one_of', choices.join(', '))
-  const judge = judges.get(schema[Kind])
-  const judged = judge?.(schema, value)
-  if (judged) return judged
+  const found = checks.get(schema[Kind])?.(schema, value)
+  if (found) return found
   if (Number.isInteger(value) && Number(value) < schema['minimum']) {
     return problem('too_small', schema['minimum'])
   }

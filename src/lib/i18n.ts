@@ -9,14 +9,14 @@ import type { NotificationType } from './vocabulary.ts'
 export const locales = ['en', 'de', 'es', 'fr', 'pt'] as const
 export type Locale = (typeof locales)[number]
 
-/** A section with exactly these keys. */
+/** Requires a section of the texts to have exactly these keys. */
 type Exactly<Section extends keyof typeof en, Key extends string> = Record<
   Section,
   Record<Key, unknown> & Record<Exclude<keyof (typeof en)[Section], Key>, never>
 >
 
-/** The type checker rejects a text missing in a language, an error or notification type without a text, and a text for
- *  an unknown one. */
+/** The type checker rejects a language without one of the texts, an error or notification type without a text, and a text
+ *  of an unknown type. */
 export type Texts = typeof en &
   typeof de &
   typeof es &
@@ -25,8 +25,7 @@ export type Texts = typeof en &
   Exactly<'errors', ErrorKind> &
   Exactly<'notifications', NotificationType>
 
-/** Every text for people, by language. `{value}` is the error's value in `errors`, and the bound or choice of the
- *  problem in `fields`. */
+/** Every text for people, by language. In `errors` and `fields`, `{value}` is the value of the error or problem. */
 export const texts: Record<Locale, Texts> = { en, de, es, fr, pt }
 
 /** Chooses the locale for an `Accept-Language` value (RFC 9110, 12.5.4); `en` when none is supported. */
@@ -36,7 +35,7 @@ export function negotiateLocale(header: string | null): Locale {
   const named = new Set(ranges.map(({ language }) => language))
   const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality)
   for (const { language } of wanted) {
-    // `*` matches only languages that no other range names, so q=0 excludes a language from it.
+    // `*` matches only languages without a range of their own, so `de;q=0, *` excludes German.
     const match = locales.find((locale) =>
       language === '*' ? !named.has(locale) : locale === language,
     )

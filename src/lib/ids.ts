@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts'
 import { AppError } from './errors.ts'
 import { textProblem } from './text.ts'
 
-/** Makes the next id: a ULID in upper case, greater than every earlier one. */
+/** Creates the next id: a ULID in upper case, greater than every earlier one. */
 export type NewId = () => string
 
 /** @param newest the last id of an earlier process: new ids stay above it even if the clock was set back */
@@ -37,13 +37,13 @@ export function parseId(text: string): string | undefined {
   return id
 }
 
-/** @returns undefined for a text that is no id, too */
+/** @returns undefined for an unknown or invalid id */
 export function findById<T>(text: string, find: (id: string) => T | undefined): T | undefined {
   const id = parseId(text)
   return id === undefined ? undefined : find(id)
 }
 
-/** @throws not_found for an unknown id, and for a text that is no id */
+/** @throws not_found for an unknown or invalid id */
 export function getById<T>(text: string, find: (id: string) => T | undefined): T {
   const found = findById(text, find)
   if (found === undefined) throw new AppError('not_found')

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** Addresses that share one rate limit: a single IPv4 address, or an IPv6 /64, the smallest network of a customer. */
+/** The addresses that share one rate limit: a single IPv4 address, or an IPv6 /64, the smallest network of a customer. */
 export function ipGroup(ip: string): string {
   return ipv6Network(ip, 64) ?? ip
 }

@@ -1,4 +1,4 @@
-/** At most `count` events in any window of that length. */
+/** At most `count` events in any window of this length. */
 export type Limit = { count: number; windowMilliseconds: number }
 
 /** The times of the events counted in the last window. */
@@ -34,7 +34,7 @@ export class SlidingWindow {
       this.#first++
       oldest = this.#times[this.#first]
     }
-    // Cutting the array rarely keeps the cost of an event constant.
+    // The array is cut rarely, so that an event costs constant time.
     if (this.#first > this.#times.length / 2) {
       this.#times = this.#times.slice(this.#first)
       this.#first = 0
@@ -65,7 +65,7 @@ export class TokenBucket {
     return true
   }
 
-  /** Milliseconds until the next event is taken. */
+  /** Milliseconds until the next event is accepted. */
   get waitMilliseconds(): number {
     return Math.max(0, (1 - this.#tokens) * this.#rule.millisecondsPerToken)
   }

@@ -16,9 +16,9 @@ export type Listing<T> =
 /** The rows that a store must read, optionally after the position `before`. */
 export type RowRange<P = string> = { limit: number; offset: number; before?: P | undefined }
 
-/** Reads a list that is ordered by one text. */
+/** Reads a list that is ordered by one text column. */
 type Reader<T> = {
-  /** Keeps its cursors apart from those of other lists. */
+  /** Stored in the cursors, so that another list refuses them. */
   name: string
   list: (rows: RowRange) => T[]
   count: () => number
@@ -33,8 +33,8 @@ export function listByPosition<T>(range: ListRange, reader: Reader<T>): Listing<
     return { form: 'page', rows: offset < total ? list({ limit, offset }) : [], total }
   }
   const { limit, cursor } = range
-  const place = Type.Tuple([Type.Literal(name), Type.String()])
-  const before = cursor === undefined ? undefined : decodeCursor(cursor, place)[1]
+  const shape = Type.Tuple([Type.Literal(name), Type.String()])
+  const before = cursor === undefined ? undefined : decodeCursor(cursor, shape)[1]
   const rows = list({ limit: limit + 1, offset: 0, before })
   return cutAtLimit(rows, limit, (row) => [name, position(row)])
 }
@@ -56,15 +56,15 @@ export function listByNumber<T>(range: ListRange, reader: NumberedReader<T>): Li
     return { form: 'page', rows: until > 0 ? list(until - range.perPage, until) : [], total }
   }
   const { limit, cursor } = range
-  const place = Type.Tuple([Type.Literal(name), Type.Integer({ minimum: 1 })])
-  const until = cursor === undefined ? total : decodeCursor(cursor, place)[1] - 1
+  const shape = Type.Tuple([Type.Literal(name), Type.Integer({ minimum: 1 })])
+  const until = cursor === undefined ? total : decodeCursor(cursor, shape)[1] - 1
   return cutAtLimit(list(until - limit - 1, until), limit, (row) => [name, numberOf(row)])
 }
 
-/** The position in a cursor, after the name of the list. */
+/** The content of a cursor: the name of the list, then the position. */
 type Position = readonly [string, ...(string | number)[]]
 
-/** Cuts `rows`, which must include one row beyond `limit`, and makes the cursor of the next part. */
+/** Cuts `rows`, which must include one row beyond `limit` if there is one, and creates the cursor of the next page. */
 export function cutAtLimit<T>(
   rows: T[],
   limit: number,
@@ -78,9 +78,9 @@ export function cutAtLimit<T>(
 
 /** Decodes a cursor. Cursors are opaque to clients but not secret.
  *  @throws validation_error when the text is not a cursor of this list */
-export function decodeCursor<T extends TSchema>(text: string, position: T): Static<T> {
+export function decodeCursor<T extends TSchema>(text: string, shape: T): Static<T> {
   const value = parseCursor(text)
-  if (!Value.Check(position, value)) throw invalidField('cursor', 'cursor')
+  if (!Value.Check(shape, value)) throw invalidField('cursor', 'cursor')
   return value
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
-/** Keeps the `max` most recently used values. `maxSize` lets it grow as it fills; the library's `max` would allocate all
- *  memory at the start. */
+/** Keeps the `max` most recently used values. Bounded by `maxSize`, because the library's `max` allocates all memory at
+ *  the start. */
 export function createLru<Value extends object | number>(max: number) {
   return new LRUCache<string, Value>({ maxSize: max, sizeCalculation: () => 1 })
 }

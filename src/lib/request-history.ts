@@ -2,9 +2,9 @@ import type { Clock } from './clock.ts'
 
 const minute = 60_000
 const keptMinutes = 60
-/** Each bucket ends a fifth above the previous one; the first at 0.1 ms. */
-const growth = 1.2
-const firstEnd = 0.1
+/** The upper bound of a histogram bucket is a fifth above that of the previous one. */
+const bucketFactor = 1.2
+const firstBoundMilliseconds = 0.1
 const buckets = 80
 
 /** One minute of traffic; `at` is its start in ms since the epoch, latencies are in milliseconds. */
@@ -50,7 +50,8 @@ export function createRequestHistory(clock: Clock) {
       const now = advance()
       now.requests++
       if (status >= 500) now.failed++
-      const bucket = Math.ceil(Math.log(milliseconds / firstEnd) / Math.log(growth))
+      const ratio = milliseconds / firstBoundMilliseconds
+      const bucket = Math.ceil(Math.log(ratio) / Math.log(bucketFactor))
       const index = Math.min(Math.max(bucket, 0), buckets - 1)
       now.counts[index] = (now.counts[index] ?? 0) + 1
     },
@@ -71,5 +72,6 @@ function quantile(counts: Uint32Array, total: number, share: number): number | n
     seen += count
     return seen >= total * share
   })
-  return total === 0 ? null : Math.round(firstEnd * growth ** bucket * 100) / 100
+  const bound = firstBoundMilliseconds * bucketFactor ** bucket
+  return total === 0 ? null : Math.round(bound * 100) / 100
 }

@@ -1,4 +1,4 @@
-/** The people and objects of one story, from which all examples in the API descriptions are built. */
+/** The people and objects in the examples of the API descriptions. */
 export const samples = {
   host: {
     id: '01KERMBJX041AZ0J0JZ1VZ0JN2',

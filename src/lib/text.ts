@@ -7,14 +7,14 @@ export type TextRule = {
   /** Check lengths and blankness after trimming. */
   trimmed?: boolean
   notBlank?: boolean
-  /** Also rejects tabs, line ends and format characters, which hide or reorder text; those within emoji pass. */
+  /** Also rejects tabs, line breaks and format characters, which can hide or reorder text. Those within emoji are allowed. */
   noControlCharacters?: boolean
 }
 
 // A cheap upper bound: a code point has at most two UTF-16 units.
 const utf16UnitsPerCodePoint = 2
 
-/** Whether a text is no well-formed Unicode, or has control characters other than tab and line ends. */
+/** Whether a text is malformed Unicode or has control characters other than tab and line breaks. */
 export function isMalformed(text: string): boolean {
   return !text.isWellFormed() || /[^\P{Cc}\t\n\r]/u.test(text)
 }
@@ -22,24 +22,25 @@ export function isMalformed(text: string): boolean {
 /** Returns the first problem of a text, or undefined. */
 export function textProblem(text: string, rule: TextRule): FieldProblem | undefined {
   if (isMalformed(text)) return problem('malformed_text')
-  const judged = rule.trimmed ? text.trim() : text
-  if (judged.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
-  if (rule.notBlank && !isVisible(judged)) return problem('blank')
-  if (rule.noControlCharacters && hasControlCharacters(judged)) return problem('control_characters')
-  return lengthProblem(codePoints(judged), rule)
+  const checked = rule.trimmed ? text.trim() : text
+  if (checked.length > rule.max * utf16UnitsPerCodePoint) return problem('too_long', rule.max)
+  if (rule.notBlank && !isVisible(checked)) return problem('blank')
+  if (rule.noControlCharacters && hasControlCharacters(checked))
+    return problem('control_characters')
+  return lengthProblem(codePoints(checked), rule)
 }
 
-// Two symbols are invisible although Unicode counts them as visible: the empty Braille pattern and the null notehead.
+// Unicode counts the empty Braille pattern and the null notehead as visible, but they are not.
 const visibleCharacter =
   /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{M}\u2800\u{1D159}]/u
 
-/** Whether a text is visible: it has more than spaces, fillers, control and format characters, or marks without a
- *  letter. */
+/** Whether a text has a visible character. Spaces, fillers, control and format characters are invisible, and so are
+ *  combining marks without a letter. */
 export function isVisible(text: string): boolean {
   return visibleCharacter.test(text)
 }
 
-// Choice: of the flags made of tags only the standard ones pass; other tags could hide a whole text.
+// Choice: only the standard flags made of tag characters are allowed, because other tags could hide a whole text.
 const formatCharactersOfEmoji =
   /(?<=\p{Extended_Pictographic}[\uFE0F\p{Emoji_Modifier}]?)\u200D(?=\p{Extended_Pictographic})|\p{RGI_Emoji_Tag_Sequence}/gv
 
@@ -77,7 +78,7 @@ export function normalizeEmail(text: string): string | undefined {
 /** The stored form of a valid address. Phone keyboards add a space after it. */
 export const storedEmail = (email: string): string => email.trim().toLowerCase()
 
-/** Removes addresses from a text for logs and operators: mail servers quote the address that they refuse. */
+/** Removes e-mail addresses from an error message: mail servers quote the address that they refuse. */
 export function withoutAddresses(text: string): string {
   return text.replace(/[^\s<>@]+@[^\s<>@]+/g, '…@…')
 }

@@ -1,4 +1,4 @@
-/** The closed sets of words in the contract and the database. A CHECK enforces each stored one. */
+/** The closed sets of words in the API and the database. A CHECK constraint enforces each stored set. */
 
 export const roles = ['guest', 'user', 'verified_user', 'host', 'admin'] as const
 export type Role = (typeof roles)[number]
@@ -29,7 +29,7 @@ export const countedMails = [
 export type CountedMail = (typeof countedMails)[number]
 
 export const serviceScopes = ['notifications', 'follows', 'calls', 'users', 'sessions'] as const
-/** Every scope except `sessions`: the right to log people in must be granted by name. */
+/** Every scope except `sessions`, which lets a service log users in and must be granted explicitly. */
 export const allScopes = 'all' as const
 export const grantableScopes = [...serviceScopes, allScopes] as const
 export type ServiceScope = (typeof serviceScopes)[number]
