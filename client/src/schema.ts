@@ -177,7 +177,7 @@ export interface Readiness {
 export interface Registration {
   email: string
   /**
-   * None of the commonest, nor the account's own address or name.
+   * Must not be a common password, or the address or name of the account.
    */
   password: string
   display_name?: string | null
@@ -208,7 +208,7 @@ export interface Authenticated {
 export interface SetUp {
   email: string
   /**
-   * None of the commonest, nor the account's own address or name.
+   * Must not be a common password, or the address or name of the account.
    */
   password: string
   display_name?: string | null
@@ -261,14 +261,14 @@ export interface EmailBody {
 export interface PasswordReset {
   token: string
   /**
-   * None of the commonest, nor the account's own address or name.
+   * Must not be a common password, or the address or name of the account.
    */
   password: string
 }
 export interface PasswordChange {
   current_password?: string | null
   /**
-   * None of the commonest, nor the account's own address or name.
+   * Must not be a common password, or the address or name of the account.
    */
   new_password: string
 }
@@ -281,18 +281,18 @@ export interface FactorSetUp {
 }
 export interface TotpSecret {
   /**
-   * Base32, for an authenticator.
+   * The secret in Base32, for manual entry in an authenticator.
    */
   secret: string
   /**
-   * The same as a URL, for a QR code.
+   * The secret as a URL, for a QR code.
    */
   otpauth_url: string
 }
 export interface FactorRemoval {
   password?: string | null
   /**
-   * From the authenticator, or a recovery code.
+   * A code from the authenticator, or a recovery code.
    */
   code: string
 }
@@ -301,12 +301,12 @@ export interface CodeBody {
 }
 export interface RecoveryCodes {
   /**
-   * Ten, shown this once.
+   * Ten recovery codes, shown only this once.
    */
   recovery_codes: string[]
 }
 /**
- * The password or a code.
+ * Either the password or a code.
  */
 export interface OwnerProof {
   password?: string | null
@@ -322,7 +322,7 @@ export interface Profile {
   avatar_url: string
   locale: 'en' | 'de' | 'es' | 'fr' | 'pt'
   /**
-   * Whether logging in takes a code of an authenticator.
+   * Whether a login requires a code from an authenticator.
    */
   totp: boolean
   email_bounced_at: string | null
@@ -345,7 +345,7 @@ export interface ManagedUser {
   avatar_url: string
   locale: 'en' | 'de' | 'es' | 'fr' | 'pt'
   /**
-   * Whether logging in takes a code of an authenticator.
+   * Whether a login requires a code from an authenticator.
    */
   totp: boolean
   email_bounced_at: string | null
@@ -1448,7 +1448,7 @@ export interface Operations {
     answer: Authenticated
   }
   /**
-   * Trades a refresh token for a new token set.
+   * Exchanges a refresh token for a new token set.
    */
   'POST /v1/auth/refresh': {
     body: RefreshTokenBody
@@ -1474,7 +1474,7 @@ export interface Operations {
     answer: Jwks
   }
   /**
-   * Verifies an e-mail address with the token of the mailed link.
+   * Verifies an e-mail address with the token from the mailed link.
    */
   'POST /v1/auth/verify-email': {
     body: OneTimeTokenBody
@@ -1494,7 +1494,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Sets a new password with the token of the mailed link.
+   * Sets a new password with the token from the mailed link.
    */
   'POST /v1/auth/password/reset': {
     body: PasswordReset
@@ -1508,21 +1508,21 @@ export interface Operations {
     answer: null
   }
   /**
-   * Starts a change of the e-mail address: mails a link to the new one.
+   * Requests a change of the e-mail address: mails a link to the new address.
    */
   'POST /v1/auth/email/change': {
     body: EmailChangeBody
     answer: null
   }
   /**
-   * Confirms a new e-mail address with the token of the mailed link.
+   * Confirms a new e-mail address with the token from the mailed link.
    */
   'POST /v1/auth/email/confirm': {
     body: OneTimeTokenBody
     answer: UserBody
   }
   /**
-   * Changes back to the former address.
+   * Restores the former e-mail address with the token from the link mailed to it.
    */
   'POST /v1/auth/email/undo': {
     body: OneTimeTokenBody
@@ -1536,21 +1536,21 @@ export interface Operations {
     answer: TotpSecret
   }
   /**
-   * Switches the second factor off.
+   * Disables the second factor.
    */
   'DELETE /v1/auth/totp': {
     body: FactorRemoval
     answer: null
   }
   /**
-   * Switches the second factor on with a first code.
+   * Enables the second factor with a first code.
    */
   'POST /v1/auth/totp/confirm': {
     body: CodeBody
     answer: RecoveryCodes
   }
   /**
-   * Confirms that the owner of the session is the one who asks.
+   * Confirms the session with the password or a code from the authenticator.
    */
   'POST /v1/auth/confirm': {
     body: OwnerProof
@@ -1577,13 +1577,13 @@ export interface Operations {
     answer: null
   }
   /**
-   * Exports everything that is kept about you.
+   * Exports all data stored about you.
    */
   'GET /v1/users/me/export': {
     answer: Export
   }
   /**
-   * Lists the devices that are logged in.
+   * Lists your sessions, one for each logged-in device.
    */
   'GET /v1/auth/sessions': {
     query?: {
@@ -1687,7 +1687,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Exports everything that is kept about a person.
+   * Exports all data stored about a person.
    */
   'GET /v1/admin/users/{id}/export': {
     params: {
@@ -1696,7 +1696,7 @@ export interface Operations {
     answer: Export
   }
   /**
-   * Mails a person the link for setting a new password.
+   * Mails a person a link for setting a new password.
    */
   'POST /v1/admin/users/{id}/password-reset': {
     params: {
@@ -1705,7 +1705,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Lists the devices on which a person is logged in.
+   * Lists the sessions of a person, one for each logged-in device.
    */
   'GET /v1/admin/users/{id}/sessions': {
     params: {
@@ -1747,7 +1747,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Removes the second factor of a person, who is told by mail.
+   * Removes the second factor of a person, who is notified by mail.
    */
   'DELETE /v1/admin/users/{id}/totp': {
     params: {
@@ -1756,7 +1756,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Looks a person up by e-mail address, external id, or both.
+   * Finds a person by e-mail address, external id, or both.
    */
   'GET /v1/service/users': {
     query?: {
@@ -1767,7 +1767,7 @@ export interface Operations {
       per_page?: number
       email?: string
       /**
-       * What the platform calls the person: `ext:` and this id names them in the feed.
+       * The id of the person in the rest of the platform. The feed accepts `ext:` followed by this id.
        */
       external_id?: string
     }
@@ -1809,7 +1809,7 @@ export interface Operations {
     answer: ManagedUser
   }
   /**
-   * Logs in a person whom the platform has logged in itself.
+   * Creates a session for a person whom the platform has authenticated.
    */
   'POST /v1/service/users/{id}/sessions': {
     params: {

@@ -13,8 +13,8 @@ export type AccountMail = { user_id: string | null; address_hash: string }
 type Recipient = { email: string; locale: Locale }
 type Job<Payload> = { payload: Payload; id: string }
 
-/** Mails about accounts. Tokens are made when a mail is sent; links lead to `PUBLIC_URL` only. The token is in the
- *  fragment, which browsers do not send, so no log records it. */
+/** Mails about accounts. A token is created when its mail is sent. Links lead to `PUBLIC_URL` only and carry the token in
+ *  the fragment, which browsers do not send, so no log records it. */
 export function createMailJobs(
   core: Core,
   mailer: Mailer,
@@ -30,15 +30,15 @@ export function createMailJobs(
     return undefined
   }
 
-  /** @param record what else is written with the token */
+  /** @param alsoWrite runs in the write that stores the token */
   async function deliverLink(
     user: UserRow,
     jobId: string,
     purpose: keyof typeof pages,
-    record = () => {},
+    alsoWrite = () => {},
   ) {
     const token = await write(() => {
-      record()
+      alsoWrite()
       return oneTimeTokens.issue(purpose, user)
     })
     return deliver(user, jobId, linkMail(purpose, user.locale, token))
@@ -49,20 +49,20 @@ export function createMailJobs(
     return renderMail(purpose, locale, link)
   }
 
-  /** Mails a link about a change of address, unless the change was revoked. A bounce of such an address is not shown in any
-   *  profile. */
+  /** Mails a link for a change of address, unless the change was revoked. A refused address is ignored: it is not (or no
+   *  longer) the address of the profile. */
   async function deliverChange(job: Job<AccountMail>, purpose: 'change_email' | 'undo_email') {
     const { user_id, address_hash } = job.payload
     const user = user_id === null ? undefined : store.find(user_id)
     if (!user) return undefined
-    const isMeant = ({ email }: { email: string }) => hashAddress(email) === address_hash
-    const made = await write(() => {
-      const change = oneTimeTokens.list(purpose, user.id).find(isMeant)
+    const isAddressee = ({ email }: { email: string }) => hashAddress(email) === address_hash
+    const issued = await write(() => {
+      const change = oneTimeTokens.list(purpose, user.id).find(isAddressee)
       const holder = change && { id: user.id, email: change.email }
       return holder && { ...holder, token: oneTimeTokens.issue(purpose, holder, change.expiresAt) }
     })
-    if (!made) return undefined
-    const { email, token } = made
+    if (!issued) return undefined
+    const { email, token } = issued
     const isTaken = purpose === 'change_email' && parts.isTaken(email, user.id)
     const { locale } = (isTaken && store.findByEmail(email)) || user
     const mail = isTaken ? renderMail('email_taken', locale) : linkMail(purpose, locale, token)
@@ -78,7 +78,7 @@ export function createMailJobs(
     return user && hashAddress(user.email) === address_hash ? user : undefined
   }
 
-  const tell =
+  const notify =
     (kind: 'password_changed' | 'totp_enabled' | 'totp_disabled') =>
     async (payload: AccountMail, { id }: { id: string }) => {
       const user = recipient(payload)
@@ -101,9 +101,9 @@ export function createMailJobs(
     },
     email_change_mail: (payload, { id }) => deliverChange({ payload, id }, 'change_email'),
     email_changed_mail: (payload, { id }) => deliverChange({ payload, id }, 'undo_email'),
-    password_changed_mail: tell('password_changed'),
-    totp_enabled_mail: tell('totp_enabled'),
-    totp_disabled_mail: tell('totp_disabled'),
+    password_changed_mail: notify('password_changed'),
+    totp_enabled_mail: notify('totp_enabled'),
+    totp_disabled_mail: notify('totp_disabled'),
   }
 }
 

@@ -36,7 +36,7 @@ export function createAccountParts(
   const sessionStore = createSessionStore(core.orm, core.config.adminTotp)
   const hashAddress = loadAddressHash(core.orm)
   const oneTimeTokens = createOneTimeTokens(core)
-  // Sockets that were opened with the new role stay open.
+  // A socket opened after the change already has the new rights and stays open.
   const mayStay = ({ userId, sessionId, role, mayAdminister }: Peer): boolean => {
     const principal = sessionStore.findPrincipal({ userId, sessionId, expiresAt: 0 })
     return principal?.role === role && principal.mayAdminister === mayAdminister
@@ -48,7 +48,7 @@ export function createAccountParts(
     core.afterCommit(() => core.hub.closeUser(userId, mayStay))
   }
 
-  /** @param avatarUrl when the picture is another one now */
+  /** @param avatarUrl the new picture; undefined if it did not change */
   function publish(type: UserEvent, id: string, avatarUrl?: string | null) {
     const picture = avatarUrl === undefined ? {} : { fileUrl: avatarUrl }
     core.events.publish({ type, ids: { user_id: id }, ...picture })
@@ -65,11 +65,11 @@ export function createAccountParts(
   function publishChange(before: UserRow): void {
     const after = store.find(before.id)
     if (!after || isDeepStrictEqual(before, after)) return
-    const isPictureNew = before.avatarUrl !== after.avatarUrl
-    publish('user.updated', after.id, isPictureNew ? after.avatarUrl : undefined)
+    const hasNewPicture = before.avatarUrl !== after.avatarUrl
+    publish('user.updated', after.id, hasNewPicture ? after.avatarUrl : undefined)
   }
 
-  /** Updates an admin's rights, which may depend on the second factor. Mails a verified address. */
+  /** Closes sockets whose rights depended on the second factor, records the change, and mails a verified address. */
   function factorChanged(user: UserRow, action: 'totp_enabled' | 'totp_disabled', by: By): void {
     const { id, email } = user
     changeAccess(id, {})
@@ -109,8 +109,8 @@ export function createAccountParts(
       factors.deleteOfUser(user.id)
       factorChanged(user, 'totp_disabled', by)
     },
-    /** Hands an account with an unproved address to the address's owner, inside a `write`: removes the registrant's
-     *  credentials, devices, links and profile. */
+    /** Hands an account with an unverified address over to the owner of the address, inside a `write`: removes the
+     *  password, second factor, sessions, devices, links and profile that the registrant has set. */
     adopt({ id, email, isProvisional }: UserRow, by: By): void {
       if (!isProvisional) return
       sessionStore.endDevices(id, core.clock.now())
@@ -120,7 +120,7 @@ export function createAccountParts(
       changeAccess(id, { ...profile, passwordHash: noPassword, isProvisional: false })
       core.audit.record({ action: 'account_adopted', ...by, target: { type: 'user', id } })
     },
-    /** Removes an account, inside a `write`. A job removes the large tables' rows.
+    /** Deletes an account, inside a `write`. A job deletes its rows in the large tables.
      *  @throws last_admin */
     remove(user: UserRow, by: By): void {
       const { id } = user

@@ -28,11 +28,11 @@ export type EmailChangeBody = Static<typeof EmailChangeBody>
 export const TotpSecret = Type.Object(
   {
     secret: Sample('JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', {
-      description: 'Base32, for an authenticator.',
+      description: 'The secret in Base32, for manual entry in an authenticator.',
     }),
     otpauth_url: Sample(
       'otpauth://totp/api.example.com:ben%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=api.example.com',
-      { description: 'The same as a URL, for a QR code.' },
+      { description: 'The secret as a URL, for a QR code.' },
     ),
   },
   { title: 'TotpSecret' },
@@ -40,14 +40,16 @@ export const TotpSecret = Type.Object(
 export const CodeBody = Body('CodeBody', { code: Sample(samples.code) })
 export const RecoveryCodes = Type.Object(
   {
-    recovery_codes: Type.Array(Sample('9fkq-27xm-b4tz'), { description: 'Ten, shown this once.' }),
+    recovery_codes: Type.Array(Sample('9fkq-27xm-b4tz'), {
+      description: 'Ten recovery codes, shown only this once.',
+    }),
   },
   { title: 'RecoveryCodes' },
 )
 export const FactorSetUp = Type.Optional(Body('FactorSetUp', { password: OwnPassword }))
 export const FactorRemoval = Body('FactorRemoval', {
   password: OwnPassword,
-  code: Sample(samples.code, { description: 'From the authenticator, or a recovery code.' }),
+  code: Sample(samples.code, { description: 'A code from the authenticator, or a recovery code.' }),
 })
 export type FactorRemoval = Static<typeof FactorRemoval>
 
@@ -58,12 +60,14 @@ export const OwnerProof = Refined(
     {
       password: Maybe(Sample(samples.password)),
       code: Maybe(
-        Sample(samples.code, { description: 'From the authenticator; no recovery code.' }),
+        Sample(samples.code, {
+          description: 'A code from the authenticator. Recovery codes are not accepted.',
+        }),
       ),
     },
     {
       title: 'OwnerProof',
-      description: 'The password or a code.',
+      description: 'Either the password or a code.',
       examples: [{ password: samples.password }],
       additionalProperties: true,
     },

@@ -22,7 +22,7 @@ import type { Totp } from './totp.ts'
 
 const visitor = operations('Accounts', { access: 'public' })
 const user = operations('Accounts', { access: 'user' })
-/** Asks for the password, in the body or confirmed before. */
+/** Routes that require the password, in the body or by an earlier confirmation. */
 const owner = (unless: string, minutes = recentlyConfirmed.minutes) =>
   operations('Accounts', { access: 'user', confirm: { minutes, unless } })
 const changingPassword = owner('current_password')
@@ -43,7 +43,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: OneTimeTokenBody,
         ...visitor(
           'verifyEmail',
-          'Verifies an e-mail address with the token of the mailed link. The role `user` becomes `verified_user`.',
+          'Verifies an e-mail address with the token from the mailed link. The role `user` becomes `verified_user`.',
           {
             200: UserBody,
           },
@@ -67,7 +67,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: EmailBody,
         ...visitor(
           'requestPasswordReset',
-          'Mails a link for setting a new password. The answer does not tell whether the address is known.',
+          'Mails a link for setting a new password. The response is the same whether or not the address is known.',
           {
             204: null,
           },
@@ -81,7 +81,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: PasswordReset,
         ...visitor(
           'resetPassword',
-          'Sets a new password with the token of the mailed link. Ends every session and verifies the address. Of an account that was never verified the second factor, devices, name and picture go, too.',
+          'Sets a new password with the token from the mailed link. Ends every session and verifies the address. If the address was never verified before, also removes the second factor, devices, name and picture.',
           {
             204: null,
           },
@@ -108,7 +108,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: EmailChangeBody,
         ...changingAddress(
           'requestEmailChange',
-          'Starts a change of the e-mail address: mails a link to the new one. The address changes when the link is followed, within 24 hours. At most once a minute and 5 times an hour.',
+          'Requests a change of the e-mail address: mails a link to the new address. The address changes when its owner follows the link within 24 hours. At most once a minute and 5 times an hour.',
           { 204: null },
           {
             errors: ['invalid_credentials', 'login_throttled', 'mail_throttled', 'quota_exceeded'],
@@ -125,7 +125,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: OneTimeTokenBody,
         ...visitor(
           'confirmEmailChange',
-          'Confirms a new e-mail address with the token of the mailed link. A former address that was verified stays reserved for 7 days; a link mailed there undoes the change.',
+          'Confirms a new e-mail address with the token from the mailed link. If the former address was verified, it stays reserved for 7 days, and a link mailed to it undoes the change.',
           { 200: UserBody },
           { errors: ['email_taken'] },
         ),
@@ -135,7 +135,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       body: OneTimeTokenBody,
       ...visitor(
         'undoEmailChange',
-        'Changes back to the former address. Takes the token of the link that was mailed there. Ends every session, the password, and a second factor that is younger than the change; a link to a new password is mailed.',
+        'Restores the former e-mail address with the token from the link mailed to it. Ends every session, removes the password, and removes a second factor set up after the change. Mails a link for setting a new password.',
         { 204: null },
       ),
     })
@@ -146,7 +146,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: FactorSetUp,
         ...changingFactor(
           'createTotpSecret',
-          'Creates a secret for an authenticator. Confirm it with a first code to switch the second factor on.',
+          'Creates a secret for an authenticator. Confirm it with a first code to enable the second factor.',
           { 200: TotpSecret },
           { errors: ['invalid_credentials', 'login_throttled', 'quota_exceeded', 'totp_exists'] },
         ),
@@ -161,7 +161,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: CodeBody,
         ...user(
           'confirmTotp',
-          'Switches the second factor on with a first code. The recovery codes are shown this once, and the owner is told by mail.',
+          'Enables the second factor with a first code. The recovery codes are shown only this once, and the owner is notified by mail.',
           { 200: RecoveryCodes },
           {
             errors: [
@@ -179,7 +179,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
       body: FactorRemoval,
       ...changingFactor(
         'deleteTotp',
-        'Switches the second factor off. The owner is told by mail.',
+        'Disables the second factor. The owner is notified by mail.',
         { 204: null },
         {
           errors: [
@@ -199,7 +199,7 @@ export function credentialRoutes({ recovery, emailChange, totp }: Parts) {
         body: OwnerProof,
         ...user(
           'confirmOwner',
-          'Confirms that the owner of the session is the one who asks. Takes either the password or a code of the authenticator, which works once; no recovery code. For some minutes the session then may do what asks for a confirmation. At most 10 times a minute.',
+          'Confirms the session with the password or a code from the authenticator. A code works once; recovery codes are not accepted. For some minutes the session may then call operations that require a confirmation. At most 10 times a minute.',
           { 204: null },
           {
             errors: ['invalid_credentials', 'totp_invalid', 'login_throttled', 'quota_exceeded'],

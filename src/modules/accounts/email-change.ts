@@ -16,7 +16,7 @@ export type EmailChange = ReturnType<typeof createEmailChange>
 
 type Parts = AccountParts & { recovery: Recovery }
 
-/** Changes of address: the new address confirms, the former one can undo. */
+/** Changes of the e-mail address: a link to the new address confirms one, a link to the former address undoes it. */
 export function createEmailChange(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
   const { store, sessionStore, factors, oneTimeTokens, sentMails, hashAddress, recovery } = parts
@@ -26,7 +26,7 @@ export function createEmailChange(core: Core, parts: Parts) {
     address_hash: hashAddress(email),
   })
 
-  /** @returns the link's account and the address that it proves */
+  /** @returns the account of the token, and the address that it was mailed to */
   function redeem(purpose: 'change_email' | 'undo_email', token: string) {
     const { userId, email, expiresAt } = oneTimeTokens.redeem(purpose, token)
     const user = userId === null ? undefined : store.find(userId)
@@ -34,8 +34,8 @@ export function createEmailChange(core: Core, parts: Parts) {
     return { user, email, expiresAt }
   }
 
-  /** Sets the address and revokes all links that were mailed for earlier ones. */
-  function move(user: UserRow, email: string, ip: string) {
+  /** Sets the address, which the token has verified, and revokes the links mailed before. */
+  function setEmail(user: UserRow, email: string, ip: string) {
     store.update(user.id, { email })
     for (const purpose of ['verify_email', 'reset_password', 'change_email'] as const) {
       oneTimeTokens.revoke(purpose, user.id)
@@ -43,7 +43,7 @@ export function createEmailChange(core: Core, parts: Parts) {
     recovery.markVerified(user, ip)
   }
 
-  // Checked before the password is compared and again in the write, as requests may be concurrent.
+  // Checked before the password is compared and again in the write, because requests may be concurrent.
   function mustHaveRequestsLeft(userId: string): void {
     const { times, firstAt } = audit.recent(userId, 'email_change_requested', hour)
     if (times >= requestsPerHour) throw quotaExceeded(firstAt + hour - clock.now())
@@ -52,7 +52,7 @@ export function createEmailChange(core: Core, parts: Parts) {
   return {
     /** Mails a link to the new address. Only that address learns whether it belongs to an account. A later request replaces
      *  an earlier one.
-     *  @throws invalid_credentials (the password is wrong) · login_throttled · validation_error (`new_email`: it is theirs)
+     *  @throws invalid_credentials (wrong password) · login_throttled · validation_error (`new_email`: the current one)
      *  · mail_throttled (1 a minute and 5 a day to one address) · quota_exceeded (5 an hour) */
     async request(principal: UserPrincipal, body: EmailChangeBody, ip: string): Promise<void> {
       const { userId } = principal
@@ -68,16 +68,17 @@ export function createEmailChange(core: Core, parts: Parts) {
         const wait = sentMails.take('change_email', email)
         if (wait > 0) throw throttled('mail_throttled', wait)
         oneTimeTokens.revoke('change_email', userId)
-        // This token is never sent. It marks the change as pending until the mail is made; revoking it stops the mail.
+        // This token is never sent: it marks the change as pending until the job issues the mailed one. Revoking it stops
+        // the mail.
         oneTimeTokens.issue('change_email', { id: userId, email })
         outbox.add('email_change_mail', mailTo(userId, email))
         audit.record({ action: 'email_change_requested', ...onOneself(userId, ip) })
       })
     },
 
-    /** Gives the account the address that the link was mailed to, which is verified by that, and tells the former one
-     *  if that was verified. Going back to an address that could undo a change takes what came since along, as undoing does.
-     *  @throws validation_error (`token`: wrong, used, expired or revoked) · email_taken (meanwhile) */
+    /** Sets the address that the token was mailed to, as verified, and mails the former address if that was verified. A
+     *  change back to a former address revokes the links that undo the changes since.
+     *  @throws validation_error (`token`: wrong, used, expired or revoked) · email_taken (since the request) */
     confirm: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
         const { user, email } = redeem('change_email', token)
@@ -85,11 +86,11 @@ export function createEmailChange(core: Core, parts: Parts) {
         if (parts.isTaken(email, user.id)) throw new AppError('email_taken')
         const changes = oneTimeTokens.list('undo_email', user.id)
         const undone = changes.find((change) => change.email === email)
-        move(user, email, ip)
+        setEmail(user, email, ip)
         oneTimeTokens.revokeUndo(user.id, undone ?? { email })
-        // An unproved address cannot undo the change, nor can one that the owner has just undone.
+        // A former address that was never verified cannot undo the change, nor can one that was just changed back.
         if (!user.isProvisional && !undone) {
-          // As above. It also reserves the former address, from this commit on.
+          // Never sent either. It also reserves the former address from this commit on.
           oneTimeTokens.issue('undo_email', { id: user.id, email: former })
           outbox.add('email_changed_mail', mailTo(user.id, former))
         }
@@ -97,15 +98,15 @@ export function createEmailChange(core: Core, parts: Parts) {
         return store.find(user.id) ?? user
       }),
 
-    /** Restores the former address, marks it as verified and locks out whoever changed it: ends every session, the password
-     *  and a second factor that is younger than the change. Later changes can no longer be undone. Mails a link to a new
-     *  password.
+    /** Restores the former address as verified, because the account may be in other hands: ends every session, removes the
+     *  password and a second factor enabled after the change, and mails a link for a new password. Later changes can no
+     *  longer be undone.
      *  @throws validation_error (`token`: wrong, used or expired) */
     undo: (token: string, ip: string): Promise<void> =>
       write(() => {
         const { user, email, expiresAt } = redeem('undo_email', token)
         oneTimeTokens.revokeUndo(user.id, { email, expiresAt })
-        move(user, email, ip)
+        setEmail(user, email, ip)
         store.update(user.id, { passwordHash: noPassword })
         const changedAt = expiresAt - lifetimeMilliseconds.undo_email
         const factorSince = factors.find(user.id)?.confirmedAt ?? 0

@@ -8,7 +8,7 @@ import type { UserRow } from './store.ts'
 
 const hour = 3_600_000
 const perHour = 5
-/** Longer than the idle timeout, which ends the export of a client that does not read. */
+/** Longer than the server's idle timeout, which ends the export of a client that stops reading. */
 const unreadMilliseconds = 60_000
 const rowsAtOnce = 200
 
@@ -16,7 +16,7 @@ type Sections = (userId: string) => Record<string, Iterable<unknown>>
 
 export const Export = Body('Export', { user: ManagedUser, sessions: Type.Array(Session) })
 
-/** Sends an export as it is made; `headers` are those of the answer. */
+/** Streams an export; `headers` are those of the response. */
 export type SendExport = (
   user: UserRow,
   by: ByUser,
@@ -40,8 +40,8 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
   }
 
   return {
-    /** @param user what the export begins with
-     *  @throws quota_exceeded: one at a time of each person, and five an hour */
+    /** @param user the first section of the export
+     *  @throws quota_exceeded: one export at a time and five an hour for each user */
     async begin(userId: string, user: object, by: ByUser): Promise<AsyncGenerator<string>> {
       const wait = (readAt.get(userId) ?? 0) + unreadMilliseconds - clock.now()
       if (wait > 0) throw quotaExceeded(wait)
@@ -59,7 +59,7 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
   }
 }
 
-/** One JSON object, section by section. Yields to the event loop every few rows, skipped ones included. */
+/** Yields one JSON object in pieces, section by section. Pauses for the event loop every few rows, omitted ones included. */
 async function* piecesOf(user: object, sections: Record<string, Iterable<unknown>>) {
   let piece = `{"user":${JSON.stringify(user)}`
   let rows = 0

@@ -13,12 +13,12 @@ export function createFactorStore(orm: Orm) {
   return {
     find: (userId: string): FactorRow | undefined =>
       orm.select().from(totpFactors).where(own(userId)).get(),
-    /** Whether a login takes a code. */
+    /** Whether a login requires a code. */
     isOn: (userId: string): boolean =>
       sqlite
         .query('SELECT 1 FROM totp_factors WHERE user_id = ? AND confirmed_at IS NOT NULL')
         .get(userId) !== null,
-    /** A new secret in the place of one that was never confirmed. */
+    /** Stores a new secret, replacing an unconfirmed one. */
     upsert(userId: string, secret: string, now: number): void {
       const row = { secret, confirmedAt: null, lastStep: 0, createdAt: now, isProvisional: false }
       orm
@@ -30,7 +30,7 @@ export function createFactorStore(orm: Orm) {
     updateConfirmed(userId: string, now: number, isProvisional: boolean): void {
       orm.update(totpFactors).set({ confirmedAt: now, isProvisional }).where(own(userId)).run()
     },
-    /** Consumes the codes of a time step and all earlier ones.
+    /** Consumes the code of a time step, and all earlier ones.
      *  @returns false when it was already consumed */
     useStep(userId: string, step: number): boolean {
       const fresh = and(own(userId), lt(totpFactors.lastStep, step))
@@ -53,7 +53,7 @@ export function createFactorStore(orm: Orm) {
       orm.delete(totpFactors).where(own(userId)).run()
       orm.delete(recoveryCodes).where(eq(recoveryCodes.userId, userId)).run()
     },
-    /** Enabled admins who log in with a password alone. */
+    /** Counts enabled admins without a second factor. */
     countAdminsWithout: (): number =>
       sqlite
         .query<{ n: number }, []>(

@@ -27,7 +27,7 @@ const lookup = { email: Email(), external_id: ExternalId }
 
 type Parts = { feedUsers: FeedUsers; profileParts: ProfileParts }
 
-/** Users, as the platform's other services manage them. */
+/** Users, managed by the platform's other services. */
 export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
   const view = (row: UserRow) => managedUserView(row, profileParts)
 
@@ -42,7 +42,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
       },
       service(
         'serviceListUsers',
-        'Looks a person up by e-mail address, external id, or both.',
+        'Finds a person by e-mail address, external id, or both.',
         { 200: ListOf(ManagedUser) },
         { query: { page, per_page, ...lookup } },
       ),
@@ -54,7 +54,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: NewPerson,
         ...service(
           'serviceCreateUser',
-          'Creates a person. The same `external_id` again returns the person created first. An account that somebody registered with the address and never verified is removed: an address belongs to whoever has proved it. The account has no password until its owner sets one by a reset link. Only an admin can make somebody an admin.',
+          'Creates a person. A repeated call with the same `external_id` returns the person created first. An account registered with the same address but never verified is removed, because its owner has not proved the address. The new account has no password until its owner sets one by a reset link. Services cannot create admins.',
           { 201: ManagedUser },
           {
             errors: ['email_taken', 'role_required'],
@@ -85,7 +85,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         body: PersonUpdate,
         ...service(
           'serviceUpdateUser',
-          'Changes a person’s role, status or profile. Fields that are left out keep their value. `external_id` or `email_verified: true` for an account that somebody registered and never verified ends what they have set: password, sessions, second factor, devices, links, name and picture. Only an admin can make somebody an admin.',
+          'Changes a person’s role, status or profile. Absent fields keep their value. Setting `external_id` or `email_verified: true` on an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture. Services cannot make anybody an admin.',
           { 200: ManagedUser },
           {
             errors: ['last_admin', 'role_required', 'external_id_taken'],
@@ -100,7 +100,7 @@ export function feedUserRoutes({ feedUsers, profileParts }: Parts) {
         feedUsers.openSession(params.id, clientOf(request, context.ip), context.by),
       sessionFeed(
         'serviceCreateSession',
-        'Logs in a person whom the platform has logged in itself. Works for everybody except admins, and asks for no second factor: the platform has checked who it is. The scope `all` does not include `sessions`.',
+        'Creates a session for a person whom the platform has authenticated. Works for everybody except admins, and requires no second factor. The scope `all` does not include `sessions`.',
         { 201: Authenticated },
         {
           errors: ['role_required', 'recipient_gone'],

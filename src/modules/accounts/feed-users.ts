@@ -15,7 +15,7 @@ export type FeedUsers = ReturnType<typeof createFeedUsers>
 type Lookup = { email: string | undefined; externalId: string | undefined }
 type Parts = AccountParts & { userAdmin: UserAdmin; sessions: Sessions }
 
-/** People of a platform that has accounts of its own. Wherever a person is named, `ext:` and their external id will do. */
+/** Users of a platform with accounts of its own. `ext:` followed by an external id also identifies a user. */
 export function createFeedUsers(core: Core, parts: Parts) {
   const { write, audit, newId, clock } = core
   const { store, userAdmin, sessions } = parts
@@ -50,12 +50,12 @@ export function createFeedUsers(core: Core, parts: Parts) {
   }
 
   return {
-    /** Resolves a user id, or `ext:` and an external id, to a user id. Undefined when it cannot be anyone's. */
+    /** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
     resolve: (reference: string): string | undefined =>
       parseExternalId(reference) === undefined ? parseId(reference) : find(reference)()?.id,
 
-    /** Creates a user, or returns the one with the same external id. An account with the same, never verified address is
-     *  removed first: anyone may have registered it.
+    /** Creates a user, or returns the one with the same external id. First deletes an account with the same address that
+     *  was never verified, because anybody may have registered it.
      *  @throws role_required (no admins) · email_taken · validation_error (`role`: verified_user without a verified address) */
     create: (person: NewPerson, by: By): Promise<UserRow> =>
       write(() => {
@@ -63,7 +63,7 @@ export function createFeedUsers(core: Core, parts: Parts) {
         const first = externalId ? store.findByExternalId(externalId) : undefined
         if (first) return first
         const squatter = store.findByEmail(storedEmail(person.email))
-        // Choice: a service removes no admins, as it makes none.
+        // Choice: a service deletes no admin, because it cannot create one either.
         if (squatter?.isProvisional && squatter.role !== 'admin') parts.remove(squatter, by)
         return insert(person, by)
       }),
@@ -73,8 +73,8 @@ export function createFeedUsers(core: Core, parts: Parts) {
       if (email === undefined && externalId === undefined) throw invalidField('email', 'required')
       const byEmail = email === undefined ? undefined : store.findByEmail(storedEmail(email))
       const user = externalId === undefined ? byEmail : store.findByExternalId(externalId)
-      const isBoth = email === undefined || user?.id === byEmail?.id
-      const found = user && isBoth ? [user] : []
+      const matchesEmail = email === undefined || user?.id === byEmail?.id
+      const found = user && matchesEmail ? [user] : []
       return listByPosition(range, {
         name: 'users',
         position: ({ id }) => id,
@@ -86,11 +86,11 @@ export function createFeedUsers(core: Core, parts: Parts) {
     /** @throws not_found */
     get: (reference: string): UserRow => userAdmin.existing(find(reference)()),
 
-    /** @throws as for admins · role_required (a platform makes no admins) · external_id_taken */
+    /** @throws as `userAdmin.update` */
     update: (reference: string, changes: ManagedChanges, by: By): Promise<UserRow> =>
       userAdmin.update(find(reference), changes, by),
 
-    /** Begins a session for a user whom the platform has logged in itself.
+    /** Begins a session for a user whom the platform has authenticated.
      *  @throws not_found · role_required (an admin) · recipient_gone (disabled) */
     async openSession(reference: string, client: Client, by: By): Promise<Authenticated> {
       const session = await write(() => {

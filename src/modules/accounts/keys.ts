@@ -13,15 +13,15 @@ import { closeCodes } from '../../realtime/hub.ts'
 import type { Jwks } from './model.ts'
 import { createKeyStore, type SigningKeyRow } from './store.ts'
 
-/** A retired key stays published for longer than any token that it signed can live. */
+/** A retired key stays published for longer than the lifetime of its tokens. */
 const retiredPublishedMilliseconds = 75 * 60_000
 const leastPublishedMilliseconds = 60 * 60_000
 const modulusLength = 2_048
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>
 
-/** The RSA keys that access tokens are signed with, each first next, then active, then retired. The first start makes
- *  an active and a next one. */
+/** The RSA keys that sign access tokens. A key is first `next`, then `active`, then `retired`. The first start creates an
+ *  active and a next one. */
 export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
   const store = createKeyStore(orm)
   if (store.list().length === 0) {
@@ -34,7 +34,7 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
   async function read() {
     const rows = store.list()
     const active = rows.find((row) => row.state === 'active')
-    if (!active) throw new Error('the database holds no active signing key')
+    if (!active) throw new Error('the database has no active signing key')
     return {
       verification: new Map(await Promise.all(rows.map(openKey))),
       signing: { kid: active.kid, privateKey: await importPKCS8(active.privateKey, 'RS256') },
@@ -42,14 +42,14 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
   }
 
   return {
-    /** The key that signs at present. */
+    /** The key that signs new tokens. */
     active: () => keys.signing,
     /** The public key of a published key id. */
     find(kid: string): CryptoKey | undefined {
       const key = keys.verification.get(kid)
       return key && key.publishedUntil > clock.now() ? key.publicKey : undefined
     },
-    /** Public members of every published key (RFC 7517). */
+    /** The public members of every published key (RFC 7517). */
     jwks(): Jwks {
       const now = clock.now()
       const published = [...keys.verification.values()].filter((key) => key.publishedUntil > now)
@@ -57,19 +57,19 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
     },
     list: store.list,
 
-    /** Activates the next key, retires the active one and makes a new next one. Sessions go on. An urgent rotation (after a
-     *  leak) withdraws the former keys and the access tokens that they signed.
-     *  @returns undefined when done, else when the next key will have been published for an hour (ms since the epoch) */
+    /** Activates the next key, retires the active one and creates a new next one. Sessions continue. An urgent rotation
+     *  (after a leak) withdraws the former keys and the access tokens that they signed.
+     *  @returns undefined when done, else the time (ms since the epoch) when the next key has been published for an hour */
     async rotate({ isUrgent, ...by }: By & { isUrgent: boolean }): Promise<number | undefined> {
       const made = await makeKey('next', clock.now())
       const readyAt = await write((): number | undefined => {
         const now = clock.now()
         const next = store.list().find(({ state }) => state === 'next')
         const active = store.list().find(({ state }) => state === 'active')
-        if (!next || !active) throw new Error('the database holds no pair of signing keys')
+        if (!next || !active) throw new Error('the database has no active and next signing key')
         const readyAt = next.createdAt + leastPublishedMilliseconds
         if (!isUrgent && readyAt > now) return readyAt
-        // From here on only the public half is used.
+        // Only the public half of a retired key is needed.
         store.update(active.kid, { state: 'retired', retiredAt: now, privateKey: '' })
         store.deleteRetired(isUrgent ? now : now - retiredPublishedMilliseconds)
         store.update(next.kid, { state: 'active', activatedAt: now })
@@ -79,7 +79,7 @@ export async function openKeyring({ orm, write, clock, audit, hub }: Core) {
       })
       if (readyAt !== undefined) return readyAt
       keys = await read()
-      // Sockets hold access tokens of a withdrawn key: clients refresh them and reconnect.
+      // The access tokens of all sockets are withdrawn: clients refresh them and reconnect.
       if (isUrgent) hub.closeAll(closeCodes.tokenExpired)
       return undefined
     },
@@ -103,7 +103,7 @@ async function makeKey(state: 'active' | 'next', now: number): Promise<SigningKe
 async function openKey({ kid, publicJwk, retiredAt }: SigningKeyRow) {
   const { kty = '', n = '', e = '' } = publicJwk as JWK
   const jwk = { kty, n, e, kid, alg: 'RS256', use: 'sig' }
-  const publicKey = (await importJWK(jwk, 'RS256')) as CryptoKey // symmetric keys alone give bytes
+  const publicKey = (await importJWK(jwk, 'RS256')) as CryptoKey // only symmetric keys are bytes
   const publishedUntil =
     retiredAt === null ? Number.POSITIVE_INFINITY : retiredAt + retiredPublishedMilliseconds
   return [kid, { publicKey, jwk, publishedUntil }] as const

@@ -28,7 +28,7 @@ export const passwordRule = { min: 8, max: 256 }
 
 const nameRule = { min: 1, max: 80, trimmed: true, notBlank: true, noControlCharacters: true }
 export const Password = Text(passwordRule, {
-  description: "None of the commonest, nor the account's own address or name.",
+  description: 'Must not be a common password, or the address or name of the account.',
   examples: [samples.password],
 })
 const RoleField = OneOf(roles, { examples: ['verified_user'] })
@@ -47,7 +47,7 @@ export const registration = {
   ),
 }
 
-/** The name of somebody who gave none. */
+/** The display name of a user who gave none: the local part of the address. */
 export function localPart(email: string): string {
   return email.slice(0, email.indexOf('@'))
 }
@@ -72,7 +72,7 @@ export function newcomerProblems({ email, password, display_name: name }: Newcom
   return isGuessable(password, owner) ? { password: problem('guessable_password') } : {}
 }
 
-// Only types are checked: any other error must look like wrong credentials to a stranger.
+// Validates only types: any other problem must look like wrong credentials.
 export const Credentials = Body(
   'Credentials',
   {
@@ -80,7 +80,8 @@ export const Credentials = Body(
     password: Type.String(),
     code: Maybe(
       Sample(samples.code, {
-        description: 'From the authenticator, or a recovery code, where one is set up.',
+        description:
+          'A code from the authenticator, or a recovery code. Required if a second factor is enabled.',
       }),
     ),
   },
@@ -91,7 +92,7 @@ export type Credentials = Static<typeof Credentials>
 export const RefreshTokenBody = Body('RefreshTokenBody', {
   refresh_token: Sample(samples.usedRefreshToken),
 })
-/** The user's own password; optional after a confirmation in this session. */
+/** The user's own password; optional after a confirmation of the session. */
 export const OwnPassword = Maybe(Sample(samples.password))
 export const PasswordBody = Body('PasswordBody', { password: OwnPassword })
 
@@ -111,7 +112,8 @@ export const ProfileUpdate = Body('ProfileUpdate', {
 })
 export const AccessUpdate = Body('AccessUpdate', access)
 export const ExternalId = Text(externalIdRule, {
-  description: 'What the platform calls the person: `ext:` and this id names them in the feed.',
+  description:
+    'The id of the person in the rest of the platform. The feed accepts `ext:` followed by this id.',
   examples: [samples.guest.externalId],
 })
 export const PersonUpdate = Body('PersonUpdate', {
@@ -183,7 +185,7 @@ export const SigningKey = Type.Object({
   created_at: Timestamp,
 })
 
-/** `ready_at`: when the next key may be used, if it was not yet; null when the keys were rotated. */
+/** `ready_at`: the earliest time for the rotation; null when the keys were rotated. */
 export const Rotation = Type.Object({ ready_at: Nullable(Timestamp) })
 
 export const Session = Type.Object(
@@ -203,25 +205,25 @@ export const Profile = Type.Object(
     ...User.properties,
     avatar_url: Sample(samples.guest.avatarUrl, { format: 'uri' }),
     locale: LocaleField,
-    totp: Type.Boolean({ description: 'Whether logging in takes a code of an authenticator.' }),
+    totp: Type.Boolean({ description: 'Whether a login requires a code from an authenticator.' }),
     email_bounced_at: Rarely(
       Sample(samples.time, {
         format: 'date-time',
-        description: 'Since when mails to the address are refused for good.',
+        description: 'When the mail server permanently refused the address; null if it did not.',
       }),
     ),
   },
   { title: 'Profile' },
 )
 
-/** A person as admins see them. */
+/** A user as admins see them. */
 export const ManagedUser = Type.Object(
   {
     ...Profile.properties,
     disabled: Type.Boolean(),
     external_id: Nullable(
       Sample(samples.guest.externalId, {
-        description: 'What the rest of the platform calls the person.',
+        description: 'The id of the person in the rest of the platform.',
       }),
     ),
   },
@@ -262,17 +264,17 @@ export function managedUserView(row: UserRow, parts: ProfileParts): Static<typeo
   }
 }
 
-/** An address that the person had, which waits for them. */
-/** An address that somebody has asked for and not confirmed yet. */
+/** A requested address that is not confirmed yet. */
 export function pendingAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
   return { email, expires_at: isoTime(expiresAt) }
 }
 
+/** A former address that is reserved for its owner. */
 export function formerAddressView({ email, expiresAt }: { email: string; expiresAt: number }) {
   return { email, reserved_until: isoTime(expiresAt) }
 }
 
-/** A row of the audit log, as exported to its actor. */
+/** A row of the audit log in the export of its actor. */
 export function ownAuditView({ at, action, ip, details }: AuditRow) {
   return { at: isoTime(at), action, ip, details: details === null ? null : JSON.parse(details) }
 }

@@ -14,7 +14,7 @@ export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
   undo_email: 7 * 24 * 3_600_000,
 }
 
-/** One-time links: 256 random bits; only the hash is stored. Call changes inside a `write`. */
+/** Tokens of one-time links: 256 random bits, of which only the hash is stored. Call changes inside a `write`. */
 export function createOneTimeTokens({ orm, clock }: Core) {
   const live = (purpose: TokenPurpose, token: string) =>
     and(
@@ -36,8 +36,8 @@ export function createOneTimeTokens({ orm, clock }: Core) {
       orm.insert(oneTimeTokens).values(row).run()
       return token
     },
-    /** The row of a token, which is not used up.
-     *  @throws validation_error (`token`) when it could not be redeemed */
+    /** Finds the row of a token without consuming it.
+     *  @throws validation_error (`token`) when it is wrong, used or expired */
     check(purpose: TokenPurpose, token: string) {
       const row = orm.select().from(oneTimeTokens).where(live(purpose, token)).get()
       if (!row) throw invalidField('token', 'token')
@@ -59,10 +59,10 @@ export function createOneTimeTokens({ orm, clock }: Core) {
         .from(oneTimeTokens)
         .where(and(own, gt(expiresAt, clock.now())))
         .all()
-      // Each mail about an address had a token of its own.
+      // An address may have several tokens, one for each mail.
       return [...new Map(rows.map((row) => [row.email, row])).values()]
     },
-    /** Whether an address waits for somebody else to undo its change. */
+    /** Whether the address is reserved for a user other than `userId`, who may undo a change of address. */
     isReserved(email: string, userId = ''): boolean {
       // The purpose must be a literal: the partial index holds only these tokens.
       const reserved = sql`${oneTimeTokens.purpose} = 'undo_email'`
@@ -96,7 +96,7 @@ export function createOneTimeTokens({ orm, clock }: Core) {
     deleteOfUser(userId: string): void {
       orm.delete(oneTimeTokens).where(eq(oneTimeTokens.userId, userId)).run()
     },
-    /** Revokes a user's tokens of a purpose; null revokes those without a user. */
+    /** Revokes a user's tokens for a purpose; null revokes those without a user. */
     revoke(purpose: TokenPurpose, userId: string | null): void {
       const own = sql`${oneTimeTokens.userId} IS ${userId}`
       orm

@@ -11,7 +11,7 @@ import commonPasswords from './common-passwords.txt' with { type: 'text' }
 export type Argon2Cost = {
   memoryKibibytes: number
   iterations: number
-  /** In the place of the runtime's. */
+  /** Replaces Bun's hasher. */
   hasher?: Pick<typeof Bun.password, 'hash' | 'verify'>
 }
 
@@ -20,32 +20,32 @@ const maxAtOnce = 4
 const maxWaiting = 500
 const retryAfterSeconds = 5
 
-/** argon2id on the runtime's threads. Choice: one core stays free: a storm of logins must not starve the event loop, nor
- *  the syncs that share those threads. */
+/** argon2id on the runtime's threads. Choice: one core stays free, so that many logins starve neither the event loop nor
+ *  the syncs on those threads. */
 export function createPasswords(cost: Argon2Cost = contractCost) {
   const { memoryKibibytes: memoryCost, iterations: timeCost, hasher = Bun.password } = cost
   const permits = Math.max(1, Math.min(maxAtOnce, availableParallelism() - 1))
   const refused = () => new AppError('unavailable', { retryAfterSeconds })
   const limited = createSemaphore(permits, { maxWaiting, refused })
   const parameters = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$`
-  // Matches no password: a salt and a digest of the usual lengths.
-  const standIn = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
+  // Matches no password; its salt and digest have the usual lengths.
+  const dummyHash = `${parameters}${'A'.repeat(43)}$${'A'.repeat(43)}`
 
   return {
-    /** @param urgency `low` inside a session: nobody is kept out by it
+    /** @param urgency `low` for users who are logged in already
      *  @throws unavailable (503) when too many others wait */
     hash: (password: string, urgency?: Urgency): Promise<string> =>
       limited(
         () => hasher.hash(password, { algorithm: 'argon2id', memoryCost, timeCost }),
         urgency,
       ),
-    /** Compares with `hash`, or with a stand-in that takes as long when there is none, and is then false.
+    /** Compares a password with a hash. Without one it takes as long and returns false.
      *  @throws unavailable (503) when too many others wait */
     async matches(password: string, hash: string | undefined, urgency?: Urgency): Promise<boolean> {
-      const isHash = hash?.startsWith('$') === true // not every account has one
-      // Bun refuses an empty password before it works: give it one that no hash of ours can have.
+      const isHash = hash?.startsWith('$') === true // an account may have no password
+      // Bun refuses an empty password at once, which would reveal it by the time; no account has this one.
       const tried = password === '' ? '\0' : password
-      const matched = await limited(() => hasher.verify(tried, isHash ? hash : standIn), urgency)
+      const matched = await limited(() => hasher.verify(tried, isHash ? hash : dummyHash), urgency)
       return isHash && matched
     },
     /** Whether a hash was made with other parameters. */
@@ -57,8 +57,8 @@ export function createPasswords(cost: Argon2Cost = contractCost) {
 // (BSD 3-Clause, Django Software Foundation and contributors; counted in breaches by Royce Williams), commonest first.
 let common: Set<string> | undefined
 
-/** Whether a password is among the first that are tried: one of the commonest, or the address of its owner, the local part
- *  of that or their name, all of them in any case. */
+/** Whether an attacker would guess a password first: it is common, or it is the owner's address, its local part, or their
+ *  name. Ignores case. */
 export function isGuessable(
   password: string,
   { email, displayName }: { email: string; displayName?: string },
@@ -72,47 +72,50 @@ export function isGuessable(
 
 const failures: Limit = { count: 20, windowMilliseconds: 15 * 60_000 }
 const pauseMilliseconds = 60_000
-/** Per user or code. Right ones count too: each costs a hash. */
+/** Limits the confirmations of a user. Successful ones count too, because each costs a hash. */
 const confirmations: Limit = { count: 10, windowMilliseconds: 60_000 }
 const rememberedNames = 50_000
 
 export type LoginThrottle = ReturnType<typeof createLoginThrottle>
 
-type Try = { at: number; network: string }
+type Attempt = { at: number; network: string }
 
-/** Slows guessing under one name (an address, known or not, or a session) down to one try a minute. */
+/** Slows guessing for one name (an address, known or not, or a session) down to one attempt a minute. */
 export function createLoginThrottle({ clock, config }: Core) {
-  const triesByName = createLru<Try[]>(rememberedNames)
+  const attemptsByName = createLru<Attempt[]>(rememberedNames)
   const confirmed = createLru<SlidingWindow>(rememberedNames)
   const isOn = config.limits.login !== 'off'
 
-  /** The last tries under a name, oldest first. After a clock that was set back none lies ahead of it. */
-  function recent(name: string, now: number): Try[] {
-    const tries = triesByName.get(name) ?? []
-    return tries
+  /** The recent attempts for a name, oldest first. If the clock was set back, later times count as now. */
+  function recent(name: string, now: number): Attempt[] {
+    const attempts = attemptsByName.get(name) ?? []
+    return attempts
       .filter(({ at }) => at > now - failures.windowMilliseconds)
       .map(({ at, network }) => ({ at: Math.min(at, now), network }))
   }
 
-  /** Counts a try before it is known how it ends: many at once must not slip through. Asked only when the try would be
-   *  refused, `isKnown` lets it pass: strangers hold up nobody where they usually log in.
+  /** Counts an attempt before its result is known, because attempts may be concurrent. `isKnown` is called only when the
+   *  attempt would be refused and may admit it, so that strangers cannot lock users out on their usual networks.
    *  @throws login_throttled, for at most 60 s, after 20 failures in 15 minutes */
   function admit(name: string, ip: string, isKnown = () => false): void {
     if (!isOn) return
     const now = clock.now()
-    const tries = recent(name, now)
-    const wait = (tries.at(-1)?.at ?? 0) + pauseMilliseconds - now
-    if (tries.length >= failures.count && wait > 0) {
+    const attempts = recent(name, now)
+    const wait = (attempts.at(-1)?.at ?? 0) + pauseMilliseconds - now
+    if (attempts.length >= failures.count && wait > 0) {
       if (isKnown()) return
       throw new AppError('login_throttled', { retryAfterSeconds: Math.ceil(wait / 1_000) })
     }
-    triesByName.set(name, [...tries, { at: now, network: ipGroup(ip) }].slice(-failures.count))
+    attemptsByName.set(
+      name,
+      [...attempts, { at: now, network: ipGroup(ip) }].slice(-failures.count),
+    )
   }
 
   return {
     admit,
-    /** The same for a password or a code within a session.
-     *  @param per who is counted
+    /** Like `admit`, for a password or a code within a session.
+     *  @param per the key of the limit of confirmations
      *  @throws login_throttled · quota_exceeded (10 a minute) */
     admitConfirmation(name: string, ip: string, per = name): void {
       const now = clock.now()
@@ -124,12 +127,12 @@ export function createLoginThrottle({ clock, config }: Core) {
       window.take(confirmations, now)
       confirmed.set(per, window)
     },
-    /** Forgets the tries of one network under a name: the last one was right. Those of others may be somebody else's. */
+    /** Drops the attempts of one network for a name after a success. Those of other networks may be an attacker's. */
     succeeded(name: string, ip: string): void {
       const network = ipGroup(ip)
       const others = recent(name, clock.now()).filter((tried) => tried.network !== network)
-      if (others.length > 0) triesByName.set(name, others)
-      else triesByName.delete(name)
+      if (others.length > 0) attemptsByName.set(name, others)
+      else attemptsByName.delete(name)
     },
   }
 }

@@ -11,28 +11,28 @@ import type { UserRow } from './store.ts'
 
 const changesPerHour = 5
 
-/** Absent where a confirmation of the session stands for it. */
+/** Absent after a confirmation of the session. */
 export type GivenPassword = string | null | undefined
 
 export type Recovery = ReturnType<typeof createRecovery>
 
 type Parts = AccountParts & { throttle: LoginThrottle }
 
-/** E-mail verification and passwords. */
+/** Verification of the e-mail address, and changes of the password. */
 export function createRecovery(core: Core, parts: Parts) {
   const { write, afterCommit, audit, outbox, hub, clock } = core
   const { store, sessionStore, oneTimeTokens, passwords, throttle } = parts
   const { sentMails, hashAddress } = parts
 
-  /** The holder of a token, who must still have the address that it was mailed to. */
+  /** The user of a token, who must still have the address that it was mailed to. */
   function holder({ userId, email }: ReturnType<typeof oneTimeTokens.redeem>): UserRow {
     const user = userId === null ? undefined : store.find(userId)
     if (user?.email !== email) throw invalidField('token', 'token')
     return user
   }
 
-  /** A mail has reached the address: a user becomes a verified_user.
-   *  @param user as it was before this `write` */
+  /** Marks the address as verified; the role `user` becomes `verified_user`.
+   *  @param user the row before this `write` */
   function markVerified(user: UserRow, ip: string) {
     store.update(user.id, { emailBouncedAt: null, emailVerified: true })
     if (!user.emailVerified) {
@@ -45,7 +45,7 @@ export function createRecovery(core: Core, parts: Parts) {
 
   const mailTo = ({ id, email }: UserRow) => ({ user_id: id, address_hash: hashAddress(email) })
 
-  /** @returns the sessions that ended */
+  /** @returns the ids of the sessions that it ended */
   function setPassword(user: UserRow, passwordHash: string, keptSession?: string) {
     const { id, email } = user
     store.update(id, { passwordHash })
@@ -53,12 +53,13 @@ export function createRecovery(core: Core, parts: Parts) {
     // A recovered account must not be lost to a change of address that an intruder requested.
     oneTimeTokens.revoke('change_email', id)
     // Mail only verified addresses: an unverified one may belong to somebody else.
-    const isTold = store.find(id)?.emailVerified && sentMails.take('password_changed', email) === 0
-    if (isTold) outbox.add('password_changed_mail', mailTo(user))
+    const isMailed =
+      store.find(id)?.emailVerified && sentMails.take('password_changed', email) === 0
+    if (isMailed) outbox.add('password_changed_mail', mailTo(user))
     return sessionStore.revokeAll(id, clock.now(), keptSession)
   }
 
-  /** The user, when the password is theirs. Without one the pipeline has seen that they confirmed the session.
+  /** Checks the user's password. Without a password the pipeline has checked the confirmation of the session.
    *  @throws invalid_credentials · login_throttled · quota_exceeded (10 a minute) */
   async function confirm(principal: UserPrincipal, password: GivenPassword, ip: string) {
     const { userId, sessionId } = principal
@@ -76,7 +77,7 @@ export function createRecovery(core: Core, parts: Parts) {
     return user
   }
 
-  /** For the write that follows a `confirm`: the password or the session may have gone meanwhile.
+  /** Called in the write after `confirm`, because the password or the session may have changed in between.
    *  @throws unauthorized · invalid_credentials */
   function mustStillBeConfirmed(user: UserRow, principal: UserPrincipal): void {
     if (!sessionStore.findPrincipal(principal)) throw new AppError('unauthorized')
@@ -85,7 +86,7 @@ export function createRecovery(core: Core, parts: Parts) {
     }
   }
 
-  // Checked before hashing and again in the write, as requests may be concurrent.
+  // Checked before hashing and again in the write, because requests may be concurrent.
   function mustHaveChangesLeft(userId: string): void {
     const { times, firstAt } = audit.recent(userId, 'password_changed', hour)
     if (times >= changesPerHour) throw quotaExceeded(firstAt + hour - clock.now())
@@ -96,7 +97,7 @@ export function createRecovery(core: Core, parts: Parts) {
     mustStillBeConfirmed,
     markVerified,
 
-    /** Marks the address that a token was mailed to as verified; a user becomes a verified_user.
+    /** Marks the address that a token was mailed to as verified; the role `user` becomes `verified_user`.
      *  @throws validation_error (`token`: wrong, used, expired, or for a former address) */
     verifyEmail: (token: string, ip: string): Promise<UserRow> =>
       write(() => {
@@ -118,8 +119,8 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Mails a reset link if the address is known. Neither the answer nor the time that it takes says so: an unknown
-     *  address makes the same rows, whose job finds nobody. */
+    /** Mails a reset link if the address is known. Neither the response nor its duration reveals this: an unknown address
+     *  gets the same rows, and their job sends nothing. */
     async forgotPassword(email: string, ip: string): Promise<void> {
       const address = normalizeEmail(email)
       if (address === undefined) return
@@ -131,9 +132,10 @@ export function createRecovery(core: Core, parts: Parts) {
       })
     },
 
-    /** Sets a new password, verifies the address, which the mail has reached, and ends every session. What somebody set who
-     *  registered with it before goes.
-     *  @throws validation_error (`token`: wrong, used or expired; `password`: easily guessed, which uses no token up) */
+    /** Sets a new password, verifies the address and ends every session. If the address was never verified before, removes
+     *  what the registrant has set.
+     *  @throws validation_error (`token`: wrong, used or expired; `password`: easily guessed, which does not consume the
+     *  token) */
     async resetPassword({ token, password }: PasswordReset, ip: string): Promise<void> {
       const owner = holder(oneTimeTokens.check('reset_password', token))
       if (isGuessable(password, owner)) throw invalidField('password', 'guessable_password')
@@ -142,7 +144,7 @@ export function createRecovery(core: Core, parts: Parts) {
         const user = holder(oneTimeTokens.redeem('reset_password', token))
         if (user.disabledAt !== null) throw invalidField('token', 'token')
         parts.adopt(user, onOneself(user.id, ip))
-        // Somebody else may have registered and set it up before the owner of the address verified that.
+        // This factor was set up before the address was verified, perhaps by somebody else.
         if (parts.factors.find(user.id)?.isProvisional) {
           parts.removeFactor(user, onOneself(user.id, ip))
         }
@@ -157,7 +159,7 @@ export function createRecovery(core: Core, parts: Parts) {
     },
 
     /** Sets a new password and ends the other sessions.
-     *  @throws invalid_credentials (the current password is wrong) · login_throttled · validation_error (`new_password`:
+     *  @throws invalid_credentials (wrong current password) · login_throttled · validation_error (`new_password`:
      *  easily guessed) · quota_exceeded (5 an hour) */
     async changePassword(principal: UserPrincipal, change: PasswordChange, ip: string) {
       const { userId, sessionId } = principal

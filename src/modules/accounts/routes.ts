@@ -29,7 +29,7 @@ const keys = (id: string) =>
 
 type Parts = { accounts: AccountService; sessions: Sessions; keyring: Keyring }
 
-/** Registering, logging in and out, and keys. */
+/** Registration, login, logout, and the keys of access tokens. */
 export function accountRoutes({ accounts, sessions, keyring }: Parts) {
   const showKeys = ({ set }: { set: { headers: Record<string, string | number> } }) => {
     set.headers['cache-control'] = `public, max-age=${jwksMaxAgeSeconds}`
@@ -46,7 +46,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: Registration,
         ...newcomer(
           'register',
-          'Registers a new account and logs it in. A verification mail goes to the address. With `REGISTRATION=off` nobody registers.',
+          'Registers a new account and logs it in. Sends a verification mail to the address. Refused with `REGISTRATION=off`.',
           { 201: Authenticated },
           {
             errors: ['registration_closed', 'email_taken'],
@@ -63,7 +63,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: SetUp,
         ...newcomer(
           'createFirstAdmin',
-          'Creates the first admin. Needs the token from the link that the first start prints; it is valid for 30 minutes.',
+          'Creates the first admin. Requires the token from the link that the first start prints, which is valid for 30 minutes.',
           { 201: Authenticated },
           { errors: ['email_taken'], example: { user: { role: 'admin' } } },
         ),
@@ -76,7 +76,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: Credentials,
         ...returning(
           'login',
-          'Logs in. An unknown address, a wrong password and a disabled account get the same answer. Where a second factor is set up, a request without `code` is refused with the reason `totp_required`.',
+          'Logs in. An unknown address, a wrong password and a disabled account get the same response. If a second factor is enabled, a request without `code` is refused with the reason `totp_required`.',
           { 200: Authenticated },
           {
             errors: ['invalid_credentials', 'totp_required', 'totp_invalid', 'login_throttled'],
@@ -94,7 +94,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: RefreshTokenBody,
         ...visitor(
           'refreshTokens',
-          'Trades a refresh token for a new token set. Each refresh token works once: using an old one again ends its session, unless it was traded within the last 10 seconds and its successor is unused. A client whose answer was lost asks again with the same `X-Idempotency-Key` and token: for 24 hours, while the successor is unused and the user agent is the same, it gets a new one in its place.',
+          'Exchanges a refresh token for a new token set. Each refresh token works once. Reusing it ends its session, unless it was exchanged within the last 10 seconds and its successor is unused. A client that lost the response repeats the request with the same token and `X-Idempotency-Key`: for 24 hours, while the successor is unused and the user agent is the same, it gets a new successor.',
           { 200: TokenSet },
           {
             errors: ['invalid_token'],
@@ -110,7 +110,7 @@ export function accountRoutes({ accounts, sessions, keyring }: Parts) {
         body: RefreshTokenBody,
         ...user(
           'logout',
-          'Logs out. The session of the refresh token ends, with its access tokens and sockets. Other devices stay logged in, and the token of somebody else changes nothing.',
+          'Logs out. Ends the session of the refresh token with its access tokens and sockets. Other devices stay logged in. A token of another user changes nothing.',
           { 204: null },
         ),
       },

@@ -6,12 +6,12 @@ import { day, hour, minute } from '../../lib/clock.ts'
 import type { CountedMail } from '../../lib/vocabulary.ts'
 import { lifetimeMilliseconds } from './one-time-token-store.ts'
 
-/** `pauseAfter`: milliseconds until the next mail, by the number of mails of the day. */
+/** `pauseAfter`: milliseconds until the next mail, by the number of mails in the last day. */
 type Rule = { perDay: number; pauseAfter: (times: number) => number }
 
 const rules: Record<CountedMail, Rule> = {
   verify_email: { perDay: 5, pauseAfter: () => minute },
-  // Growing, but never longer than the link of the last mail works.
+  // The pause grows, but never beyond the lifetime of the last link.
   reset_password: {
     perDay: Number.POSITIVE_INFINITY,
     pauseAfter: (times) => Math.min(lifetimeMilliseconds.reset_password, minute * 4 ** (times - 1)),
@@ -20,11 +20,11 @@ const rules: Record<CountedMail, Rule> = {
   password_changed: { perDay: Number.POSITIVE_INFINITY, pauseAfter: () => hour },
 }
 
-/** Counts the mails that strangers can make this service send, by the address that gets them. */
+/** Counts the mails that anybody can trigger, by recipient. */
 export function createSentMails({ orm, clock }: Core, hashAddress: AddressHash) {
   return {
     /** Counts a mail, inside a `write`.
-     *  @returns 0, or for one too many the milliseconds until the next one may be sent */
+     *  @returns 0, or over the limit the milliseconds until the next mail may be sent */
     take(kind: CountedMail, address: string): number {
       const { perDay, pauseAfter } = rules[kind]
       const now = clock.now()

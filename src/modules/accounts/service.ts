@@ -19,7 +19,7 @@ import type { Client, Sessions } from './sessions.ts'
 import type { UserChanges, UserRow } from './store.ts'
 import { useCode } from './totp.ts'
 
-/** These acts make a client address known for `knownFor` milliseconds. */
+/** Actions that make a client address known for `knownFor` milliseconds. */
 const knownBy = ['login_succeeded', 'user_registered', 'password_reset'] as const
 const knownFor = 30 * 86_400_000
 
@@ -33,7 +33,7 @@ type Parts = AccountParts & {
   recovery: Recovery
 }
 
-/** Registering, logging in, and a person's own account. */
+/** Registration, login, and the user's own account. */
 export function createAccountService(core: Core, parts: Parts) {
   const { write, audit, outbox, newId, clock } = core
   const { store, factors, oneTimeTokens, passwords } = parts
@@ -48,11 +48,11 @@ export function createAccountService(core: Core, parts: Parts) {
   async function tryLogin(address: string | undefined, attempt: Attempt, client: Client) {
     const { password, code } = attempt
     const found = address === undefined ? undefined : store.findByEmail(address)
-    const isRight = await passwords.matches(password, found?.passwordHash)
-    const owner = isRight ? found : undefined
+    const isMatch = await passwords.matches(password, found?.passwordHash)
+    const owner = isMatch ? found : undefined
     const isOutdated = owner && passwords.isOutdated(owner.passwordHash)
     const renewedHash = isOutdated ? await passwords.hash(password) : undefined
-    // Read again: the account may have changed while the password was being compared.
+    // Read the row again: the account may have changed during the comparison.
     return write(() => {
       const user = owner && store.find(owner.id)
       if (user?.passwordHash !== owner?.passwordHash) return 'changed' as const
@@ -82,7 +82,7 @@ export function createAccountService(core: Core, parts: Parts) {
     return known.some((other) => ipGroup(other) === ipGroup(ip))
   }
 
-  // Text that is no address may be a password typed into the wrong field, so it is not stored.
+  // An invalid address may be a password in the wrong field, so it is not stored.
   function recordFailure(address: string | undefined, found: UserRow | undefined, { ip }: Client) {
     const details =
       address !== undefined && !found ? { details: { address_hash: hashAddress(address) } } : {}
@@ -96,8 +96,8 @@ export function createAccountService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Makes an account and logs it in. The verification mail is due from the same transaction on.
-     *  @throws registration_closed · email_taken (in any case) */
+    /** Creates an account, queues the verification mail in the same transaction, and begins a session.
+     *  @throws registration_closed · email_taken */
     async register(form: Registration, locale: Locale, client: Client): Promise<Authenticated> {
       if (core.config.registration === 'off') throw new AppError('registration_closed')
       const passwordHash = await passwords.hash(form.password)
@@ -119,15 +119,15 @@ export function createAccountService(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
-    /** A token for the page that makes the first admin; undefined when there is one. Older ones stop working. */
+    /** Issues a token for the page that creates the first admin, and revokes earlier ones; undefined if there is an admin. */
     offerSetUp: (): Promise<string | undefined> =>
       write(() => {
         oneTimeTokens.revoke('set_up', null)
         return store.hasAdmin() ? undefined : oneTimeTokens.issue('set_up')
       }),
 
-    /** Makes the first admin, whose address counts as verified, and logs them in.
-     *  @throws validation_error (`token`: wrong, used, expired, or there is an admin) · email_taken */
+    /** Creates the first admin, with a verified address, and begins a session.
+     *  @throws validation_error (`token`: wrong, used, expired, or an admin exists) · email_taken */
     async setUp(form: SetUp, locale: Locale, client: Client) {
       oneTimeTokens.check('set_up', form.token)
       const passwordHash = await passwords.hash(form.password)
@@ -142,9 +142,9 @@ export function createAccountService(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
-    /** Begins a session. Whatever is wrong, the answer and the work are the same; only who has the password learns of a
-     *  second factor. A wrong code is a failure as a wrong password is.
-     *  @throws invalid_credentials · totp_required · totp_invalid · login_throttled (too many failures at this address) */
+    /** Begins a session. All wrong credentials get the same response after the same time; only the right password reveals
+     *  a second factor. A wrong code counts as a failure like a wrong password.
+     *  @throws invalid_credentials · totp_required · totp_invalid · login_throttled (too many failures for this address) */
     async login({ email, ...attempt }: Credentials, client: Client) {
       const address = normalizeEmail(email)
       const name = address ?? email.slice(0, 254)
@@ -158,8 +158,8 @@ export function createAccountService(core: Core, parts: Parts) {
       return sessions.authenticated(session)
     },
 
-    /** A person's own account.
-     *  @throws unauthorized (it is gone) */
+    /** The user's own account.
+     *  @throws unauthorized (it was deleted) */
     get: own,
 
     update: (userId: string, changes: UserChanges): Promise<UserRow> =>
@@ -170,8 +170,8 @@ export function createAccountService(core: Core, parts: Parts) {
         return own(userId)
       }),
 
-    /** Removes the account: messages stay, shown as a deleted user's.
-     *  @throws invalid_credentials (the password is wrong) · last_admin */
+    /** Deletes the account. Its messages stay, shown as from a deleted user.
+     *  @throws invalid_credentials (wrong password) · last_admin */
     async remove(principal: UserPrincipal, password: GivenPassword, ip: string): Promise<void> {
       const { userId } = principal
       const confirmed = await recovery.confirm(principal, password, ip)

@@ -7,7 +7,7 @@ import type { Listing, ListRange } from '../../lib/list-range.ts'
 import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
 import type { Role } from '../../lib/vocabulary.ts'
 
-/** How long a trade with an idempotency key can be repeated, while its successor is unused. */
+/** How long a refresh with an idempotency key can be repeated while its successor is unused. */
 const repeatMilliseconds = day
 export const refreshTokenMilliseconds = 30 * day
 /** A session ends this long after its login, however often it is refreshed. */
@@ -24,10 +24,10 @@ type RefreshToken = {
 }
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-/** SQL over sessions and their refresh tokens. What every request and every refresh needs is plain SQL. */
+/** SQL over sessions and their refresh tokens; plain and prepared for the queries of every request and refresh. */
 export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional') {
   const sqlite = orm.$client
-  // Runs with every request, so skip the query where nothing depends on it.
+  // Runs with every request, so omit the subquery when the second factor is optional.
   const isSecured =
     adminTotp === 'optional'
       ? '1'
@@ -78,8 +78,8 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
      RETURNING session_id AS sessionId`,
   )
 
-  /** Ends sessions.
-   *  @returns the ids of those that were still open */
+  /** Ends open sessions.
+   *  @returns their ids */
   function revokeWhere(which: SQL | undefined, now: number): string[] {
     const open = and(which, isNull(sessions.revokedAt))
     const { id } = sessions
@@ -88,7 +88,7 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
   }
 
   return {
-    /** The person behind verified claims, unless they are gone or disabled or the session has ended. */
+    /** The user of verified claims; undefined if they are deleted or disabled, or the session has ended. */
     findPrincipal(claims: AccessClaims): UserPrincipal | undefined {
       const found = access.get(claims.sessionId, claims.userId)
       if (!found?.role) return undefined
@@ -100,12 +100,12 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
       orm.insert(sessions).values(session).run()
     },
     insertToken: prepareInsert(sqlite, refreshTokens),
-    /** Uses a token up, once: when it is live and its session and user are too.
-     *  @returns the id of its session */
+    /** Consumes a refresh token.
+     *  @returns the id of its session; undefined if the token is used or expired, or its session or user is not active */
     consumeToken: (hash: string, keyHash: string | null, now: number) =>
       consume.get(hash, now, keyHash)?.sessionId,
-    /** Uses up the unused successor of a token that was traded with this key and by this user agent within a day.
-     *  @returns the id of their session */
+    /** Consumes the unused successor of a refresh token that was exchanged within a day, with this key and user agent.
+     *  @returns the id of their session; undefined if there is none */
     consumeSuccessor: (
       hash: string,
       keyHash: string,
@@ -122,10 +122,10 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     updateConfirmed(id: string, now: number): void {
       orm.update(sessions).set({ confirmedAt: now }).where(eq(sessions.id, id)).run()
     },
-    /** Whether the owner of a session has proved in it who they are after that moment. */
+    /** Whether a session was confirmed after a moment (ms since the epoch). */
     isConfirmedSince: (id: string, moment: number) => confirmed.get(id, moment) !== null,
     findToken: (hash: string) => token.get(hash) ?? undefined,
-    /** A user's sessions that can still be used, the newest login first. */
+    /** A user's active sessions, newest login first. */
     list: (userId: string, now: number, range: ListRange): Listing<SessionRow> =>
       listById(orm, range, {
         name: 'sessions',
@@ -133,7 +133,7 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
         which: live(userId, now),
         select: (which) => orm.select().from(sessions).where(which),
       }),
-    /** Every session of a user, ended ones too, oldest first. */
+    /** Every session of a user including ended ones, oldest first. */
     each: (userId: string) =>
       eachRow<SessionRow>((last, limit) => {
         const next = and(eq(sessions.userId, userId), gt(sessions.id, last?.id ?? ''))
@@ -144,13 +144,13 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
     revoke(id: string, userId: string, now: number): boolean {
       return revokeWhere(and(eq(sessions.id, id), eq(sessions.userId, userId)), now).length > 0
     },
-    /** Ends every session of a user, but for `keptId`.
-     *  @returns the ids of those that ended */
+    /** Ends every session of a user except `keptId`.
+     *  @returns the ids of the ended sessions */
     revokeAll(userId: string, now: number, keptId?: string): string[] {
       const others = keptId === undefined ? undefined : ne(sessions.id, keptId)
       return revokeWhere(and(eq(sessions.userId, userId), others), now)
     },
-    /** Ends every session of a user and forgets their devices. */
+    /** Ends every session of a user and deletes their push tokens. */
     endDevices(userId: string, now: number): void {
       revokeWhere(eq(sessions.userId, userId), now)
       orm.delete(pushTokens).where(eq(pushTokens.userId, userId)).run()

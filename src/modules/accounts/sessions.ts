@@ -16,27 +16,27 @@ import {
 import type { AccountStore, UserRow } from './store.ts'
 import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
-/** Two tabs may race for one refresh: the loser's token is this fresh. */
+/** Two tabs may use one refresh token at the same time. Within this time the second use does not count as theft. */
 const raceMilliseconds = 10_000
 const tokenPattern = /^rt_[\w-]{43}$/
 
-/** Where a session is used from. */
+/** The client that uses a session. */
 export type Client = { ip: string; userAgent: string | undefined }
 
-/** A session that has just begun or been renewed; only the hash of its refresh token is kept. */
+/** A new or refreshed session with its refresh token, of which only the hash is stored. */
 type OpenSession = { user: UserRow; sessionId: string; refreshToken: string }
 
 export type Sessions = ReturnType<typeof createSessions>
 
 type Parts = { store: AccountStore; sessionStore: SessionStore; accessTokens: AccessTokens }
 
-/** Sessions: each is a login on a device, and the family of the refresh tokens that descend from it. */
+/** Sessions. Each is a login on a device, with the family of its refresh tokens (RFC 9700, 4.14.2). */
 export function createSessions(core: Core, { store, sessionStore, accessTokens }: Parts) {
   const { write, afterCommit, audit, hub, newId, clock } = core
 
   type Family = Pick<SessionRow, 'id' | 'createdAt'>
 
-  /** Makes a token, of which only the hash is kept. */
+  /** Creates a refresh token and stores its hash. */
   function newRefreshToken({ id: sessionId, createdAt }: Family, parentHash: string | null) {
     const token = `rt_${randomBytes(32).toString('base64url')}`
     const expiresAt = Math.min(
@@ -49,10 +49,10 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
     return token
   }
 
-  /** Inside a `write`: trades the token. A trade whose answer was lost can be repeated: the new successor takes the place of
-   *  the unused one.
-   *  @returns undefined when the token is not usable (any more) */
-  function trade(token: string, key: string | undefined, client: Client): OpenSession | undefined {
+  /** Exchanges a refresh token, inside a `write`. With the same key the exchange can be repeated if the response was lost:
+   *  the new successor replaces the unused one.
+   *  @returns undefined when the token cannot be used */
+  function rotate(token: string, key: string | undefined, client: Client): OpenSession | undefined {
     const now = clock.now()
     const hash = sha256(token)
     const keyHash = key === undefined ? null : sha256(key)
@@ -67,13 +67,12 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       endIfReused(hash, client)
       return undefined
     }
-    noteUse(session, client)
+    recordUse(session, client)
     return { user, sessionId: session.id, refreshToken: newRefreshToken(session, hash) }
   }
 
-  // The list of devices shows where a session was used last. Another address is usual, and so is another agent after an
-  // update; both at once may be a thief.
-  function noteUse(
+  // A new address is common, and so is a new user agent after an update. Both at once may mean theft, so that is audited.
+  function recordUse(
     { id, userId, ip: formerIp, userAgent: formerAgent }: SessionRow,
     client: Client,
   ) {
@@ -86,7 +85,7 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
     audit.record({ action: 'session_moved', actor, target: { type: 'session', id }, ip, details })
   }
 
-  // A token that was used before betrays a thief: its family ends, unless two tabs merely raced.
+  // A reused token suggests theft, so its session ends, unless two tabs merely raced.
   function endIfReused(hash: string, { ip }: Client) {
     const token = sessionStore.findToken(hash)
     if (!token?.consumedAt || token.revokedAt !== null) return
@@ -112,7 +111,7 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
   }
 
   return {
-    /** The answer to a login. */
+    /** The response to a login. */
     authenticated: async (session: OpenSession): Promise<Authenticated> => ({
       user: userView(session.user),
       ...(await tokenSet(session)),
@@ -127,16 +126,16 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       return { user, sessionId: id, refreshToken: newRefreshToken(session, null) }
     },
 
-    /** Trades a refresh token for a new token set, once; with the same `key` again within a day, for another one.
+    /** Exchanges a refresh token for a new token set, once. With the same `key` it can be repeated within a day.
      *  @throws invalid_token (unknown, expired, used, session ended, user disabled) */
     async refresh(token: string, key: string | undefined, client: Client): Promise<TokenSet> {
       if (!tokenPattern.test(token)) throw new AppError('invalid_token')
-      const session = await write(() => trade(token, key, client))
+      const session = await write(() => rotate(token, key, client))
       if (!session) throw new AppError('invalid_token')
       return tokenSet(session)
     },
 
-    /** Ends the session that a refresh token of the user's belongs to; a token that is not theirs does nothing. */
+    /** Ends the session of a refresh token. A token of another user changes nothing. */
     async logout(userId: string, token: string, ip: string): Promise<void> {
       await write(() => {
         const found = sessionStore.findToken(sha256(token))
@@ -145,12 +144,12 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       })
     },
 
-    /** The devices that are logged in, the newest login first. */
+    /** The user's active sessions, newest login first. */
     list: (userId: string, range: ListRange): Listing<SessionRow> =>
       sessionStore.list(userId, clock.now(), range),
 
-    /** Logs one device of a user out.
-     *  @throws not_found (unknown, ended, or somebody else's) */
+    /** Ends a session of a user.
+     *  @throws not_found (unknown, ended, or of another user) */
     async end(userId: string, idText: string, by: By): Promise<void> {
       const id = parseId(idText)
       await write(() => {
@@ -159,7 +158,7 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       })
     },
 
-    /** Logs every device of a user out. */
+    /** Ends every session of a user. */
     async endAll(userId: string, by: By): Promise<void> {
       await write(() => {
         sessionStore.revokeAll(userId, clock.now())
@@ -168,7 +167,7 @@ export function createSessions(core: Core, { store, sessionStore, accessTokens }
       })
     },
 
-    /** The person behind an access token, unless it is invalid or they are shut out. */
+    /** The user of an access token; undefined if the token is invalid, the user disabled or the session ended. */
     async authenticate(token: string): Promise<UserPrincipal | undefined> {
       const claims = await accessTokens.verify(token)
       return claims && sessionStore.findPrincipal(claims)

@@ -15,14 +15,14 @@ import { AppError } from '../../lib/errors.ts'
 
 export type UserRow = typeof users.$inferSelect
 export type NewUser = typeof users.$inferInsert
-/** Undefined fields stay as they are. */
+/** Undefined fields keep their value. */
 export type UserChanges = { [K in Exclude<keyof UserRow, 'id'>]?: UserRow[K] | undefined }
 export type SigningKeyRow = typeof signingKeys.$inferSelect
 
 export type AccountStore = ReturnType<typeof createAccountStore>
 
 const present = isNull(users.deletedAt)
-// No deleted user is an admin; saying so lets an index answer.
+// No deleted user is an admin, but `present` lets SQLite use a partial index.
 const enabledAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt), present)
 
 /** SQL over users. */
@@ -63,12 +63,12 @@ export function createAccountStore(orm: Orm) {
   }
 }
 
-/** In the place of a hash: no password fits. */
+/** Stored instead of a hash; matches no password. */
 export const noPassword = 'none'
 
 /** Overwrites the personal data in a user's row. */
 export const erased = (id: string, now: number): UserChanges => ({
-  email: `deleted:${id}`, // nothing that anybody could register
+  email: `deleted:${id}`, // no valid address, so nobody can register it
   displayName: 'Deleted user',
   avatarUrl: null,
   locale: 'en',
@@ -85,7 +85,7 @@ export const erased = (id: string, now: number): UserChanges => ({
 /** SQL over signing keys. */
 export function createKeyStore(orm: Orm) {
   return {
-    /** The oldest first. */
+    /** Oldest first. */
     list: (): SigningKeyRow[] =>
       orm
         .select()
@@ -98,7 +98,7 @@ export function createKeyStore(orm: Orm) {
     update(kid: string, changes: Partial<SigningKeyRow>) {
       orm.update(signingKeys).set(changes).where(eq(signingKeys.kid, kid)).run()
     },
-    /** Deletes keys that were retired at `time` (ms since the epoch) or before. */
+    /** Deletes keys retired at or before `time` (ms since the epoch). */
     deleteRetired(time: number) {
       orm.delete(signingKeys).where(lte(signingKeys.retiredAt, time)).run()
     },

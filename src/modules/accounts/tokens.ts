@@ -28,13 +28,13 @@ export type AccessTokens = ReturnType<typeof createAccessTokens>
 /** Access tokens: JWTs signed with RS256 (RFC 7519, RFC 9068). */
 export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyring) {
   const { issuer } = config
-  // Other services that verify our tokens check by it that they are meant for this one.
+  // Other services that verify these tokens must require this audience.
   const audience = issuer
-  // Checking a signature costs more than most requests: a token is checked once.
+  // Verifying a signature costs more than most requests, so each token is verified once.
   const remembered = createLru<Checked>(rememberedTokens)
   let signer: { kid: string; sign: ReturnType<typeof createSigner> } | undefined
 
-  // The plugin binds one key: a new signer for each key that becomes active.
+  // A signer of the plugin is bound to one key.
   function activeSigner() {
     const { kid, privateKey } = keyring.active()
     if (signer?.kid !== kid) {
@@ -64,11 +64,11 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
       remembered.set(token, checked)
       return checked.claims
     } catch {
-      return undefined // whatever is wrong with it: it is no token of ours
+      return undefined // not a valid token of this server
     }
   }
 
-  // Before any cryptography: a key id of ours, the one algorithm, or nothing.
+  // Reads the key id without verifying anything; accepts only RS256.
   function keyIdOf(token: string): string | undefined {
     try {
       const { alg, kid } = decodeProtectedHeader(token)
@@ -90,20 +90,20 @@ export function createAccessTokens({ clock, newId, config }: Core, keyring: Keyr
         exp: Math.floor(clock.now() / 1_000) + accessTokenSeconds,
       }),
 
-    /** The claims of a token that one of our published keys signed and that has not expired. No promise for a token
-     *  that has been checked before. */
+    /** The claims of an unexpired token with a valid signature of a published key. Returns no promise for a token that was
+     *  verified before. */
     verify(token: string): AccessClaims | undefined | Promise<AccessClaims | undefined> {
       const known = remembered.get(token)
       if (!known) return check(token)
       const { claims, keyId } = known
       const isOver = claims.expiresAt + clockToleranceSeconds * 1_000 <= clock.now()
-      // A remembered token is worth no more than its key, which may have been withdrawn meanwhile.
+      // The key of a remembered token may have been withdrawn since.
       return isOver || !isFresh(known) || !keyring.find(keyId) ? undefined : claims
     },
   }
 }
 
-// By the system's clock, with which the plugin stamps a token. Whoever got hold of a key could write any expiry.
+// Uses the system clock, by which the plugin sets `iat`. Limits the lifetime even if a stolen key signed a later `exp`.
 function isFresh({ issuedAt }: Checked) {
   const age = systemClock.now() / 1_000 - issuedAt
   return age >= -clockToleranceSeconds && age <= accessTokenSeconds + clockToleranceSeconds

@@ -10,18 +10,18 @@ import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
 import type { GivenPassword, Recovery } from './recovery.ts'
 
-/** The length that RFC 4226 recommends and every authenticator supports. */
+/** The length recommended by RFC 4226 and supported by every authenticator. */
 const secretBytes = 20
 const recoveryCodeCount = 10
-/** Enough that a plain hash keeps them: nobody tries 2^120 of them. */
+/** 120 random bits cannot be guessed, so a plain hash protects them. */
 const recoveryCodeBytes = 15
 /** Steps of 30 seconds by which the clock of an authenticator may differ. */
 const tolerance = 1
 
 export type Totp = ReturnType<typeof createTotp>
 
-/** Uses up a code of somebody's authenticator or a recovery code, inside a `write`.
- *  @returns false when it is wrong, or was used before */
+/** Consumes a code from the user's authenticator or a recovery code, inside a `write`.
+ *  @returns false when it is wrong or already used */
 export function useCode(core: Core, factors: FactorStore, userId: string, text: string): boolean {
   const code = text.replace(/[\s-]/g, '').toLowerCase()
   return isStepCode(code)
@@ -29,8 +29,13 @@ export function useCode(core: Core, factors: FactorStore, userId: string, text: 
     : factors.useCode(userId, sha256(code))
 }
 
-/** The same for a factor that is switched on, without the recovery codes: those are for a lost device. */
-function useShownCode(core: Core, factors: FactorStore, userId: string, text: string): boolean {
+/** Like `useCode`, but only for an enabled factor and without recovery codes, which are for a lost device. */
+function useAuthenticatorCode(
+  core: Core,
+  factors: FactorStore,
+  userId: string,
+  text: string,
+): boolean {
   const code = text.replace(/[\s-]/g, '')
   return isStepCode(code) && factors.isOn(userId) && useStep(core, factors, userId, code)
 }
@@ -43,7 +48,7 @@ function useStep({ clock }: Core, factors: FactorStore, userId: string, code: st
   return step !== undefined && factors.useStep(userId, step)
 }
 
-/** The time step that a code is for, if it is one of those around now. */
+/** The time step of a code; undefined if the code is wrong or not of a step around now. */
 function stepOf({ secret }: FactorRow, code: string, timestamp: number): number | undefined {
   const totp = new TOTP({ secret: Secret.fromBase32(secret) })
   const delta = totp.validate({ token: code, timestamp, window: tolerance })
@@ -59,8 +64,8 @@ export function createTotp(core: Core, parts: Parts) {
   const { write, audit, clock, config } = core
   const { store, sessionStore, factors, recovery, throttle } = parts
 
-  /** Uses a code up, in a session; those of all sessions are counted together.
-   *  @param by.act what follows in the same write, when the code was right
+  /** Consumes a code in a session. The limit counts all sessions of the user together.
+   *  @param by.act runs in the same write if the code is right
    *  @throws totp_invalid · login_throttled */
   async function withCode<T>(userId: string, code: string, by: CodeUse<T>) {
     const { ip, act, use = useCode } = by
@@ -76,7 +81,7 @@ export function createTotp(core: Core, parts: Parts) {
     return done.result
   }
 
-  /** @returns the recovery codes, of which only the hashes are kept */
+  /** @returns the recovery codes, of which only the hashes are stored */
   function switchOn(userId: string, ip: string): string[] {
     const user = store.find(userId)
     if (!user) throw new AppError('unauthorized')
@@ -90,8 +95,8 @@ export function createTotp(core: Core, parts: Parts) {
   }
 
   return {
-    /** Makes a secret for an authenticator. Until a code confirms it nothing asks for it, and another call replaces it.
-     *  @throws totp_exists · invalid_credentials (the password is wrong) · login_throttled · quota_exceeded */
+    /** Creates a secret for an authenticator. It has no effect until a code confirms it; another call replaces it.
+     *  @throws totp_exists · invalid_credentials (wrong password) · login_throttled · quota_exceeded */
     async begin(principal: UserPrincipal, password: GivenPassword, ip: string) {
       const { userId } = principal
       const user = await recovery.confirm(principal, password, ip)
@@ -105,8 +110,8 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Switches the factor on.
-     *  @throws not_found (no secret was made) · totp_exists · totp_invalid · login_throttled */
+    /** Enables the factor.
+     *  @throws not_found (no secret) · totp_exists · totp_invalid · login_throttled */
     async confirm({ userId }: UserPrincipal, code: string, ip: string): Promise<string[]> {
       const factor = factors.find(userId)
       if (!factor) throw new AppError('not_found')
@@ -122,8 +127,8 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Switches the factor off.
-     *  @throws not_found (there is none) · invalid_credentials (the password is wrong) · totp_invalid · login_throttled */
+    /** Disables the factor.
+     *  @throws not_found (no factor) · invalid_credentials (wrong password) · totp_invalid · login_throttled */
     async remove(principal: UserPrincipal, { password, code }: FactorRemoval, ip: string) {
       const { userId } = principal
       if (!factors.isOn(userId)) throw new AppError('not_found')
@@ -137,19 +142,19 @@ export function createTotp(core: Core, parts: Parts) {
       })
     },
 
-    /** Stamps the session when the person who asks is its owner, by what they know or have.
-     *  @throws invalid_credentials (the password is wrong) · totp_invalid (also where there is no factor) · login_throttled */
+    /** Marks the session as confirmed by its owner, who proves it with the password or a code.
+     *  @throws invalid_credentials (wrong password) · totp_invalid (also without a factor) · login_throttled */
     async proveOwner(principal: UserPrincipal, { password, code }: OwnerProof, ip: string) {
       const { userId, sessionId } = principal
-      const stamp = () => sessionStore.updateConfirmed(sessionId, clock.now())
+      const markConfirmed = () => sessionStore.updateConfirmed(sessionId, clock.now())
       if (typeof code === 'string') {
-        await withCode(userId, code, { ip, act: stamp, use: useShownCode })
+        await withCode(userId, code, { ip, act: markConfirmed, use: useAuthenticatorCode })
         return
       }
       const user = await recovery.confirm(principal, password, ip)
       await write(() => {
         recovery.mustStillBeConfirmed(user, principal)
-        stamp()
+        markConfirmed()
       })
     },
   }

@@ -95,7 +95,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         body: AccessUpdate,
         ...sensitive(
           'adminUpdateUser',
-          'Changes the role of a person, disables or enables them, or verifies the address. Fields that are left out keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was never verified ends what whoever registered it has set: password, sessions, second factor, devices, links, name and picture.',
+          'Changes the role of a person, disables or enables them, or verifies the address. Absent fields keep their value. The last admin cannot be demoted or disabled. `email_verified: true` for an account that was registered but never verified removes everything the registrant has set: password, sessions, second factor, devices, links, name and picture.',
           { 200: ManagedUser },
           { errors: ['last_admin'], example: { role: 'host' } },
         ),
@@ -117,7 +117,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
         sendExport(userAdmin.get(params.id), context.byUser, set.headers),
       admin(
         'adminExportUser',
-        'Exports everything that is kept about a person. One export at a time and 5 an hour.',
+        'Exports all data stored about a person. One export at a time and 5 an hour.',
         { 200: Export },
         { errors: ['quota_exceeded'] },
       ),
@@ -127,7 +127,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       ({ params, context }) => userAdmin.mailReset(userAdmin.byId(params.id), context.by),
       admin(
         'adminSendPasswordReset',
-        'Mails a person the link for setting a new password. Disabled people get none.',
+        'Mails a person a link for setting a new password. Disabled people get no mail.',
         { 204: null },
         { errors: ['mail_throttled'] },
       ),
@@ -141,7 +141,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       },
       admin(
         'adminListUserSessions',
-        'Lists the devices on which a person is logged in. Each call is recorded in the audit log.',
+        'Lists the sessions of a person, one for each logged-in device. Each call is recorded in the audit log.',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
       ),
@@ -158,7 +158,7 @@ export function userAdminRoutes({ sessions, userAdmin, profileParts, sendExport 
       },
       sensitive(
         'adminDeleteUserTotp',
-        'Removes the second factor of a person, who is told by mail. Where there is none nothing changes.',
+        'Removes the second factor of a person, who is notified by mail. Without a second factor nothing changes.',
         { 204: null },
       ),
     )

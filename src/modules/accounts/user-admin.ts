@@ -26,7 +26,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 
   const byId = (idText: string) => () => findById(idText, store.find)
 
-  // Adopting locks out the present holder, who must not be the last admin.
+  // Adoption locks out the current holder, who must not be the last admin.
   function adoptIfProved(user: UserRow, { emailVerified, externalId }: ManagedChanges, by: By) {
     if (!user.isProvisional || !(emailVerified || externalId)) return
     parts.mustNotBeLastAdmin(user)
@@ -39,7 +39,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     if (user.role === role) return
     if (role === 'verified_user' && !user.emailVerified) throw invalidField('role', 'not_verified')
     if (role !== 'admin') parts.mustNotBeLastAdmin(user)
-    // Choice: an admin logs in as one. A platform may have opened the sessions of before without a password.
+    // Choice: a new admin must log in again, because the platform may have created the old sessions without a password.
     if (role === 'admin') sessionStore.revokeAll(user.id, clock.now())
     parts.changeAccess(user.id, { role })
     const details = { from: user.role, to: role }
@@ -72,15 +72,15 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
 
   function changeProfile({ id }: UserRow, changes: ProfileChanges, by: By) {
     const { externalId } = changes
-    const named = externalId ? store.findByExternalId(externalId) : undefined
-    if (named && named.id !== id) throw new AppError('external_id_taken')
+    const holder = externalId ? store.findByExternalId(externalId) : undefined
+    if (holder && holder.id !== id) throw new AppError('external_id_taken')
     if (Object.values(changes).every((change) => change === undefined)) return
     store.update(id, changes)
     audit.record({ action: 'profile_changed', ...by, target: { type: 'user', id } })
   }
 
   return {
-    /** Makes an account that counts as verified.
+    /** Creates an account with a verified address.
      *  @throws email_taken */
     async create({ role, password, ...given }: NewAccount, by: By): Promise<UserRow> {
       const email = storedEmail(given.email)
@@ -102,9 +102,9 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
       })
     },
 
-    /** Changes the role, disables or enables, marks the address as verified or not, changes the profile. Disabling ends
-     *  every session. An account that was never verified is adopted when its address or who it is becomes known.
-     *  @throws not_found · last_admin · role_required (a service makes no admins) · external_id_taken · validation_error
+    /** Changes the role, the profile, and whether the account is disabled or verified. Disabling ends every session. An
+     *  account that was never verified is adopted when it becomes verified or gets an external id.
+     *  @throws not_found · last_admin · role_required (admin, by a service) · external_id_taken · validation_error
      *  (`role`: verified_user without a verified address) */
     update: (find: () => UserRow | undefined, changes: ManagedChanges, by: By): Promise<UserRow> =>
       write(() => {
@@ -119,12 +119,12 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
         return existing(store.find(user.id))
       }),
 
-    /** Removes an account: messages stay, shown as a deleted user's.
+    /** Deletes an account. Its messages stay, shown as from a deleted user.
      *  @throws not_found · last_admin */
     remove: (find: () => UserRow | undefined, by: By): Promise<void> =>
       write(() => parts.remove(existing(find()), by)),
 
-    /** Mails the link to a new password.
+    /** Mails a link for setting a new password.
      *  @throws not_found · mail_throttled */
     mailReset: (find: () => UserRow | undefined, by: By): Promise<void> =>
       write(() => {
@@ -146,7 +146,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
         return user
       }),
 
-    /** Takes the second factor from somebody who has lost both authenticator and recovery codes.
+    /** Removes the second factor of a user who has lost both authenticator and recovery codes.
      *  @returns false when there is none
      *  @throws not_found */
     removeFactor: (find: () => UserRow | undefined, by: By): Promise<boolean> =>
@@ -164,7 +164,7 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
     get: (idText: string): UserRow => existing(byId(idText)()),
     /** @throws not_found */
     getByEmail: (email: string): UserRow => existing(store.findByEmail(email)),
-    /** People, the oldest account first. */
+    /** Finds users, oldest account first. */
     search: (filter: UserFilter, range: ListRange): Listing<UserRow> =>
       listByPosition(range, {
         name: 'users',
@@ -175,13 +175,13 @@ export function createUserAdmin(core: Core, parts: AccountParts) {
   }
 }
 
-/** @throws not_found, also for somebody who has left */
+/** @throws not_found (unknown or deleted) */
 function existing(user: UserRow | undefined): UserRow {
   if (!user || user.deletedAt !== null) throw new AppError('not_found')
   return user
 }
 
-/** A user with a verified address is a verified_user. */
+/** The role `user` with a verified address is `verified_user`. */
 export function roleOf(role: Role, isVerified: boolean): Role {
   return role === 'user' && isVerified ? 'verified_user' : role
 }

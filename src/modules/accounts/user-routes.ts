@@ -32,7 +32,7 @@ type Parts = {
   sendExport: SendExport
 }
 
-/** A person's own account, and the devices that are logged in to it. */
+/** The user's own account and its sessions. */
 export function userRoutes({ accounts, sessions, profileParts, sendExport }: Parts) {
   const ownView = (row: UserRow) => profileView(row, profileParts)
 
@@ -57,7 +57,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         body: ProfileUpdate,
         ...user(
           'updateProfile',
-          'Changes your own profile. Fields that are left out keep their value; `avatar_url: null` brings the generated picture back.',
+          'Changes your own profile. Absent fields keep their value; `avatar_url: null` restores the generated picture.',
           { 200: Profile },
         ),
       },
@@ -81,7 +81,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
         sendExport(accounts.get(context.user.userId), context.byUser, set.headers),
       user(
         'exportAccount',
-        'Exports everything that is kept about you. One export at a time and 5 an hour.',
+        'Exports all data stored about you. One export at a time and 5 an hour.',
         {
           200: Export,
         },
@@ -97,7 +97,7 @@ export function userRoutes({ accounts, sessions, profileParts, sendExport }: Par
       },
       user(
         'listSessions',
-        'Lists the devices that are logged in.',
+        'Lists your sessions, one for each logged-in device.',
         { 200: ListOf(Session) },
         { query: listQuery(pageSize) },
       ),
