@@ -112,7 +112,7 @@ const mutations: Mutation[] = [
   {
     name: 'the desk does not see removed messages',
     file: `${chat}/service.ts`,
-    from: 'messageView(store.asSaid(row))',
+    from: 'messageView(store.withOriginalText(row))',
     to: 'messageView(row)',
   },
   {

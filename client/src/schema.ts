@@ -40,7 +40,7 @@ export interface Message {
   file_type: string | null
   created_at: string
   /**
-   * There on removed messages alone.
+   * Present only on removed messages.
    */
   deleted_at?: string
 }
@@ -477,14 +477,14 @@ export interface ConversationListItem {
   unread_count: number
   participant_read_up_to: string | null
   /**
-   * Whether nothing of it is pushed.
+   * Whether its messages are not pushed.
    */
   muted: boolean
   updated_at: string
 }
 export interface NewConversation {
   /**
-   * The other participant: a ULID, or the UUID of the same bits.
+   * The other participant: a ULID, or the UUID of the same 128 bits.
    */
   user_id: string
 }
@@ -1934,14 +1934,14 @@ export interface Operations {
         }
   }
   /**
-   * Opens the conversation with another user.
+   * Opens the conversation with another user, or returns the existing one.
    */
   'POST /v1/chat/conversations': {
     body: NewConversation
     answer: Conversation
   }
   /**
-   * Lists messages sent or received after the message `since`, oldest first.
+   * Lists messages sent or received after the message `since`, oldest first, so that a client can catch up.
    */
   'GET /v1/chat/messages': {
     query?: {
@@ -1954,7 +1954,7 @@ export interface Operations {
        */
       cursor?: string
       /**
-       * Id of a message; without it from the first on.
+       * Id of a message. Without it the list starts with the first message.
        */
       since?: string
     }
@@ -1997,7 +1997,7 @@ export interface Operations {
         }
   }
   /**
-   * Sends a message.
+   * Sends a message to the sockets of both users, and a push to the receiver’s devices.
    */
   'POST /v1/chat/conversations/{id}/messages': {
     params: {
@@ -2007,7 +2007,7 @@ export interface Operations {
     answer: Message
   }
   /**
-   * Marks a conversation as read.
+   * Marks a conversation as read, up to `message_id` or, without it, to the end.
    */
   'PUT /v1/chat/conversations/{id}/read': {
     params: {
@@ -2963,13 +2963,13 @@ export interface ServerFrames {
     type: 'resync'
   }
   /**
-   * A message, to every socket of both users.
+   * A new message, sent to every socket of both users.
    */
   new_message: {
     type: 'new_message'
     message: Message
     /**
-     * On sockets of its sender that asked for `ack`, when the message was sent with one: tells one’s own message.
+     * The `client_id` of the request, on sockets of its sender that have `events=ack`. It identifies your own message.
      */
     client_id?: string
   }
@@ -2989,12 +2989,12 @@ export interface ServerFrames {
     conversation_id: string
     user_id: string
     /**
-     * Up to here, where newer messages are not read yet.
+     * The last message read; absent when all messages are read.
      */
     message_id?: string
   }
   /**
-   * Asked for with `ack`: a message of this socket is stored, now or before.
+   * With `events=ack`: a message of this socket is stored, by this frame or an earlier one.
    */
   ack: {
     type: 'ack'
@@ -3002,7 +3002,7 @@ export interface ServerFrames {
     message: Message
   }
   /**
-   * Asked for with `read`: another device of the user has read the conversation.
+   * With `events=read`: another device of the user has read the conversation.
    */
   conversation_read: {
     type: 'conversation_read'
@@ -3010,7 +3010,7 @@ export interface ServerFrames {
     unread_count: number
   }
   /**
-   * Asked for with `changes`: a message was removed; its place stays, empty.
+   * With `events=changes`: a message was removed. It stays in the list without content.
    */
   message_deleted: {
     type: 'message_deleted'
@@ -3075,7 +3075,7 @@ export interface ClientFrames {
     message_type?: ('text' | 'file') | null
   }
   /**
-   * Tells the other user that one is typing.
+   * Notifies the other user that you are typing.
    */
   typing: {
     type: 'typing'

@@ -20,7 +20,7 @@ export function createBroadcastStore(orm: Orm) {
       const found = find(id)
       return found?.completedAt === null ? found : undefined
     },
-    /** Hosts need a verified address; admins need none. Disabled accounts never send. */
+    /** Whether a user may broadcast: an enabled admin, or an enabled host with a verified address. */
     maySend(senderId: string): boolean {
       const isHost = and(eq(users.role, 'host'), eq(users.emailVerified, true))
       const isSender = and(eq(users.id, senderId), isNull(users.disabledAt))
@@ -36,10 +36,10 @@ export function createBroadcastStore(orm: Orm) {
       const own = and(eq(broadcasts.senderId, senderId), eq(broadcasts.clientId, clientId))
       return orm.select().from(broadcasts).where(own).get()
     },
-    /** Records that the copies up to `lastFollowerId` are delivered, `count` more than before. */
+    /** Adds `count` deliveries, up to `lastFollowerId`. */
     updateProgress: (id: string, count: number, lastFollowerId: string): BroadcastRow =>
       update(id, { deliveredCount: sql`${broadcasts.deliveredCount} + ${count}`, lastFollowerId }),
-    /** From now on `recipients_count` is the number of people reached. */
+    /** Completes the broadcast; `recipients_count` becomes the number of delivered copies. */
     updateCompleted: (id: string, completedAt: number): BroadcastRow =>
       update(id, { completedAt, recipientsCount: sql`${broadcasts.deliveredCount}` }),
     eachSentBy: (senderId: string) =>

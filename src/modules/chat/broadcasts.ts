@@ -24,8 +24,8 @@ type Parts = {
 
 export type Broadcasts = ReturnType<typeof createBroadcasts>
 
-/** Broadcasts from a host to all followers. People who follow or unfollow during delivery may or may not get it.
- *  Delivery stops when the host may no longer broadcast. */
+/** Broadcasts of a host to all followers. Users who follow or unfollow during delivery may or may not get a copy. Delivery
+ *  stops when the host may no longer broadcast. */
 export function createBroadcasts(core: Core, parts: Parts) {
   const { store, chat, followers, mayTalk, takeText } = parts
   const { write, outbox, newId, clock, events } = core
@@ -68,8 +68,8 @@ export function createBroadcasts(core: Core, parts: Parts) {
   return {
     job,
 
-    /** Sends to every follower; the same `clientId` with the same body gives the same broadcast again.
-     *  @throws idempotency_mismatch (`clientId` was used for something else) · text_quota_exceeded */
+    /** Sends a message to every follower. A repeated call with the same `clientId` and body returns the first broadcast.
+     *  @throws idempotency_mismatch (same `clientId`, other content) · text_quota_exceeded */
     send: (senderId: string, body: string, clientId: string | undefined) =>
       write(() => begin(senderId, body, clientId)),
 

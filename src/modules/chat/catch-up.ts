@@ -12,7 +12,7 @@ import {
 } from './model.ts'
 import type { MessageRow } from './store.ts'
 
-/** Above these bounds the answer is `resync`: listing anew is cheaper for both sides. */
+/** Above these bounds the client must resync, because loading the lists again is cheaper for both sides. */
 const maxConversations = 1_000
 const maxMessages = 10_000
 const replayChunk = 100
@@ -20,10 +20,10 @@ const missedPosition = Type.Tuple([Type.Literal('missed'), Type.String()])
 
 export type CatchUp = ReturnType<typeof createCatchUp>
 
-/** Messages after a given one in all conversations of a user, oldest first, over REST and over the socket. Copies of
- *  the user's own broadcasts are left out. */
+/** Lists the messages after a given one in all conversations of a user, oldest first, for REST and the socket. Omits
+ *  copies of the user's own broadcasts. */
 export function createCatchUp(store: InboxStore) {
-  /** @throws resync when too many conversations or messages are newer */
+  /** @throws resync (too many newer conversations or messages) */
   function listMissed(userId: string, since: string): MessageKey[] {
     const moved = store.listMoved(userId, since, maxConversations + 1)
     if (moved.length > maxConversations) throw new AppError('resync')
@@ -37,7 +37,7 @@ export function createCatchUp(store: InboxStore) {
     return missed.sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  // An empty read ends the replay: later commits arrive live.
+  // An empty read ends the replay: later messages arrive live.
   function* readParts(reader: MessageReader, since: string) {
     let after = since
     for (;;) {
@@ -52,7 +52,7 @@ export function createCatchUp(store: InboxStore) {
   }
 
   const replay: Replay = {
-    // A start after the newest message would withhold the messages that follow.
+    // A position after the newest message would withhold the next messages.
     start(since) {
       const [id, newest] = [parseId(since), store.findNewestId()]
       if (id === undefined) throw invalidField('since', 'id')
@@ -64,7 +64,7 @@ export function createCatchUp(store: InboxStore) {
 
   return {
     replay,
-    /** @throws validation_error (`since`, `cursor`) · resync (list anew) */
+    /** @throws validation_error (`since`, `cursor`) · resync (too many newer conversations or messages) */
     list(userId: string, sinceText: string | undefined, { limit, cursor }: CursorRange) {
       const since = sinceText === undefined ? '' : parseId(sinceText)
       if (since === undefined) throw invalidField('since', 'id')

@@ -101,10 +101,12 @@ export function createChat(core: Core, neighbours: Neighbours) {
     jobs: { broadcast: broadcasts.job },
     exportOf: (userId: string) => ({
       conversations: inbox.each(userId).map(itemView),
-      // The sender's export shows the original text of removed messages while it is kept.
+      // The sender's export includes the original text of removed messages while it is kept.
       messages: store
         .eachOf(userId)
-        .map((row) => row && messageView(row.senderId === userId ? store.asSaid(row) : row)),
+        .map(
+          (row) => row && messageView(row.senderId === userId ? store.withOriginalText(row) : row),
+        ),
       broadcasts: broadcastStore.eachSentBy(userId).map(broadcastView),
     }),
   } satisfies Module & Record<string, unknown>

@@ -40,7 +40,7 @@ export const MessageFrame = Refined(
 
 export const TypingClientFrame = Type.Object(
   { type: Type.Literal('typing'), ...conversation },
-  { description: 'Tells the other user that one is typing.' },
+  { description: 'Notifies the other user that you are typing.' },
 )
 
 export const ReadClientFrame = Type.Object(
@@ -61,7 +61,7 @@ export const ReadReceiptFrame = Type.Object(
     user_id: Sample(samples.host.id),
     message_id: Type.Optional(
       Sample(samples.messageId, {
-        description: 'Up to here, where newer messages are not read yet.',
+        description: 'The last message read; absent when all messages are read.',
       }),
     ),
   },
@@ -75,19 +75,25 @@ export const AckFrame = Type.Object(
     client_id: Nullable(Sample('d7c0-42')),
     message: Message,
   },
-  { description: 'Asked for with `ack`: a message of this socket is stored, now or before.' },
+  {
+    description:
+      'With `events=ack`: a message of this socket is stored, by this frame or an earlier one.',
+  },
 )
 export type AckFrame = Static<typeof AckFrame>
 
 export const ConversationReadFrame = Type.Object(
   { type: Type.Literal('conversation_read'), ...conversation, unread_count: Type.Integer() },
-  { description: 'Asked for with `read`: another device of the user has read the conversation.' },
+  { description: 'With `events=read`: another device of the user has read the conversation.' },
 )
 export type ConversationReadFrame = Static<typeof ConversationReadFrame>
 
 export const MessageDeletedFrame = Type.Object(
   { type: Type.Literal('message_deleted'), ...conversation, message_id: Sample(samples.messageId) },
-  { description: 'Asked for with `changes`: a message was removed; its place stays, empty.' },
+  {
+    description:
+      'With `events=changes`: a message was removed. It stays in the list without content.',
+  },
 )
 export type MessageDeletedFrame = Static<typeof MessageDeletedFrame>
 

@@ -15,10 +15,10 @@ export type MessageKey = { id: string; conversationId: string; seq: number }
 const start = '~'
 const value = sql.placeholder
 
-/** SQL over conversation lists, most recent activity first, and over missed messages. Catch-up needs no table of its
- *  own: ids rise in commit order, within each conversation too. */
+/** SQL over conversation lists, most recent activity first, and over missed messages. Catch-up needs no table of its own,
+ *  because ids rise in commit order, also within each conversation. */
 export function createInboxStore(orm: Orm) {
-  // Cuts the page from the index alone; only rows of the page are joined.
+  // Selects the page from the index alone, so that only its rows are joined.
   const page = orm
     .select({ conversationId: participants.conversationId })
     .from(participants)
@@ -118,16 +118,15 @@ export function createInboxStore(orm: Orm) {
       ),
     /** The user's conversations with activity after message `since`. */
     listMoved: (userId: string, since: string, limit: number) => moved.all(userId, since, limit),
-    /** The `seq` of the newest message up to `since`. Reads backwards down to `floor`, and returns `floor` when none
-     *  is above it. */
+    /** The `seq` of the newest message up to `since`. Searches backwards to `floor`, and returns `floor` if it finds none. */
     findKnownSeq: (conversationId: string, since: string, floor: number): number =>
       known.get(conversationId, floor, since)?.seq ?? Math.max(0, floor),
-    /** Messages with `seq` > `after` that the user gets. */
+    /** Messages with `seq` > `after` that are delivered to the user. */
     listKeys: (userId: string, conversationId: string, after: number): MessageKey[] =>
       keys.all(conversationId, after, userId),
     listMessages: (wanted: readonly MessageKey[]): MessageRow[] =>
       wanted.flatMap(({ conversationId, seq }) => one.get(conversationId, seq) ?? []),
-    /** @returns the newest message id of all, or an empty text */
+    /** @returns the newest message id, or an empty text when there is no message */
     findNewestId: (): string => newest.get()?.id ?? '',
   }
 }

@@ -30,7 +30,7 @@ export const MessageTypeField = OneOf(messageTypes)
 
 export const NewConversation = Body('NewConversation', {
   user_id: Id({
-    description: 'The other participant: a ULID, or the UUID of the same bits.',
+    description: 'The other participant: a ULID, or the UUID of the same 128 bits.',
     examples: [samples.host.id],
   }),
 })
@@ -56,7 +56,7 @@ const fileFields = {
 }
 const fileMessage = { body: '', type: 'file', ...fileFields }
 
-/** The fields that a sender sets; those of a file are null on a text. */
+/** The fields that a sender sets. The file fields of a text message are null. */
 export type Draft = Pick<
   MessageRow,
   'type' | 'body' | 'fileUrl' | 'fileName' | 'fileSize' | 'fileType' | 'clientId'
@@ -86,7 +86,7 @@ export const NewMessage = Refined(
 )
 export type NewMessage = Static<typeof NewMessage>
 
-/** A text message needs a body that is not blank; a file message needs an address. */
+/** A text message needs a visible body; a file message needs a `file_url`. */
 export function messageProblems(
   { body, file_url }: { body?: unknown; file_url?: unknown },
   type: MessageType | null | undefined,
@@ -99,7 +99,7 @@ export function messageProblems(
 export const readUpTo = {
   message_id: Maybe(
     Id({
-      description: 'The message up to which is read; without it everything is.',
+      description: 'The last message read. Without it the whole conversation is read.',
       examples: [samples.messageId],
     }),
   ),
@@ -108,7 +108,9 @@ export const readUpTo = {
 export const ReadUpTo = Body('ReadUpTo', readUpTo)
 
 export const Mute = Body('Mute', {
-  until: Maybe(Time({ description: 'ISO 8601 with a time zone; without it there is no end.' })),
+  until: Maybe(
+    Time({ description: 'ISO 8601 with a time zone. Without it the conversation stays muted.' }),
+  ),
 })
 
 export const NewBroadcast = Refined(
@@ -116,7 +118,7 @@ export const NewBroadcast = Refined(
   (broadcast) => messageProblems(broadcast, 'text'),
 )
 
-/** `recipients_count` is the number of followers at first, and the number reached at the end. */
+/** `recipients_count` is the number of followers until completion, then the number of delivered copies. */
 export const Broadcast = Type.Object(
   {
     id: Sample(samples.broadcastId),
@@ -159,10 +161,10 @@ export const ConversationListItem = Type.Object(
     unread_count: Type.Integer({ examples: [0] }),
     participant_read_up_to: Nullable(
       Sample(samples.messageId, {
-        description: 'The message up to which the other user has read.',
+        description: 'The last message that the other user has read.',
       }),
     ),
-    muted: Type.Boolean({ description: 'Whether nothing of it is pushed.' }),
+    muted: Type.Boolean({ description: 'Whether its messages are not pushed.' }),
     updated_at: Timestamp,
   },
   { title: 'ConversationListItem' },
@@ -195,7 +197,7 @@ export const Message = Type.Object(
     file_type: Nullable(Type.String()),
     created_at: Timestamp,
     deleted_at: Type.Optional(
-      Type.String({ format: 'date-time', description: 'There on removed messages alone.' }),
+      Type.String({ format: 'date-time', description: 'Present only on removed messages.' }),
     ),
   },
   { title: 'Message', examples: [message, { ...message, ...fileMessage }] },
@@ -209,11 +211,11 @@ export const NewMessageFrame = Type.Object(
     client_id: Type.Optional(
       Sample('d7c0-42', {
         description:
-          'On sockets of its sender that asked for `ack`, when the message was sent with one: tells one’s own message.',
+          'The `client_id` of the request, on sockets of its sender that have `events=ack`. It identifies your own message.',
       }),
     ),
   },
-  { description: 'A message, to every socket of both users.' },
+  { description: 'A new message, sent to every socket of both users.' },
 )
 export type NewMessageFrame = Static<typeof NewMessageFrame>
 
@@ -239,7 +241,7 @@ export function newMessageFrame(row: MessageRow): NewMessageFrame {
 
 export type MessageReader = Pick<Peer, 'userId' | 'wants'>
 
-/** Adds `client_id` for those sockets of the sender that asked for acks. */
+/** The frame with `client_id`, for sockets of the sender that subscribed to acks. */
 export function senderVariant(row: MessageRow, frame: NewMessageFrame) {
   const { senderId, clientId } = row
   if (clientId === null) return undefined

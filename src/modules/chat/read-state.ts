@@ -6,12 +6,12 @@ import type { ConversationReadFrame, ReadReceiptFrame } from './frames.ts'
 import { type MayTalk, otherOf, type Participate } from './service.ts'
 import type { ChatStore, ConversationRow, ParticipantRow } from './store.ts'
 
-/** Muted without an end: the latest time that a Date can hold. */
+/** Muted permanently: the latest time that a Date can represent. */
 const forever = 8_640_000_000_000_000
 
 type Parts = { store: ChatStore; participate: Participate; mayTalk: MayTalk }
 
-/** Up to a message, or everything. */
+/** Reads up to a message; without one, the whole conversation. */
 type Reading = { messageId?: string | null | undefined; from?: Peer | undefined }
 
 type ReadFrames = { receipt: ReadReceiptFrame; read: ConversationReadFrame; from: Peer | undefined }
@@ -22,8 +22,8 @@ export type ReadState = ReturnType<typeof createReadState>
 export function createReadState(core: Core, { store, participate, mayTalk }: Parts) {
   const { write, afterCommit, hub, clock } = core
 
-  /** @returns the message to read up to; undefined for everything
-   *  @throws validation_error (`message_id`: none of this conversation) */
+  /** @returns the message to read up to; undefined for the whole conversation
+   *  @throws validation_error (`message_id`: not in this conversation) */
   function upTo({ id: conversationId }: ConversationRow, messageId: string | null | undefined) {
     if (messageId === undefined || messageId === null) return undefined
     const message = findById(messageId, store.findMessage)
@@ -31,7 +31,7 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     throw invalidField('message_id', 'unknown_message')
   }
 
-  /** Counts the unread messages after `seq`, from whichever end is closer. */
+  /** Counts the unread messages after `seq`, directly or from the known count, whichever reads fewer rows. */
   function unreadAfter(seq: number, { lastSeq }: ConversationRow, before: ParticipantRow): number {
     const { userId, conversationId, lastReadSeq, unreadCount } = before
     const count = (after: number, until: number) =>
@@ -60,23 +60,23 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     // Read positions do not move between blocked users.
     if (!before || !mayTalk(userId, before.otherUserId)) return
     const unreadCount = advance(before, seq, conversation)
-    const isWhole = seq === conversation.lastSeq
-    if (unreadCount === undefined && !isWhole) return
+    const isComplete = seq === conversation.lastSeq
+    if (unreadCount === undefined && !isComplete) return
     const common = { conversation_id: conversation.id }
-    // Choice: reading everything sends a receipt even when nothing was unread.
+    // Choice: reading the whole conversation sends a receipt even when nothing was unread.
     publishRead(userId, conversation, {
       receipt: {
         type: 'read_receipt',
         ...common,
         user_id: userId,
-        ...(!isWhole && id !== undefined && { message_id: id }),
+        ...(!isComplete && id !== undefined && { message_id: id }),
       },
       read: { type: 'conversation_read', ...common, unread_count: unreadCount ?? 0 },
       from,
     })
   }
 
-  /** @returns the unread count after `seq`; undefined when it was read before */
+  /** @returns the unread count after `seq`; undefined when `seq` was already read */
   function advance(before: ParticipantRow, seq: number, conversation: ConversationRow) {
     if (seq <= before.lastReadSeq) return undefined
     const unreadCount = unreadAfter(seq, conversation, before)
@@ -84,27 +84,27 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     return unreadCount
   }
 
-  /** Whether a conversation sends this user no pushes: it is muted or blocked. */
+  /** Whether a conversation sends this user no pushes, because it is muted or blocked. */
   function isSilent({ userId, otherUserId, mutedUntil }: ParticipantRow): boolean {
     return (mutedUntil ?? 0) > clock.now() || !mayTalk(userId, otherUserId)
   }
 
-  function findListening(userId: string, conversationId: string): ParticipantRow | undefined {
+  function findPushable(userId: string, conversationId: string): ParticipantRow | undefined {
     const participant = store.findParticipant(userId, conversationId)
     return participant && !isSilent(participant) ? participant : undefined
   }
 
   return {
-    /** Marks a conversation as read, up to a message; a position never moves back. Notifies the other user and the
+    /** Marks a conversation as read, up to a message; the read position never moves back. Notifies the other user and the
      *  reader's sockets except `from`.
-     *  @throws not_found · not_participant · validation_error (`message_id`: none of this conversation) */
+     *  @throws not_found · not_participant · validation_error (`message_id`: not in this conversation) */
     async markRead(userId: string, conversationId: string, reading: Reading = {}): Promise<void> {
       participate(userId, conversationId)
       await write(() => read(userId, conversationId, reading))
     },
 
-    /** Stops pushes of the conversation until a time (ms since the epoch) or for good.
-     *  @throws not_found · not_participant · validation_error (`until` is over) */
+    /** Stops pushes of the conversation until a time (ms since the epoch) or permanently.
+     *  @throws not_found · not_participant · validation_error (`until` is in the past) */
     async mute(userId: string, conversationId: string, until = forever): Promise<void> {
       const { id } = participate(userId, conversationId)
       if (until <= clock.now()) throw invalidField('until', 'in_the_past')
@@ -120,9 +120,9 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     /** For pushes: `find` and `findAll` skip muted and blocked conversations. */
     unread: {
       find: (userId: string, conversationId: string, seq: number) =>
-        findListening(userId, conversationId) && store.findUnread(userId, conversationId, seq),
+        findPushable(userId, conversationId) && store.findUnread(userId, conversationId, seq),
       findAll(userId: string, conversationId: string) {
-        const participant = findListening(userId, conversationId)
+        const participant = findPushable(userId, conversationId)
         return participant && store.findAllUnread(participant)
       },
       count: store.countUnread,

@@ -85,7 +85,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewConversation,
         ...user(
           'createConversation',
-          'Opens the conversation with another user. If the two already have one, it is returned.',
+          'Opens the conversation with another user, or returns the existing one.',
           { 201: Conversation },
           { errors: ['not_found', 'blocked'] },
         ),
@@ -100,13 +100,13 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       },
       user(
         'listMessagesSince',
-        'Lists messages sent or received after the message `since`, oldest first. This is how a client catches up. Past 1,000 conversations or 10,000 messages the answer is 409: list conversations and messages anew.',
+        'Lists messages sent or received after the message `since`, oldest first, so that a client can catch up. With more than 1,000 conversations or 10,000 messages the response is 409: load the conversations and messages again.',
         { 200: CursorListOf(Message) },
         {
           query: {
             ...cursorQuery,
             since: Id({
-              description: 'Id of a message; without it from the first on.',
+              description: 'Id of a message. Without it the list starts with the first message.',
               examples: [samples.messageId],
             }),
           },
@@ -141,7 +141,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewMessage,
         ...user(
           'sendMessage',
-          'Sends a message. The sockets of both users get it, and the receiver’s devices a push. The same `client_id` again, or the same `X-Idempotency-Key`, sends nothing and gives the first answer.',
+          'Sends a message to the sockets of both users, and a push to the receiver’s devices. A repeated call with the same `client_id` or `X-Idempotency-Key` sends nothing and returns the first result.',
           { 201: Message },
           {
             errors: [
@@ -165,7 +165,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: Type.Optional(ReadUpTo),
         ...user(
           'markConversationRead',
-          'Marks a conversation as read. The other user gets a read receipt. Reading goes up to `message_id`, or to the end without one, and never back.',
+          'Marks a conversation as read, up to `message_id` or, without it, to the end. The read position never moves back. The other user gets a read receipt.',
           { 204: null },
           { errors: inConversation },
         ),
@@ -181,7 +181,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: Type.Optional(Mute),
         ...user(
           'muteConversation',
-          'Mutes a conversation. None of its messages is pushed; they still count as unread.',
+          'Mutes a conversation. Its messages are not pushed, but still count as unread.',
           { 204: null },
           { errors: inConversation },
         ),
@@ -202,7 +202,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
       ({ params, context }) => chat.remove(context.user.userId, params.id, params.message_id),
       user(
         'deleteMessage',
-        'Removes a message of your own. It stays in its place, empty. A repeated call changes nothing.',
+        'Removes a message of your own. It stays in the list without content. A repeated call changes nothing.',
         { 204: null },
         { errors: [...inConversation, 'not_owner'] },
       ),
@@ -226,7 +226,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
         body: NewBroadcast,
         ...host(
           'sendBroadcast',
-          'Sends a message to every follower. Each follower gets it once, in the conversation with you. With many recipients this takes a while: `GET /v1/chat/broadcasts/{id}` shows the progress.',
+          'Sends a message to every follower. Each follower gets it once, in the conversation with you. Delivery to many followers takes a while; `GET /v1/chat/broadcasts/{id}` shows the progress.',
           { 201: Broadcast },
           { errors: ['idempotency_mismatch', 'text_quota_exceeded'], ...idempotent },
         ),

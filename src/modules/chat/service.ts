@@ -13,7 +13,7 @@ import type { ChatStore, ConversationRow, MessageRow } from './store.ts'
 
 export type Content = Omit<MessageRow, 'id' | 'seq' | 'createdAt' | 'deletedAt'>
 
-/** Adds the pushes of a message to the queue, inside its `write`. */
+/** Queues the pushes of a message, inside its `write`. */
 export type PushMessage = (message: {
   recipientId: string
   conversationId: string
@@ -25,8 +25,8 @@ export type MayTalk = (userId: string, otherId: string) => boolean
 
 type SentMessage = { message: MessageRow; replayed: boolean }
 
-/** Neighbours on each side of a reported message. */
-const neighbours = 20
+/** Messages before and after a reported one in its excerpt. */
+const excerptNeighbours = 20
 
 export type ChatService = ReturnType<typeof createChatService>
 
@@ -46,8 +46,8 @@ export function createChatService(core: Core, parts: Parts) {
   const { store, inbox, participate, pushMessage, areInCall, mayTalk, takeText } = parts
   const mayType = createTypingThrottle(clock)
 
-  /** Inside a `write`: finds or creates the one conversation of two users.
-   *  @throws blocked (only when it would be new) */
+  /** Finds or creates the conversation of two users, inside a `write`.
+   *  @throws blocked (a new conversation) */
   function openConversation(userId: string, otherId: string): ConversationRow {
     const [userA, userB] = userId < otherId ? [userId, otherId] : [otherId, userId]
     const existing = store.findByPair(userA, userB)
@@ -58,7 +58,7 @@ export function createChatService(core: Core, parts: Parts) {
     return conversation
   }
 
-  /** Inside a `write`: stores a message and queues its pushes; the frames follow after the commit. */
+  /** Stores a message and queues its pushes, inside a `write`. The frames are sent after the commit. */
   function post(content: Content, conversation: ConversationRow, watchers: readonly string[]) {
     const row = { ...content, id: newId(), createdAt: clock.now(), deletedAt: null }
     const message = store.insertMessage(row, conversation)
@@ -88,7 +88,7 @@ export function createChatService(core: Core, parts: Parts) {
     const first =
       draft.clientId === null ? undefined : store.findByClientId(senderId, draft.clientId)
     if (first && !isReplay(content, first)) throw new AppError('idempotency_mismatch')
-    // Choice: a repeated send is answered with the first message and not delivered again.
+    // Choice: a repeated send returns the first message and delivers nothing.
     if (first) return { message: first, replayed: true }
     const receiverId = otherOf(conversation, senderId)
     if (!mayTalk(senderId, receiverId)) throw new AppError('blocked')
@@ -99,8 +99,8 @@ export function createChatService(core: Core, parts: Parts) {
     return { message: post(content, conversation, both), replayed: false }
   }
 
-  /** Inside a `write`.
-   *  @param removedBy the sender; undefined for an admin, whose removal also reaches blocked users */
+  /** Called inside a `write`.
+   *  @param removedBy the sender; undefined for an admin, whose removal is also sent to the other user after a block */
   function removeMessage(
     message: MessageRow,
     conversation: ConversationRow,
@@ -134,7 +134,7 @@ export function createChatService(core: Core, parts: Parts) {
     },
 
     /** Finds or creates the conversation of two users.
-     *  @throws validation_error (oneself) · not_found (no such user, or removed) · blocked (a new one) */
+     *  @throws validation_error (oneself) · not_found (unknown or deleted user) · blocked (a new conversation) */
     async open(userId: string, otherIdText: string) {
       const otherId = parseId(otherIdText)
       if (otherId === userId) throw invalidField('user_id', 'oneself')
@@ -145,15 +145,16 @@ export function createChatService(core: Core, parts: Parts) {
       return { id, participant, createdAt, unreadCount }
     },
 
-    /** A message of one of the user's conversations with up to 20 before and after it, oldest first. Recently
-     *  removed messages keep their text here. */
+    /** A message of one of the user's conversations with up to 20 before and after it, oldest first. Includes the text of
+     *  recently removed messages. */
     findExcerpt(userId: string, messageId: string) {
       const message = store.findMessage(messageId)
       const conversation = message && store.find(message.conversationId)
       if (!conversation || !isOf(conversation, userId)) return undefined
       const { conversationId, senderId, seq } = message
-      const around = store.listMessages(conversationId, seq - neighbours - 1, seq + neighbours)
-      return { senderId, messages: around.reverse().map((row) => messageView(store.asSaid(row))) }
+      const first = seq - excerptNeighbours
+      const rows = store.listMessages(conversationId, first - 1, seq + excerptNeighbours).reverse()
+      return { senderId, messages: rows.map((row) => messageView(store.withOriginalText(row))) }
     },
 
     /** Most recent activity first. */
@@ -177,15 +178,15 @@ export function createChatService(core: Core, parts: Parts) {
       })
     },
 
-    /** Sends a message, and delivers it to both users' sockets after the commit is on disk. The same `clientId` with
-     *  the same content returns the first message and delivers nothing.
+    /** Sends a message, and delivers it to both users' sockets when the commit is on disk. A repeated call with the same
+     *  `clientId` and content returns the first message and delivers nothing.
      *  @throws not_found · not_participant · blocked · no_active_call · recipient_gone · text_quota_exceeded ·
-     *  idempotency_mismatch (`clientId` was used for something else) */
+     *  idempotency_mismatch (same `clientId`, other content) */
     send: (senderId: string, conversationId: string, draft: Draft): Promise<SentMessage> =>
       // Outside the transaction this read would cost as much as all other statements of a message.
       write(() => sendOnce(senderId, participate(senderId, conversationId), draft)),
 
-    /** Removes a message of the user's own: the text goes, the `seq` stays. Idempotent.
+    /** Removes the content of a message of the user's own; the row keeps its `seq`. Idempotent.
      *  @throws not_found · not_participant · not_owner */
     async remove(userId: string, conversationId: string, messageIdText: string): Promise<void> {
       const conversation = participate(userId, conversationId)
@@ -244,7 +245,8 @@ function createTypingThrottle(clock: Clock) {
   }
 }
 
-/** A removed message has no content to compare, only its conversation. */
+/** Whether a message has the same content as the stored one. The content of a removed message is gone, so only the
+ *  conversation is compared. */
 function isReplay(content: Content, stored: MessageRow): boolean {
   if (stored.deletedAt !== null) return content.conversationId === stored.conversationId
   const names = Object.keys(content) as Array<keyof Content>

@@ -19,7 +19,7 @@ export type ConversationRow = typeof conversations.$inferSelect
 
 export type ChatStore = ReturnType<typeof createChatStore>
 
-/** Sending a message and listing a page use plain SQL: it costs half as much as the ORM's statements. */
+/** SQL over conversations and messages. Sending a message and listing a page use plain SQL, at half the cost of the ORM. */
 export function createChatStore(orm: Orm) {
   const sqlite = orm.$client
   const conversationColumns = selectList(conversations)
@@ -84,7 +84,7 @@ export function createChatStore(orm: Orm) {
         .from(conversations)
         .where(and(eq(conversations.userA, userA), eq(conversations.userB, userB)))
         .get(),
-    /** Inserts both participants too, and counts the conversation for both. */
+    /** Also inserts both participants, and counts the conversation for both. */
     insert(row: ConversationRow) {
       insertConversation(row)
       const common = {
@@ -102,7 +102,7 @@ export function createChatStore(orm: Orm) {
         countConversation.run(userId)
       }
     },
-    /** The user as `viewerId` sees them; undefined also for a removed user. */
+    /** The user as `viewerId` sees them; undefined for an unknown or deleted user. */
     findPerson: (id: string, viewerId: string) =>
       orm
         .select(shownPerson)
@@ -110,7 +110,7 @@ export function createChatStore(orm: Orm) {
         .leftJoin(blocks, isBlockedFrom(viewerId))
         .where(and(eq(users.id, id), isNull(users.deletedAt)))
         .get(),
-    /** False for removed and disabled users. */
+    /** False for deleted and disabled users. */
     isReachable: (userId: string): boolean => reachable.get(userId) !== null,
     isAdmin: (userId: string): boolean =>
       orm.select({ role: users.role }).from(users).where(eq(users.id, userId)).get()?.role ===
@@ -128,8 +128,7 @@ export function createChatStore(orm: Orm) {
       countUnread.run(row.senderId === userA ? userB : userA)
       return row
     },
-    /** Empties a message, which keeps its `seq`, and keeps the text in `removed_messages` for reports. An unread
-     *  message no longer counts. */
+    /** Clears the content of a message and keeps it in `removed_messages` for reports. An unread message no longer counts. */
     updateDeleted(message: MessageRow, receiverId: string, now: number) {
       const { id, conversationId, seq, type, body, fileUrl, fileName, fileSize, fileType } = message
       const said = { type, body, fileUrl, fileName, fileSize, fileType }
@@ -150,8 +149,8 @@ export function createChatStore(orm: Orm) {
         .all()
       countRead.run(unread.length, receiverId)
     },
-    /** The message with the text it had before its removal, if that is still kept. */
-    asSaid(row: MessageRow): MessageRow {
+    /** The message with its text before the removal, if that is still kept. */
+    withOriginalText(row: MessageRow): MessageRow {
       if (row.deletedAt === null) return row
       const { messageId } = removedMessages
       const kept = orm.select().from(removedMessages).where(eq(messageId, row.id)).get()
@@ -160,13 +159,13 @@ export function createChatStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (conversationId: string, after: number, until: number): MessageRow[] =>
       messageRange.all(conversationId, after, until),
-    /** Every message that a user sent or received, by conversation, oldest first. Yields undefined in place of copies of
-     *  the user's own broadcasts. */
+    /** Every message that a user sent or received, by conversation, oldest first. Yields undefined for copies of the user's
+     *  own broadcasts. */
     eachOf: (userId: string) =>
       eachRow<{ id: string }>((last, limit) =>
         ownConversations.all(userId, last?.id ?? '', limit),
       ).flatMap(({ id }) => eachMessage(id, userId)),
-    /** The content of a push; undefined when the message is read or removed, or has a newer one after it. */
+    /** The content of a push; undefined when the message was read or removed, or there is a newer one. */
     findUnread(userId: string, conversationId: string, seq: number) {
       return orm
         .select({
@@ -207,11 +206,11 @@ export function createChatStore(orm: Orm) {
       const [oldest, newest] = [first(asc(seq)), first(desc(seq))]
       return oldest && newest && { newestSeq: newest.seq, since: oldest.createdAt }
     },
-    /** Over all conversations of a user. */
+    /** The unread messages in all conversations of a user. */
     countUnread: (userId: string): number =>
       orm.select({ n: inboxes.unreadCount }).from(inboxes).where(eq(inboxes.userId, userId)).get()
         ?.n ?? 0,
-    /** Counts messages of the other side with `after` < seq ≤ `until`. */
+    /** Counts messages of the other user with `after` < seq ≤ `until`. */
     countUnreadIn: (userId: string, conversationId: string, after: number, until: number): number =>
       countFromOther.get(conversationId, after, until, userId)?.n ?? 0,
     /** @param unreadCount the messages still unread after `lastReadSeq` */
