@@ -75,7 +75,7 @@ export interface DeskTicketListItem {
     id: string
     display_name: string
     /**
-     * Absent when the account is removed.
+     * Absent if the account was removed.
      */
     email?: string
   }
@@ -658,7 +658,7 @@ export interface TicketMessage {
   created_at: string
   is_admin: boolean
   /**
-   * Present when there are some.
+   * Present if the message has attachments.
    */
   attachments?: {
     id: string
@@ -669,7 +669,7 @@ export interface TicketMessage {
   }[]
 }
 /**
- * With its newest messages, oldest first.
+ * A ticket with its newest messages, oldest first.
  */
 export interface Ticket {
   id: string
@@ -681,7 +681,7 @@ export interface Ticket {
   updated_at: string
   messages: TicketMessage[]
   /**
-   * When there are more messages: the cursor for the list of them.
+   * The cursor for the list of earlier messages; null if there are none.
    */
   messages_before?: string
 }
@@ -749,15 +749,15 @@ export interface NewTicketMessage {
 }
 export interface TicketCounts {
   /**
-   * Wait for an answer of the desk.
+   * Tickets that wait for an answer.
    */
   waiting: number
   /**
-   * Assigned to you and not closed.
+   * Tickets assigned to you, not closed.
    */
   mine: number
   /**
-   * Assigned to nobody and not closed.
+   * Unassigned tickets, not closed.
    */
   unassigned: number
   open: number
@@ -772,7 +772,7 @@ export interface DeskTicketMessage {
   created_at: string
   is_admin: boolean
   /**
-   * Present when there are some.
+   * Present if the message has attachments.
    */
   attachments?: {
     id: string
@@ -812,7 +812,7 @@ export interface TicketHistoryEntry {
       }
 }
 /**
- * With its newest messages, notes and changes, oldest first.
+ * A ticket with its newest messages, notes and changes, oldest first.
  */
 export interface DeskTicket {
   id: string
@@ -826,7 +826,7 @@ export interface DeskTicket {
     id: string
     display_name: string
     /**
-     * Absent when the account is removed.
+     * Absent if the account was removed.
      */
     email?: string
   }
@@ -839,14 +839,14 @@ export interface DeskTicket {
   first_response_at: string | null
   messages: DeskTicketMessage[]
   /**
-   * When there are more messages: the cursor for the list of them.
+   * The cursor for the list of earlier messages; null if there are none.
    */
   messages_before?: string
   notes: TicketNote[]
   history: TicketHistoryEntry[]
 }
 /**
- * `assigned_to` is another name of `assignee_id`, which wins.
+ * `assigned_to` is an alias of `assignee_id`, which takes precedence.
  */
 export interface TicketUpdate {
   status?: ('open' | 'in_progress' | 'resolved' | 'closed') | null
@@ -2332,7 +2332,7 @@ export interface Operations {
        */
       cursor?: string
       /**
-       * One of `open`, `in_progress`, `resolved`, `closed`, or several with commas between them: a ticket with any of these.
+       * One or several of `open`, `in_progress`, `resolved`, `closed`, comma-separated. Matches tickets with any of these.
        */
       status?: string
       /**
@@ -2346,11 +2346,11 @@ export interface Operations {
        */
       assignee_id?: string
       /**
-       * The id of who opened the ticket.
+       * The id of the person who opened the ticket.
        */
       user_id?: string
       /**
-       * Up to 8 words that are all in the ticket, the last one as a beginning; accents and case do not matter. Newest ticket first; `total` counts up to 200, where pages by number end and the cursor form goes on.
+       * Up to 8 words that are all in the ticket, the last one as a beginning; accents and case do not matter. The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.
        */
       q?: string
     }
@@ -2366,7 +2366,7 @@ export interface Operations {
         }
   }
   /**
-   * Counts the tickets of the views of a desk.
+   * Counts tickets for the views of a desk.
    */
   'GET /v1/admin/support/counts': {
     answer: TicketCounts
@@ -2424,7 +2424,7 @@ export interface Operations {
         }
   }
   /**
-   * Answers a ticket.
+   * Answers a ticket and notifies its owner.
    */
   'POST /v1/admin/support/tickets/{id}/messages': {
     params: {
@@ -3025,14 +3025,14 @@ export interface ServerFrames {
     report: Report
   }
   /**
-   * Asked for with `support`, by admins: somebody has opened a ticket.
+   * With `events=support`, for admins: somebody has opened a ticket.
    */
   ticket_created: {
     type: 'ticket_created'
     ticket: DeskTicketListItem
   }
   /**
-   * Asked for with `support`: a ticket changed, as its owner or as the desk sees it.
+   * With `events=support`: a ticket changed. Owners and admins get different fields.
    */
   ticket_updated:
     | {

@@ -36,12 +36,13 @@ const CannedReply = Type.Object(
   { title: 'CannedReply' },
 )
 
-/** Replies that admins prepare. There are no rules, so rows are answered as stored and need no service. */
+/** Prepared replies of the desk. They have no rules, so the routes read and write the rows without a service. */
 export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
   const { id } = cannedReplies
 
   type Action = 'canned_reply_created' | 'canned_reply_changed' | 'canned_reply_deleted'
-  /** @throws not_found when there is no row */
+  /** Records the action in the audit log.
+   *  @throws not_found when there is no row */
   function recorded<Row extends { id: string }>(row: Row | undefined, action: Action, by: By): Row {
     if (!row) throw new AppError('not_found')
     audit.record({ action, ...by, target: { type: 'canned_reply', id: row.id } })
@@ -115,7 +116,7 @@ export function cannedReplyRoutes({ orm, write, newId, audit }: Core) {
     )
 }
 
-/** Absent fields stay as they are. */
+/** Absent fields keep their value. */
 function trimmed({ title, body }: CannedReplyUpdate) {
   return {
     ...(typeof title === 'string' && { title: title.trim() }),

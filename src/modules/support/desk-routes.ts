@@ -41,7 +41,7 @@ const DeskQuery = Type.Partial(
       (text) =>
         text.split(',').every(isStatus) ? undefined : problem('one_of', ticketStatuses.join(', ')),
       {
-        description: `One of ${ticketStatuses.map((status) => `\`${status}\``).join(', ')}, or several with commas between them: a ticket with any of these.`,
+        description: `One or several of ${ticketStatuses.map((status) => `\`${status}\``).join(', ')}, comma-separated. Matches tickets with any of these.`,
         examples: ['open', 'open,in_progress,resolved'],
       },
     ),
@@ -55,14 +55,17 @@ const DeskQuery = Type.Partial(
       (text) => (text === 'me' || text === 'none' || parseId(text) ? undefined : problem('id')),
       { description: 'The id of an admin, `me`, or `none`.', examples: ['me'] },
     ),
-    user_id: Id({ description: 'The id of who opened the ticket.', examples: [samples.guest.id] }),
+    user_id: Id({
+      description: 'The id of the person who opened the ticket.',
+      examples: [samples.guest.id],
+    }),
     q: Text(
       { max: 200 },
       {
         examples: ['payout late'],
         description:
           `Up to ${maxWords} words that are all in the ticket, the last one as a beginning; accents and case do not matter. ` +
-          'Newest ticket first; `total` counts up to 200, where pages by number end and the cursor form goes on.',
+          'The newest ticket comes first. `total` and numbered pages end at 200; the cursor form continues.',
       },
     ),
   }),
@@ -89,7 +92,7 @@ export function deskRoutes(desk: DeskService) {
       },
       admin(
         'adminListTickets',
-        'Lists all tickets. Those that wait longest for an answer come first, then what changed last.',
+        'Lists all tickets. Tickets that wait longest for an answer come first, then the most recently changed.',
         { 200: ListOf(DeskTicketListItem) },
         { query: { ...listQuery(pageSize), ...DeskQuery.properties } },
       ),
@@ -99,7 +102,7 @@ export function deskRoutes(desk: DeskService) {
       ({ context }) => desk.counts(context.user.userId),
       admin(
         'adminCountTickets',
-        'Counts the tickets of the views of a desk. The list shows the same tickets: those that wait for an answer (`waiting=true`), yours and those of nobody (`assignee_id=me` or `none`, with `status=open,in_progress,resolved`), those of each status, and all.',
+        'Counts tickets for the views of a desk. The list shows the same tickets: waiting for an answer (`waiting=true`), assigned to you or to nobody (`assignee_id=me` or `none`, with `status=open,in_progress,resolved`), by status, and all.',
         { 200: TicketCounts },
       ),
     )
@@ -122,7 +125,7 @@ export function deskRoutes(desk: DeskService) {
         body: TicketUpdate,
         ...admin(
           'adminUpdateTicket',
-          'Changes status, priority or assignee of a ticket. Fields that are left out stay.',
+          'Changes status, priority or assignee of a ticket. Absent fields keep their value.',
           {
             200: DeskTicket,
           },
@@ -160,7 +163,7 @@ export function deskRoutes(desk: DeskService) {
         body: NewTicketReply,
         ...admin(
           'adminSendTicketMessage',
-          'Answers a ticket. Its owner is notified. With `last_message_id` the answer is refused when somebody has written meanwhile.',
+          'Answers a ticket and notifies its owner. With `last_message_id` the answer is refused if the ticket has a newer message.',
           { 201: DeskTicketMessage },
           {
             errors: ['stale_ticket', 'ticket_full', 'idempotency_mismatch'],
@@ -183,7 +186,7 @@ export function deskRoutes(desk: DeskService) {
     )
 }
 
-/** The changes in a body. The schema has checked the assignee's id. */
+/** The changes in a body, whose schema has checked the assignee's id. */
 function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate): DeskUpdate {
   const isFirst = assignee_id !== undefined
   const assignee = isFirst ? assignee_id : assigned_to
@@ -195,7 +198,7 @@ function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate):
   }
 }
 
-/** @param adminId the admin who asks, for `me` */
+/** @param adminId the calling admin, for `me` */
 function deskQuery(
   { status, waiting, priority, category, assignee_id, user_id, q }: DeskFilters,
   adminId: string,

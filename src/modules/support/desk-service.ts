@@ -10,11 +10,11 @@ import { ticketUpdatedFrame } from './frames.ts'
 import type { DeskDetail, TicketCounts } from './model.ts'
 import { matchOf, type SearchStore } from './search-store.ts'
 import type { AuthoredMessage, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import type { Replayable, TicketChangesMaker, Wanted } from './ticket-changes.ts'
+import type { Replayable, RequestedChanges, TicketChangesMaker } from './ticket-changes.ts'
 import type { TicketMessages } from './ticket-messages.ts'
 
-/** An admin's changes, and the field that named the assignee. */
-export type DeskUpdate = Wanted & { assigneeField: string }
+/** An admin's changes, and the name of the field with the assignee. */
+export type DeskUpdate = RequestedChanges & { assigneeField: string }
 
 export type Answer = {
   body: string
@@ -50,8 +50,7 @@ type Parts = {
 
 export type DeskService = ReturnType<typeof createDeskService>
 
-/** Choice: pages by number end at 200 hits. Hardly anybody turns further, and counting gets slower the more tickets
- *  there are. */
+/** Choice: numbered pages end at 200 hits. Later pages are hardly used, and counting slows down with the number of tickets. */
 const maxCounted = 200
 
 const notClosed = ticketStatuses.filter((status) => status !== 'closed')
@@ -74,13 +73,13 @@ export function createDeskService(core: Core, parts: Parts) {
       }
     }
     const { cursor, limit } = range
-    const before = cursor === undefined ? undefined : queuePlace(cursor)
+    const before = cursor === undefined ? undefined : decodeQueueCursor(cursor)
     const rows = desk.list(filter, { limit: limit + 1, offset: 0, before })
     return cutAtLimit(rows, limit, (row) => ['queue', row.queueKey, row.n])
   }
 
-  // Choice: newest ticket first, so that the walk along the index stops when the page is full. Pages by number end at
-  // `maxCounted`; the cursor form goes on.
+  // Choice: newest ticket first, so that the index scan stops when the page is full. Numbered pages end at `maxCounted`;
+  // the cursor form continues.
   function find(match: string, filter: TicketFilter, range: ListRange): Listing<DeskItem> {
     if (range.form === 'page') {
       const { offset, perPage } = range
@@ -95,7 +94,7 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 
   /** @throws not_found */
-  const required = (idText: string): TicketRow => getById(idText, store.find)
+  const mustFind = (idText: string): TicketRow => getById(idText, store.find)
 
   function detailOf(ticket: TicketRow): DeskDetail {
     const { id } = ticket
@@ -107,7 +106,7 @@ export function createDeskService(core: Core, parts: Parts) {
     }
   }
 
-  const authored = (message: TicketMessageRow): AuthoredMessage => ({
+  const withAuthor = (message: TicketMessageRow): AuthoredMessage => ({
     ...message,
     authorName: desk.findAuthor(message.authorId)?.displayName ?? '',
   })
@@ -116,14 +115,14 @@ export function createDeskService(core: Core, parts: Parts) {
   const record = (action: DeskAction, by: ByUser, id: string) =>
     audit.record({ action, ...by, target: { type: 'ticket', id } })
 
-  // Refuses a reply when somebody wrote after the message that this admin saw.
+  // Refuses a reply if the ticket has a newer message than the admin has seen.
   function mustBeNewest(ticket: TicketRow, messageId: string) {
     const seen = findById(messageId, (id) => store.findMessage(ticket.id, id))
     if (!seen) throw invalidField('last_message_id', 'id')
     if (seen.seq < ticket.messageCount) throw new AppError('stale_ticket')
   }
 
-  /** Sends the owner one notification: of a reply, of the resolution, or of both. */
+  /** Sends the owner one notification about a reply, the resolution, or both. */
   function notifyOwner(before: TicketRow, after: TicketRow, message?: TicketMessageRow) {
     const isResolved = before.status !== 'resolved' && after.status === 'resolved'
     if (!isResolved && !message) return
@@ -139,7 +138,7 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Without `q` the longest waiting ticket comes first, then the most recently changed; with `q` the newest. */
+    /** Without `q`, tickets that wait longest come first, then the most recently changed; with `q`, the newest. */
     list(filter: TicketFilter, q: string | undefined, range: ListRange): Listing<DeskItem> {
       if (q === undefined || q.trim() === '') return queue(filter, range)
       const match = matchOf(q, search.listOwners)
@@ -163,13 +162,13 @@ export function createDeskService(core: Core, parts: Parts) {
     },
 
     /** @throws not_found */
-    get: (id: string): DeskDetail => detailOf(required(id)),
+    get: (id: string): DeskDetail => detailOf(mustFind(id)),
 
-    /** Applies the changes. Values that are already set leave no trace.
-     *  @throws not_found · validation_error (the assignee is no admin, or disabled) */
+    /** Applies the changes and records them. Unchanged values are not recorded.
+     *  @throws not_found · validation_error (the assignee is not an enabled admin) */
     update: (by: ByUser, id: string, update: DeskUpdate): Promise<DeskDetail> =>
       write(() => {
-        const before = required(id)
+        const before = mustFind(id)
         const { assigneeId, assigneeField } = update
         const isNew = typeof assigneeId === 'string' && assigneeId !== before.assigneeId
         if (isNew && !store.findEnabledAdmin(assigneeId)) {
@@ -184,26 +183,26 @@ export function createDeskService(core: Core, parts: Parts) {
     /** Newest first.
      *  @throws not_found */
     listMessages: (id: string, range: ListRange): Listing<AuthoredMessage> =>
-      messages.list(required(id), range),
+      messages.list(mustFind(id), range),
 
-    /** Replies to the owner and notifies them; a closed ticket stays closed unless a status is given.
-     *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (somebody wrote meanwhile) ·
-     *  ticket_full · idempotency_mismatch (`clientId` was used for something else) */
+    /** Replies to the owner and notifies them. A closed ticket stays closed unless the reply sets a status.
+     *  @throws not_found · validation_error (`lastMessageId`) · stale_ticket (there is a newer message) ·
+     *  ticket_full · idempotency_mismatch (same `clientId`, other content) */
     reply(by: ByUser, id: string, answer: Answer): Promise<Replayable<AuthoredMessage>> {
       const { body, fileUrls, clientId, status, lastMessageId } = answer
       const adminId = by.actor.id
       const draft = { authorId: adminId, isAdmin: true, body, fileUrls, clientId }
       return write(() => {
-        const ticket = required(id)
+        const ticket = mustFind(id)
         const earlier = changes.findReplayed(ticket.id, draft)
-        if (earlier) return { value: authored(earlier), replayed: true }
+        if (earlier) return { value: withAuthor(earlier), replayed: true }
         if (lastMessageId !== undefined) mustBeNewest(ticket, lastMessageId)
         // Choice: a reply assigns an unassigned ticket to the admin who replies.
         const wanted = { status, assigneeId: ticket.assigneeId ?? adminId }
         const message = changes.reply(ticket, draft, wanted)
         record('ticket_answered', by, ticket.id)
-        notifyOwner(ticket, required(ticket.id), message)
-        return { value: authored(message), replayed: false }
+        notifyOwner(ticket, mustFind(ticket.id), message)
+        return { value: withAuthor(message), replayed: false }
       })
     },
 
@@ -211,7 +210,7 @@ export function createDeskService(core: Core, parts: Parts) {
      *  @throws not_found */
     addNote: (by: ByUser, id: string, body: string): Promise<NoteItem> =>
       write(() => {
-        const ticketId = required(id).id
+        const ticketId = mustFind(id).id
         const adminId = by.actor.id
         const author = desk.findAuthor(adminId)
         if (!author) throw new AppError('unauthorized')
@@ -225,7 +224,7 @@ export function createDeskService(core: Core, parts: Parts) {
   }
 }
 
-function queuePlace(cursor: string) {
+function decodeQueueCursor(cursor: string) {
   const [, queueKey, n] = decodeCursor(cursor, queuePosition)
   return { queueKey, n }
 }

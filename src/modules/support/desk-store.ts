@@ -7,9 +7,9 @@ import type { RowRange } from '../../lib/list-range.ts'
 import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
 import { waitingUntil } from './store.ts'
 
-/** Filters of the desk's list; a null assignee stands for unassigned. */
+/** Filters of the desk's list; a null assignee means unassigned. */
 export type TicketFilter = {
-  /** Any of these, without duplicates. */
+  /** Any of these; without duplicates. */
   statuses?: readonly TicketStatus[] | undefined
   priority?: TicketPriority | undefined
   category?: TicketCategory | undefined
@@ -27,7 +27,7 @@ export type HistoryItem = ReturnType<DeskStore['listNewestHistory']>[number]
 export type DeskStore = ReturnType<typeof createDeskStore>
 
 const value = sql.placeholder
-/** Notes and changes of one ticket. */
+/** The most notes, and the most history entries, in the details of a ticket. */
 const maxShown = 200
 
 /** SQL over the desk's data: all tickets in the desk's order (longest waiting first, then most recently changed),
@@ -56,7 +56,7 @@ export function createDeskStore(orm: Orm) {
       .prepare(),
   )
 
-  /** In the order of `ns`. */
+  /** Returns the tickets in the order of `ns`. */
   function listByNumber(ns: readonly number[]) {
     const items = new Map(
       byNumber()
@@ -95,7 +95,7 @@ export function createDeskStore(orm: Orm) {
     },
     findAuthor: (userId: string) =>
       orm.select({ id, displayName }).from(users).where(eq(id, userId)).get(),
-    /** The newest ones, oldest first. */
+    /** The newest notes, oldest first. */
     listNewestNotes: (ticketId: string) =>
       orm
         .select({
@@ -111,7 +111,7 @@ export function createDeskStore(orm: Orm) {
         .limit(maxShown)
         .all()
         .reverse(),
-    /** The newest ones, oldest first. */
+    /** The newest history entries, oldest first. */
     listNewestHistory: (ticketId: string) =>
       orm
         .select({ ...getTableColumns(ticketHistory), actor: { id, displayName } })
@@ -125,8 +125,8 @@ export function createDeskStore(orm: Orm) {
   }
 }
 
-/** The conditions of a filter. Every column that it can name is in each index of the desk's order, so that a page and a
- *  count read only the index. */
+/** The conditions of a filter. Each index of the desk's order contains every filter column, so that pages and counts read
+ *  only the index. */
 export function matching(filter: TicketFilter) {
   const { statuses, priority, category, assigneeId, userId, isWaiting } = filter
   const waits = isWaiting ? lt : gte

@@ -18,7 +18,7 @@ export type OwnTicketUpdatedFrame = Static<typeof OwnTicketUpdatedFrame>
 /** Sent to every admin. */
 export const TicketCreatedFrame = Type.Object(
   { type: Type.Literal('ticket_created'), ticket: DeskTicketListItem },
-  { description: 'Asked for with `support`, by admins: somebody has opened a ticket.' },
+  { description: 'With `events=support`, for admins: somebody has opened a ticket.' },
 )
 export type TicketCreatedFrame = Static<typeof TicketCreatedFrame>
 
@@ -30,7 +30,7 @@ export const TicketUpdatedFrame = Type.Object({
 export type TicketUpdatedFrame = Static<typeof TicketUpdatedFrame>
 
 const EitherUpdatedFrame = Type.Union([OwnTicketUpdatedFrame, TicketUpdatedFrame], {
-  description: 'Asked for with `support`: a ticket changed, as its owner or as the desk sees it.',
+  description: 'With `events=support`: a ticket changed. Owners and admins get different fields.',
 })
 
 export const serverFrames: ServerFrames = {

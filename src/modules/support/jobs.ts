@@ -11,11 +11,11 @@ import type { TicketChangesMaker } from './ticket-changes.ts'
 
 type MailParts = { store: TicketStore; desk: DeskStore; mailer: Mailer }
 
-/** At most one mail to the inbox, and one per ticket to its assignee, in this time. */
-const gatheredMilliseconds = 10 * 60_000
+/** Minimum time between two mails to the inbox, and between two mails about a ticket to its assignee. */
+const intervalMilliseconds = 10 * 60_000
 const maxPerMail = 50
 
-/** Mails the desk what owners write: to the assignee of the ticket, else to the inbox. */
+/** Mails the owners' messages to the desk: to the assignee of the ticket, else to the inbox. */
 export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) {
   const { write, clock, hub, config } = core
   const { inbox } = config.support
@@ -26,13 +26,13 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
     `<${jobId.toLowerCase()}@${new URL(config.publicUrl).hostname}>`
   const linkTo = ({ id }: { id: string }) => `${config.publicUrl}/console#ticket=${id}`
 
-  function newsOf(item: DeskItem, body: string): DeskNews {
+  function newsItem(item: DeskItem, body: string): DeskNews {
     const { id, subject, category, priority, user } = item
     const from = user.deletedAt === null ? `${user.displayName} <${user.email}>` : user.displayName
     return { id, subject, category, priority, from, body, link: linkTo(item) }
   }
 
-  // A reply to the mail goes to the owner if all tickets in it have the same one.
+  // A reply to the mail goes to the owner of its tickets, if they all have the same one.
   function replyToOf(items: DeskItem[], otherwise: string): string {
     const addresses = new Set(items.map(({ user }) => user.email))
     const [first] = items
@@ -43,13 +43,13 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
     oneAtATime('inbox', async () => {
       const due = store.listInboxDue(maxPerMail)
       const since = due[0]?.inboxDueAt ?? Number.POSITIVE_INFINITY
-      // Messages that came after a mail wait for their own job.
-      if (inbox === undefined || since > clock.now() - gatheredMilliseconds) return undefined
+      // Messages after the last mail wait for their own job.
+      if (inbox === undefined || since > clock.now() - intervalMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id))
-      const news = items.map((item) => newsOf(item, newestOf(item)))
+      const news = items.map((item) => newsItem(item, newestOf(item)))
       const mail = { ...renderInboxMail(news), replyTo: replyToOf(items, inbox) }
       await mailer.send({ ...mail, to: inbox, locale: 'en', messageId: messageIdOf(jobId) })
-      await write(() => due.forEach(store.updateInboxTold))
+      await write(() => due.forEach(store.updateInboxMailed))
       return due.length === maxPerMail ? { againAfterMilliseconds: 0 } : undefined
     })
 
@@ -65,10 +65,10 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
     const newest = store.findMessageAt(id, messageCount)
     // An earlier mail contained it, or the desk wrote last.
     if (!newest || newest.isAdmin || newest.createdAt <= (assigneeMailedAt ?? 0)) return undefined
-    const wait = (assigneeMailedAt ?? 0) + gatheredMilliseconds - clock.now()
+    const wait = (assigneeMailedAt ?? 0) + intervalMilliseconds - clock.now()
     if (wait > 0) return { againAfterMilliseconds: wait }
     const mail = {
-      ...renderAnswerMail(newsOf(item, newest.body)),
+      ...renderAnswerMail(newsItem(item, newest.body)),
       replyTo: replyToOf([item], assignee.email),
     }
     await mailer.send({ ...mail, to: assignee.email, locale: 'en', messageId: messageIdOf(jobId) })

@@ -30,7 +30,7 @@ export const StatusField = OneOf(ticketStatuses)
 export const PriorityField = OneOf(ticketPriorities, { examples: ['normal'] })
 export const CategoryField = OneOf(ticketCategories)
 
-/** Stored without the surrounding white space. */
+/** Stored without surrounding white space. */
 export const trimmedText = (max: number, example: string) =>
   Text({ min: 1, max, trimmed: true, notBlank: true }, { examples: [example] })
 const { subject, text, answer } = samples.ticket
@@ -38,12 +38,12 @@ const maxBody = 10_000
 const TicketText = trimmedText(maxBody, text)
 export const ReplyText = trimmedText(maxBody, answer)
 
-/** The author's uploads, as the upload route answered them. Only `file_url` is read; the rest comes from the
+/** The author's uploads, in the form of the upload response. Only `file_url` is read; the other fields come from the
  *  database. */
 const attachments = Maybe(
   Type.Array(Type.Object({ file_url: HttpUrl(2_048, { examples: [samples.file.url] }) }, open), {
     maxItems: 5,
-    description: 'Answers to uploads of one’s own.',
+    description: 'Responses to your own uploads.',
   }),
 )
 
@@ -71,7 +71,7 @@ export const NewTicketReply = Body('NewTicketReply', {
   status: Maybe(OneOf(ticketStatuses, { examples: ['resolved'] })),
   last_message_id: Maybe(
     Id({
-      description: 'The newest message that was seen: with a newer one there it is a 409.',
+      description: 'The newest message you have seen. With a newer one the response is 409.',
       examples: [samples.ticketMessageId],
     }),
   ),
@@ -91,7 +91,7 @@ export const TicketUpdate = Change(
       assigned_to: Assignment,
     },
     {
-      description: '`assigned_to` is another name of `assignee_id`, which wins.',
+      description: '`assigned_to` is an alias of `assignee_id`, which takes precedence.',
       examples: [{ status: 'in_progress', assignee_id: samples.admin.id }],
     },
   ),
@@ -103,9 +103,9 @@ const counted = (example: number) => Type.Integer({ examples: [example] })
 
 export const TicketCounts = Type.Object(
   {
-    waiting: Type.Integer({ description: 'Wait for an answer of the desk.', examples: [4] }),
-    mine: Type.Integer({ description: 'Assigned to you and not closed.', examples: [2] }),
-    unassigned: Type.Integer({ description: 'Assigned to nobody and not closed.', examples: [3] }),
+    waiting: Type.Integer({ description: 'Tickets that wait for an answer.', examples: [4] }),
+    mine: Type.Integer({ description: 'Tickets assigned to you, not closed.', examples: [2] }),
+    unassigned: Type.Integer({ description: 'Unassigned tickets, not closed.', examples: [3] }),
     open: counted(4),
     in_progress: counted(3),
     resolved: counted(2),
@@ -145,7 +145,7 @@ export const TicketMessage = Type.Object(
           file_size: Type.Integer({ examples: [samples.file.size] }),
           file_type: Sample(samples.file.type),
         }),
-        { description: 'Present when there are some.' },
+        { description: 'Present if the message has attachments.' },
       ),
     ),
   },
@@ -158,14 +158,14 @@ export type TicketListItem = Static<typeof TicketListItem>
 
 const messages_before = Type.Optional(
   Type.String({
-    description: 'When there are more messages: the cursor for the list of them.',
+    description: 'The cursor for the list of earlier messages; null if there are none.',
     examples: [],
   }),
 )
 
 export const Ticket = Type.Object(
   { ...ticket, messages: Type.Array(TicketMessage), messages_before },
-  { title: 'Ticket', description: 'With its newest messages, oldest first.' },
+  { title: 'Ticket', description: 'A ticket with its newest messages, oldest first.' },
 )
 export type Ticket = Static<typeof Ticket>
 
@@ -183,7 +183,7 @@ export const DeskTicketListItem = Type.Object(
     user: Type.Object({
       ...Owner.properties,
       email: Type.Optional(
-        Sample(samples.guest.email, { description: 'Absent when the account is removed.' }),
+        Sample(samples.guest.email, { description: 'Absent if the account was removed.' }),
       ),
     }),
     assignee: Nullable(Admin),
@@ -226,7 +226,7 @@ export const DeskTicket = Type.Object(
   },
   {
     title: 'DeskTicket',
-    description: 'With its newest messages, notes and changes, oldest first.',
+    description: 'A ticket with its newest messages, notes and changes, oldest first.',
   },
 )
 
@@ -247,7 +247,7 @@ export function ticketListItemView(row: TicketRow): TicketListItem {
   return { id, subject, status, priority, category, ...times }
 }
 
-/** The newest messages of a ticket, oldest first, and the cursor of those before them. */
+/** The newest messages of a ticket, oldest first, and the cursor of the earlier ones. */
 export type MessagesShown = { messages: AuthoredMessage[]; before: string | null }
 export type TicketDetail = { ticket: TicketRow; shown: MessagesShown }
 

@@ -40,7 +40,7 @@ export function supportRoutes(tickets: TicketService) {
         body: NewTicket,
         ...user(
           'createTicket',
-          'Opens a ticket. The same `client_id` again, or the same `X-Idempotency-Key`, opens nothing and gives the first answer. At most 20 a day, 5 before the e-mail address is verified.',
+          'Opens a ticket. A repeated call with the same `client_id` or `X-Idempotency-Key` opens nothing and returns the first result. At most 20 a day, or 5 before the e-mail address is verified.',
           { 201: Ticket },
           {
             errors: ['quota_exceeded', 'text_quota_exceeded', 'idempotency_mismatch'],

@@ -6,15 +6,15 @@ import { matching, type TicketFilter } from './desk-store.ts'
 
 export type SearchStore = ReturnType<typeof createSearchStore>
 
-// One token of the index. Several tokens would become a phrase query, which `detail=column` does not support.
+// One token of the index. Several tokens would form a phrase query, which `detail=column` does not support.
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 const hasLetter = /[\p{L}\p{N}\p{Co}]/u
-/** The index of people is made of trigrams. */
+/** The index of people uses trigrams. */
 const shortestPart = 3
-// A word that matches more owners than this needs another word beside it.
+// A word that matches more owners needs a second word to find their tickets.
 const maxOwners = 200
 
-/** Each word of a search is one walk along the index. */
+/** Limits the cost of a search: each word is one index scan. */
 export const maxWords = 8
 
 /** SQL over the full-text indexes of people and of tickets. */
@@ -26,7 +26,7 @@ export function createSearchStore(orm: Orm) {
     )
 
   return {
-    /** People whose name or address contains a text, newest first, ignoring accents and case. A text of one or two
+    /** Ids of users whose name or address contains a text, newest first, ignoring accents and case. A text of one or two
      *  characters must be the whole name. */
     listOwners(text: string): string[] {
       if (text.length < shortestPart)
@@ -39,7 +39,7 @@ export function createSearchStore(orm: Orm) {
       )
       return owners.all(`{display_name email} : ${quoted(text)}`, maxOwners).map(({ id }) => id)
     },
-    /** Numbers of tickets that match and pass the filter, newest first, below `before` or from the start. */
+    /** Numbers of the matching tickets that pass the filter, newest first, optionally below `before`. */
     list(match: string, filter: TicketFilter, { limit, before }: SearchRange): number[] {
       const found = sql.raw('ticket_search')
       const isFound = and(
@@ -47,7 +47,7 @@ export function createSearchStore(orm: Orm) {
         before === undefined ? undefined : sql`${found}.rowid < ${before}`,
         matching(filter),
       )
-      // CROSS JOIN keeps the order of the two: the walk along the full-text index ends when the page is full.
+      // CROSS JOIN fixes the join order, so that the scan of the full-text index ends when the page is full.
       const page = orm.all<{ n: number }>(
         sql`SELECT ${tickets.n} AS n FROM ${found} CROSS JOIN ${tickets} ON ${tickets.n} = ${found}.rowid
           WHERE ${isFound} ORDER BY ${found}.rowid DESC LIMIT ${limit}`,
@@ -60,12 +60,12 @@ export function createSearchStore(orm: Orm) {
 type SearchRange = { limit: number; before?: number | undefined }
 
 /** The FTS5 query for tickets that have every word of `q` in their texts or in the name or address of their owner. The
- *  last word may be a prefix. An id finds its ticket alone.
- *  @returns undefined when there is no word in `q` */
+ *  last word may be a prefix. An id matches only its ticket.
+ *  @returns undefined when `q` contains no word */
 export function matchOf(q: string, listOwners: SearchStore['listOwners']): string | undefined {
   const id = parseId(q.trim())
   if (id !== undefined) return `id : "${id}"`
-  // An address is several words in the index of tickets, but one text in the index of people.
+  // An e-mail address is several words in the index of tickets, but one text in the index of people.
   const parts = q
     .split(/\s+/)
     .filter((part) => wordsIn(part).length > 0)
@@ -84,7 +84,7 @@ const wordsIn = (text: string) =>
   (text.match(word) ?? []).filter((part) => hasLetter.test(part)).slice(0, maxWords)
 
 function textTerm(words: string[], isLast: boolean): string {
-  // Choice: a single letter is no prefix, because too many words begin with it.
+  // Choice: a single letter is not used as a prefix, because too many words begin with it.
   const isBeginning = isLast && [...(words.at(-1) ?? '')].length > 1
   return `{subject body} : (${words.map(quoted).join(' AND ')}${isBeginning ? ' *' : ''})`
 }

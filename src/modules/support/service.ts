@@ -6,7 +6,12 @@ import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
 import { type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
-import { hasSaid, type Replayable, type TicketChangesMaker, type Wanted } from './ticket-changes.ts'
+import {
+  hasContent,
+  type Replayable,
+  type RequestedChanges,
+  type TicketChangesMaker,
+} from './ticket-changes.ts'
 import type { TicketMessages } from './ticket-messages.ts'
 
 type TicketRequest = Pick<TicketRow, 'subject' | 'category' | 'priority'> & {
@@ -44,7 +49,7 @@ export function createTicketService(core: Core, parts: Parts) {
     return { ticket, shown: messages.newest(ticket) }
   }
 
-  /** The ticket that an earlier request with the same key opened, as it was then. */
+  /** The ticket opened by an earlier request with the same key, as it was returned then. */
   function findOpened(userId: string, request: TicketRequest): TicketDetail | undefined {
     const { clientId, subject, body, fileUrls, category, priority } = request
     const first = clientId === null ? undefined : store.findMessageByClientId(userId, clientId)
@@ -52,7 +57,7 @@ export function createTicketService(core: Core, parts: Parts) {
     const ticket = store.find(first.ticketId)
     if (first.seq > 1 || !ticket) throw new AppError('idempotency_mismatch')
     const before = store.findFirstPriorityChange(ticket.id)?.from ?? ticket.priority
-    const isSame = ticket.subject === subject && hasSaid(first, { body, fileUrls })
+    const isSame = ticket.subject === subject && hasContent(first, { body, fileUrls })
     if (!isSame || ticket.category !== category || before !== priority) {
       throw new AppError('idempotency_mismatch')
     }
@@ -79,8 +84,8 @@ export function createTicketService(core: Core, parts: Parts) {
     if (wait > 0) throw quotaExceeded(wait)
   }
 
-  // Choice: a reply reopens a settled ticket for some days; later the person needs a new ticket.
-  function reopening({ status, settledAt }: TicketRow): Wanted {
+  // Choice: a reply reopens a settled ticket for some days. Later the owner must open a new ticket.
+  function reopening({ status, settledAt }: TicketRow): RequestedChanges {
     if (status === 'open' || status === 'in_progress') return {}
     const until = (settledAt ?? 0) + reopenDays * day
     const isOver = reopenDays === 0 || clock.now() > until
@@ -89,8 +94,8 @@ export function createTicketService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Opens a ticket. The same `clientId` with the same content returns the first answer again.
-     *  @throws idempotency_mismatch (`clientId` was used for something else) · quota_exceeded (20 a day, 5 for an
+    /** Opens a ticket. A repeated call with the same `clientId` and content returns the first result.
+     *  @throws idempotency_mismatch (same `clientId`, other content) · quota_exceeded (20 a day, 5 for an
      *  unverified address) · text_quota_exceeded · validation_error (`attachments`) */
     open: (userId: string, request: TicketRequest): Promise<Replayable<TicketDetail>> =>
       write(() => {
@@ -115,10 +120,10 @@ export function createTicketService(core: Core, parts: Parts) {
     listMessages: (userId: string, id: string, range: ListRange): Listing<TicketMessageRow> =>
       messages.list(own(userId, id), range),
 
-    /** Writes into a ticket and reopens a settled one. The same `clientId` with the same content returns the first
-     *  message again.
-     *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (`clientId`
-     *  was used for something else) · text_quota_exceeded · validation_error (`attachments`) */
+    /** Adds a message to a ticket and reopens a settled one. A repeated call with the same `clientId` and content returns
+     *  the first message.
+     *  @throws not_found · not_owner · ticket_closed (too long ago) · ticket_full · idempotency_mismatch (same `clientId`,
+     *  other content) · text_quota_exceeded · validation_error (`attachments`) */
     reply(
       userId: string,
       id: string,
@@ -139,7 +144,7 @@ export function createTicketService(core: Core, parts: Parts) {
     close: (userId: string, id: string): Promise<TicketDetail> =>
       write(() => detailOf(changes.change(own(userId, id), { status: 'closed' }, userId))),
 
-    /** For the person's own export. */
+    /** The user's tickets with their messages, for the export. */
     *exportTickets(userId: string) {
       for (const ticket of store.eachOfUser(userId)) {
         const all = store.listMessages(ticket.id, 0, ticket.messageCount).reverse()

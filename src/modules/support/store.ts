@@ -16,7 +16,7 @@ import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.t
 import { eachRow, lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
-/** For the desk: a message with the name of its author. */
+/** A message with the name of its author, for the desk. */
 export type AuthoredMessage = TicketMessageRow & { authorName: string }
 export type TicketMessageRow = typeof ticketMessages.$inferSelect
 export type HistoryRow = typeof ticketHistory.$inferSelect
@@ -24,17 +24,17 @@ export type NewTicketRow = Pick<
   TicketRow,
   'id' | 'userId' | 'subject' | 'category' | 'priority' | 'createdAt'
 >
-/** Changes of a ticket. The two times are required because its place in the queue follows from them. */
+/** Changes of a ticket. The two times are required because they determine its position in the queue. */
 type TicketChanges = Partial<TicketRow> & Pick<TicketRow, 'waitingSince' | 'updatedAt'>
 
 export type TicketStore = ReturnType<typeof createTicketStore>
 
 const value = sql.placeholder
-/** Above every time in ms. In the desk's order, waiting tickets come before it and the others after it. */
+/** Larger than every time in ms. In the desk's order, the keys of waiting tickets are below it, the others above. */
 export const waitingUntil = 2 ** 51
 const notWaiting = 2 * waitingUntil
 
-/** SQL over tickets, their messages and their history. It never reads notes. */
+/** SQL over tickets, their messages and their history. Owners read through it, so it never reads notes. */
 export function createTicketStore(orm: Orm) {
   const sqlite = orm.$client
   const columns = selectList(tickets)
@@ -77,7 +77,7 @@ export function createTicketStore(orm: Orm) {
 
   return {
     find: (id: string): TicketRow | undefined => byId().get(id) ?? undefined,
-    /** Inserts an open ticket without messages, whose owner waits. */
+    /** Inserts an open ticket without messages, whose owner waits for an answer. */
     insert(row: NewTicketRow): TicketRow {
       const { userId, createdAt } = row
       const userSeq = countOfUser(userId) + 1
@@ -97,9 +97,9 @@ export function createTicketStore(orm: Orm) {
         .returning()
         .get()
     },
-    /** Also the `userSeq` of the person's newest ticket. */
+    /** The number of a user's tickets, which is also the `userSeq` of the newest. */
     countOfUser,
-    /** A person's tickets with `after` < userSeq ≤ `until`, newest first. */
+    /** A user's tickets with `after` < userSeq ≤ `until`, newest first. */
     listOfUser: (userId: string, after: number, until: number): TicketRow[] =>
       ofUser().all(userId, after, until),
     /** Oldest first. */
@@ -116,7 +116,7 @@ export function createTicketStore(orm: Orm) {
     /** Messages with `after` < seq ≤ `until`, newest first. */
     listMessages: (ticketId: string, after: number, until: number): AuthoredMessage[] =>
       messagesOf().all({ ticketId, after, until }),
-    /** The message with this `seq`: 1 opened the ticket. */
+    /** The message with this `seq`; the first message has 1. */
     findMessageAt(ticketId: string, seq: number): TicketMessageRow | undefined {
       const one = and(eq(ticketMessages.ticketId, ticketId), eq(ticketMessages.seq, seq))
       return orm.select().from(ticketMessages).where(one).get()
@@ -148,7 +148,7 @@ export function createTicketStore(orm: Orm) {
         .limit(limit)
         .all()
     },
-    /** Tickets that the inbox must still be mailed about, the longest due first. */
+    /** Tickets with a pending mail to the inbox, longest due first. */
     listInboxDue: (limit: number): TicketRow[] =>
       orm
         .select()
@@ -157,8 +157,8 @@ export function createTicketStore(orm: Orm) {
         .orderBy(asc(tickets.inboxDueAt))
         .limit(limit)
         .all(),
-    /** Records the mail to the inbox, unless a message was added since. */
-    updateInboxTold({ id, messageCount }: TicketRow): void {
+    /** Records the mail to the inbox, unless the ticket has a newer message. */
+    updateInboxMailed({ id, messageCount }: TicketRow): void {
       const asItWas = and(eq(tickets.id, id), eq(tickets.messageCount, messageCount))
       orm.update(tickets).set({ inboxDueAt: null }).where(asItWas).run()
     },

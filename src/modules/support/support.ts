@@ -42,7 +42,7 @@ type Neighbours = {
   ticketsPerDay: number | undefined
 }
 
-/** Tickets in one transaction. */
+/** Tickets per transaction. */
 const endedAtOnce = 25
 
 export function createSupport(core: Core, neighbours: Neighbours) {
@@ -58,7 +58,7 @@ export function createSupport(core: Core, neighbours: Neighbours) {
   const deskService = createDeskService(core, parts)
   const stopClosing = startAutoClose(core, { store, changes })
 
-  /** The data of a webhook: the ticket as in the desk's list, and the message of the event. */
+  /** The data of a webhook event: the ticket as in the desk's list, and the message of the event. */
   function eventData({ ticket_id = '', message_id = '' }: DomainEvent['ids']) {
     const item = desk.find(ticket_id)
     const message = store.findMessage(ticket_id, message_id)
@@ -73,8 +73,8 @@ export function createSupport(core: Core, neighbours: Neighbours) {
     )
   }
 
-  /** A removed user waits for no reply.
-   *  @returns the last of the tickets */
+  /** Makes tickets of a deleted user no longer wait for an answer.
+   *  @returns the id of the last one; undefined when there was none */
   function endWaiting(userId: string): string | undefined {
     const waiting = store.listWaiting(userId, endedAtOnce)
     for (const { id, updatedAt } of waiting) store.update(id, { waitingSince: null, updatedAt })

@@ -7,8 +7,8 @@ import type { DeskStore } from './desk-store.ts'
 import { ownTicketUpdatedFrame, ticketCreatedFrame, ticketUpdatedFrame } from './frames.ts'
 import type { HistoryRow, NewTicketRow, TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 
-/** Requested changes of a ticket; absent fields stay. */
-export type Wanted = {
+/** Requested changes of a ticket; absent fields keep their value. */
+export type RequestedChanges = {
   status?: TicketStatus | undefined
   priority?: TicketPriority | undefined
   assigneeId?: string | null | undefined
@@ -16,7 +16,7 @@ export type Wanted = {
 
 type TicketDraft = {
   authorId: string
-  /** Whether the author is an admin at the desk. */
+  /** Whether the author writes for the desk. */
   isAdmin: boolean
   body: string
   fileUrls: readonly string[]
@@ -25,7 +25,7 @@ type TicketDraft = {
 }
 
 /** One update of a ticket; `actorId` is null for automatic changes. */
-type Act = { actorId: string | null; wanted?: Wanted; message?: TicketMessageRow }
+type Update = { actorId: string | null; requested?: RequestedChanges; message?: TicketMessageRow }
 
 /** A result, and whether an earlier request produced it. */
 export type Replayable<T> = { value: T; replayed: boolean }
@@ -53,8 +53,8 @@ const maxOwnerMessages = 200
 const maxOwnerCharacters = 200_000
 const inboxDelayMilliseconds = 10 * 60_000
 
-/** The rules of tickets for owners and desk alike, and the frames about changes. For inside a `write`. A change
- *  updates the ticket once. */
+/** The rules of tickets for owners and desk, and the frames about changes. Called inside a `write`; each change updates the
+ *  ticket row once. */
 export function createTicketChanges(core: TicketCore, parts: Parts) {
   const { store, desk, attach } = parts
   const { newId, clock, hub, afterCommit, outbox, events } = core
@@ -67,18 +67,24 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     const id = newId()
     const attached = attach(id, draft.authorId, fileUrls)
     const attachments = attached.length > 0 ? attached : null
-    const place = { id, ticketId: ticket.id, seq, createdAt }
-    const message: TicketMessageRow = { ...text, ...place, attachments }
+    const message: TicketMessageRow = {
+      ...text,
+      id,
+      ticketId: ticket.id,
+      seq,
+      createdAt,
+      attachments,
+    }
     store.insertMessage(message)
     return message
   }
 
-  function update(ticket: TicketRow, { actorId, wanted = {}, message }: Act): TicketRow {
-    const { status = ticket.status, priority = ticket.priority } = wanted
-    const { assigneeId = ticket.assigneeId } = wanted
+  function update(ticket: TicketRow, { actorId, requested = {}, message }: Update): TicketRow {
+    const { status = ticket.status, priority = ticket.priority } = requested
+    const { assigneeId = ticket.assigneeId } = requested
     const sizes = sizesOf(ticket, message)
     const times = timesOf(ticket, status, message)
-    const differences = differencesOf(ticket, wanted)
+    const differences = differencesOf(ticket, requested)
     for (const difference of differences) {
       const entry = { ticketId: ticket.id, at: times.updatedAt, actorId, ...difference }
       store.insertHistory({ id: newId(), ...entry })
@@ -87,15 +93,16 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       events.publish({ type: 'ticket.updated', ids: { ticket_id: ticket.id } })
     }
     // An answered or settled ticket needs no mail to the desk.
-    const inboxDueAt = times.waitingSince === null ? null : tellDesk(ticket, assigneeId, message)
+    const isWaiting = times.waitingSince !== null
+    const inboxDueAt = isWaiting ? notifyDesk(ticket, assigneeId, message) : null
     const changes = { status, priority, assigneeId, inboxDueAt, ...sizes, ...times }
     return store.update(ticket.id, changes)
   }
 
-  /** Queues a mail about the owner's message: to the assignee, else to the inbox, which gets the messages of several
-   *  minutes in one mail.
-   *  @returns the time since which the inbox mail is due; null when none is */
-  function tellDesk(
+  /** Queues a mail about the owner's message to the assignee, else to the inbox. A mail to the inbox covers the messages of
+   *  several minutes.
+   *  @returns the time of the first message that the next inbox mail covers; null when no mail is pending */
+  function notifyDesk(
     { id, inboxDueAt }: TicketRow,
     assigneeId: string | null,
     message?: TicketMessageRow,
@@ -117,7 +124,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     if (status !== 'resolved' && status !== 'closed') {
       return { ...times, waitingSince: waitingSince(ticket, message), settledAt: null }
     }
-    // A message to a resolved ticket restarts the time after which it closes.
+    // A message to a resolved ticket restarts the time until it is closed.
     const isNew = status !== ticket.status || (status === 'resolved' && message !== undefined)
     return { ...times, waitingSince: null, settledAt: isNew ? now : ticket.settledAt }
   }
@@ -135,7 +142,7 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
     events.publish({ type, ids: { ticket_id: ticketId, message_id: id } })
   }
 
-  function tellOfUpdate(ticketId: string) {
+  function publishUpdate(ticketId: string) {
     const item = desk.get(ticketId)
     afterCommit(() => {
       hub.send([item.userId], ownTicketUpdatedFrame(item))
@@ -154,40 +161,40 @@ export function createTicketChanges(core: TicketCore, parts: Parts) {
       return ticket
     },
 
-    /** Appends a message and applies the changes that its author asked for.
+    /** Appends a message and applies the changes that its author requested.
      *  @throws ticket_full */
-    reply(ticket: TicketRow, draft: TicketDraft, wanted: Wanted): TicketMessageRow {
+    reply(ticket: TicketRow, draft: TicketDraft, requested: RequestedChanges): TicketMessageRow {
       const message = append(ticket, draft)
       publish('ticket.replied', message)
-      update(ticket, { actorId: draft.authorId, wanted, message })
-      tellOfUpdate(ticket.id)
+      update(ticket, { actorId: draft.authorId, requested, message })
+      publishUpdate(ticket.id)
       return message
     },
 
     /** Applies the changes, with a history row for each difference; `actorId` is null for automatic changes. */
-    change(ticket: TicketRow, wanted: Wanted, actorId: string | null): TicketRow {
-      if (differencesOf(ticket, wanted).length === 0) return ticket
-      const changed = update(ticket, { actorId, wanted })
-      tellOfUpdate(ticket.id)
+    change(ticket: TicketRow, requested: RequestedChanges, actorId: string | null): TicketRow {
+      if (differencesOf(ticket, requested).length === 0) return ticket
+      const changed = update(ticket, { actorId, requested })
+      publishUpdate(ticket.id)
       return changed
     },
 
-    /** The author's earlier message with the same key.
-     *  @throws idempotency_mismatch: the key was used for something else */
+    /** Finds the author's earlier message with the same key.
+     *  @throws idempotency_mismatch (same key, other content) */
     findReplayed(ticketId: string, draft: TicketDraft): TicketMessageRow | undefined {
       const { authorId, clientId, body, fileUrls, isAdmin } = draft
       if (clientId === null) return undefined
       const first = store.findMessageByClientId(authorId, clientId)
       if (!first) return undefined
       const isSame = first.ticketId === ticketId && first.seq > 1
-      if (isSame && hasSaid(first, { body, fileUrls }) && first.isAdmin === isAdmin) return first
+      if (isSame && hasContent(first, { body, fileUrls }) && first.isAdmin === isAdmin) return first
       throw new AppError('idempotency_mismatch')
     },
   }
 }
 
-/** Whether a message has this text and just these files. */
-export function hasSaid(
+/** Whether a message has exactly this text and these files. */
+export function hasContent(
   message: TicketMessageRow,
   { body, fileUrls }: Pick<TicketDraft, 'body' | 'fileUrls'>,
 ): boolean {
@@ -216,7 +223,10 @@ function sizesOf(ticket: TicketRow, message?: TicketMessageRow) {
 
 type Difference = Pick<HistoryRow, 'field' | 'from' | 'to'>
 
-function differencesOf(ticket: TicketRow, { status, priority, assigneeId }: Wanted): Difference[] {
+function differencesOf(
+  ticket: TicketRow,
+  { status, priority, assigneeId }: RequestedChanges,
+): Difference[] {
   const changes = [
     { field: 'status', from: ticket.status, to: status },
     { field: 'priority', from: ticket.priority, to: priority },

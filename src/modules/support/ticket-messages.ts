@@ -4,10 +4,10 @@ import type { AuthoredMessage, TicketRow, TicketStore } from './store.ts'
 
 const maxShown = 200
 
-/** Pages of a ticket's messages. */
+/** Lists of a ticket's messages. */
 export function createTicketMessages(store: TicketStore) {
   return {
-    /** The newest ones. */
+    /** The newest messages. */
     newest({ id, messageCount }: TicketRow): MessagesShown {
       const rows = store.listMessages(id, messageCount - maxShown - 1, messageCount)
       const cut = cutAtLimit(rows, maxShown, ({ seq }) => [id, seq])
