@@ -10,7 +10,7 @@ export type AnnouncementRow = typeof announcements.$inferSelect
 export type AnnouncementItem = NonNullable<ReturnType<AnnouncementStore['findItem']>>
 export type AnnouncementStore = ReturnType<typeof createAnnouncementStore>
 
-/** SQL over announcements and the people whom they reach. */
+/** SQL over announcements and their recipients. */
 export function createAnnouncementStore(orm: Orm) {
   const find = (id: string): AnnouncementRow | undefined =>
     orm.select().from(announcements).where(eq(announcements.id, id)).get()
@@ -22,7 +22,7 @@ export function createAnnouncementStore(orm: Orm) {
       .innerJoin(users, eq(users.id, announcements.senderId))
   const update = (id: string, changes: object): AnnouncementRow =>
     orm.update(announcements).set(changes).where(eq(announcements.id, id)).returning().get()
-  // Disabled users get no announcements, as in the broadcasts of hosts.
+  // Disabled users get no announcements, like broadcasts.
   const reached = (role: Role | null) =>
     and(
       isNull(users.deletedAt),
@@ -46,7 +46,7 @@ export function createAnnouncementStore(orm: Orm) {
       const found = find(id)
       return found?.completedAt === null ? found : undefined
     },
-    /** Whether somebody is an admin at this moment. */
+    /** Whether a user is an admin now. */
     maySend(senderId: string): boolean {
       const isAdmin = and(eq(users.role, 'admin'), isNull(users.disabledAt))
       const sender = and(eq(users.id, senderId), isAdmin)
@@ -59,7 +59,7 @@ export function createAnnouncementStore(orm: Orm) {
     /** Counts enabled users, all or those with a role. */
     countPeople: (role: Role | null): number =>
       orm.select({ n: count() }).from(users).where(reached(role)).get()?.n ?? 0,
-    /** The next ones in the order of their ids. */
+    /** The next users, ordered by id. */
     listPeople: (role: Role | null, after: string, limit: number): string[] =>
       orm
         .select({ id: users.id })

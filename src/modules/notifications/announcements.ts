@@ -5,7 +5,7 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import { AppError } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import type { AnnouncementItem, AnnouncementRow, AnnouncementStore } from './announcement-store.ts'
-import { type Notifier, namedUsers } from './notifier.ts'
+import { type Notifier, userReferences } from './notifier.ts'
 
 type AnnouncementDraft = Pick<
   AnnouncementRow,
@@ -16,7 +16,7 @@ type Parts = { store: AnnouncementStore; notifier: Notifier }
 
 export type Announcements = ReturnType<typeof createAnnouncements>
 
-/** Announcements of admins to many users. Delivery stops when the sender is no longer an admin. */
+/** Announcements by admins to many users. Delivery stops when the sender is no longer an admin. */
 export function createAnnouncements(core: Core, { store, notifier }: Parts) {
   const { write, outbox, audit, newId, clock, events } = core
   const fanOut = createFanOut<AnnouncementRow>(core, {
@@ -49,11 +49,12 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
 
   function audienceOf({ audience, role, userIds }: AnnouncementDraft) {
     if (audience === 'users') {
-      const ids = notifier.peopleOf(namedUsers(userIds)).sort()
+      const ids = notifier.peopleOf(userReferences(userIds)).sort()
       return { role: null, userIds: ids, recipientsCount: ids.length }
     }
-    const only = audience === 'role' ? role : null
-    return { role: only, userIds: null, recipientsCount: store.countPeople(only) }
+    const recipientRole = audience === 'role' ? role : null
+    const recipientsCount = store.countPeople(recipientRole)
+    return { role: recipientRole, userIds: null, recipientsCount }
   }
 
   function begin(by: ByUser, draft: AnnouncementDraft) {
@@ -61,7 +62,8 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
     const content = { ...draft, ...audienceOf(draft) }
     const { clientId } = draft
     const first = clientId === undefined ? undefined : store.findByClientId(senderId, clientId)
-    if (first && essenceOf(content) !== essenceOf(first)) throw new AppError('idempotency_mismatch')
+    if (first && contentKey(content) !== contentKey(first))
+      throw new AppError('idempotency_mismatch')
     if (first) return { announcement: first, replayed: true }
     const row = store.insert({ ...content, id: newId(), senderId, createdAt: clock.now() })
     audit.record({
@@ -80,7 +82,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
   return {
     job,
 
-    /** Notifies an audience. Repeating the same `clientId` and content returns the first announcement.
+    /** Notifies an audience. A repeated call with the same `clientId` and content returns the first announcement.
      *  @throws validation_error (`user_ids`: unknown user) · idempotency_mismatch */
     send: (by: ByUser, draft: AnnouncementDraft) => write(() => begin(by, draft)),
 
@@ -94,6 +96,7 @@ export function createAnnouncements(core: Core, { store, notifier }: Parts) {
 
 type Content = Omit<AnnouncementDraft, 'clientId'>
 
-function essenceOf({ audience, role, userIds, title, body, data }: Content) {
+/** A text that is equal for equal contents. */
+function contentKey({ audience, role, userIds, title, body, data }: Content) {
   return JSON.stringify([audience, role, userIds, title, body, Object.entries(data).sort()])
 }

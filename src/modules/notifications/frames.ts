@@ -9,13 +9,13 @@ export const NotificationFrame = Type.Object(
     notification: Notification,
     unread_count: Type.Integer({ examples: [0] }),
   },
-  { description: 'Asked for with `notification`: there is a new one.' },
+  { description: 'With `events=notification`: a new notification.' },
 )
 export type NotificationFrame = Static<typeof NotificationFrame>
 
 export const NotificationsReadFrame = Type.Object(
   { type: Type.Literal('notifications_read'), unread_count: Type.Integer({ examples: [0] }) },
-  { description: 'Asked for with `notification`: one or all were read.' },
+  { description: 'With `events=notification`: one or all notifications were read.' },
 )
 export type NotificationsReadFrame = Static<typeof NotificationsReadFrame>
 

@@ -16,10 +16,10 @@ import type { NotificationRow, NotificationStore } from './store.ts'
 type UnreadMessage = { senderName: string; text: string; createdAt: number }
 
 export type UnreadMessages = {
-  /** Undefined when it has been read, a newer one has come, or its recipient is not that user. */
+  /** Undefined when the message was read, there is a newer one, or the user is not its recipient. */
   find(userId: string, conversationId: string, seq: number): UnreadMessage | undefined
   findAll(userId: string, conversationId: string): Unread | undefined
-  /** Counts over all conversations of a user. */
+  /** Counts the unread messages in all conversations of a user. */
   count(userId: string): number
 }
 
@@ -52,8 +52,8 @@ type PushJobs = Pick<
   'urgent_push' | 'notification_push' | 'message_push' | 'unread_push'
 >
 
-/** Push jobs, one per device. A job holds ids only, so a notification read meanwhile is not pushed. The collapse key
- *  makes a push that is repeated after a crash replace the first one on the screen. */
+/** Push jobs, one per device. A job contains only ids, so a notification that has been read by then is not pushed. The
+ *  collapse key lets a push that is repeated after a crash replace the first one on the screen. */
 export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log } = core
   const { store, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
@@ -67,7 +67,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     return undefined
   }
 
-  // Choice: a push that the service refuses is not retried; a retry would fail too.
+  // Choice: a refused push is not retried, because the service would refuse it again.
   function dropRefused(error: unknown) {
     if (!(error instanceof PushRefused)) throw error
     log.debug('a push was refused', { reason: error.message })
@@ -104,7 +104,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     urgent_push: pushNotification,
     notification_push: pushNotification,
 
-    // In order: an earlier message must not replace a later one on the screen.
+    // One at a time, so that an earlier message does not replace a later one on the screen.
     async message_push({ user_id: userId, push_token_id, conversation_id, seq }, { signal }) {
       const findUnread = () => unreadMessages.find(userId, conversation_id, seq)
       if (!findUnread()) return undefined
@@ -128,7 +128,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
       })
     },
 
-    // Runs when a message that arrived over an open socket may still be unread.
+    // Runs some time after a message was sent to an open socket, and pushes it if it is still unread.
     unread_push: ({ user_id: userId, conversation_id }) =>
       inOrder(`${userId} ${conversation_id}`, async () => {
         const wait = await write(() => messagePushes.pushUnread(userId, conversation_id))
@@ -137,14 +137,14 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   }
 }
 
-// Keys that push services reserve.
+// Keys reserved by push services.
 const reservedPattern = /^(from|type|message_type|notification_id)$|^(google|gcm)/i
 
 function pushableData(data: Record<string, string>) {
   return Object.fromEntries(Object.entries(data).filter(([key]) => !reservedPattern.test(key)))
 }
 
-/** Characters that fit a lock screen and the limits of every push service. */
+/** In characters: fits a lock screen and the limits of every push service. */
 const longestBody = 240
 
 function shortened(text: string) {
@@ -161,7 +161,7 @@ const maxPerMail = 50
 export function createMailJob(core: Core, parts: Parts): JobHandler<'notification_mail'> {
   const { write, clock, config } = core
   const { store, preferences, mailer } = parts
-  // One job per user at a time: the first mails everything, the others find nothing left.
+  // One job per user at a time: the first mails all notifications, and the others find none.
   const oneAtATime = createKeyedSemaphore(1)
 
   function markMailed(userId: string, rows: readonly NotificationRow[]) {

@@ -3,7 +3,7 @@ import { createLru } from '../../lib/lru.ts'
 import type { Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 
-/** The newest unread `seq` of a conversation. `since`: when the oldest unread message came, in ms since the epoch. */
+/** The newest unread `seq` of a conversation, and the time of its oldest unread message in ms since the epoch. */
 export type Unread = { newestSeq: number; since: number }
 
 type Parts = {
@@ -16,7 +16,7 @@ type Arrived = { recipientId: string; conversationId: string; seq: number }
 
 export type MessagePushes = ReturnType<typeof createMessagePushes>
 
-/** An open socket delays the push by this long, so that a forgotten tab does not silence the phone. */
+/** While a socket is open, pushes wait this long and are sent if the message stays unread: a tab may be forgotten. */
 const unreadDelayMilliseconds = 30_000
 const rememberedConversations = 100_000
 
@@ -24,7 +24,7 @@ const rememberedConversations = 100_000
 export function createMessagePushes(core: Core, parts: Parts) {
   const { preferences, pushTokenStore, findUnread } = parts
   const { outbox, hub, clock, afterCommit } = core
-  // When the next check of a conversation is due. One check covers all messages before it.
+  // The time of the next check of each conversation, which covers all messages before it.
   const unreadCheckDueAt = createLru<number>(rememberedConversations)
   const pushedSeqs = createLru<number>(rememberedConversations)
 
@@ -54,9 +54,9 @@ export function createMessagePushes(core: Core, parts: Parts) {
       else push(message)
     },
 
-    /** Pushes the newest message of a conversation that stayed unread. Messages of one commit each get a check; only the
-     *  first check pushes.
-     *  @returns milliseconds until the next check, if the unread messages are too new */
+    /** Pushes the newest message of a conversation if it stayed unread. Several messages of one commit cause several
+     *  checks, of which only the first pushes.
+     *  @returns milliseconds until the next check, if the unread messages are too recent */
     pushUnread(recipientId: string, conversationId: string): number | undefined {
       const unread = findUnread(recipientId, conversationId)
       if (!unread) return undefined

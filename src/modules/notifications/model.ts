@@ -37,7 +37,7 @@ import type { NotificationRow } from './store.ts'
 export type NotificationData = Record<string, string>
 const Data = Type.Record(Type.String(), Type.String(), {
   description:
-    'Flat, texts alone, at most 2 KB. Known keys are those of `NotificationData`; others may be there.',
+    'A flat object of texts, at most 2 KB. `NotificationData` lists the known keys; other keys are allowed.',
   examples: [{ link: 'https://example.com/hours' }],
 })
 const call = 'In `call_incoming` and `call_missed`.'
@@ -102,7 +102,7 @@ export const NewNotification = Refined(
         Text(
           { min: 1, max: 200 },
           {
-            description: 'The same key again gives the same notification.',
+            description: 'A repeated call with the same key returns the first notification.',
             examples: ['call-2048-ringing'],
           },
         ),
@@ -143,7 +143,7 @@ export const NewPushToken = Body('NewPushToken', {
   token: Text(
     { min: 1, max: 4_096 },
     {
-      description: 'From FCM, or for `web` also a PushSubscription as JSON.',
+      description: 'A token from FCM, or for `web` also a PushSubscription as JSON.',
       examples: [deviceToken],
     },
   ),
@@ -183,7 +183,7 @@ type ChannelChanges = Partial<Static<typeof channelChanges>> | null | undefined
 const perType = <T>(make: () => T) =>
   Object.fromEntries(notificationTypes.map((type) => [type, make()])) as Record<NotificationType, T>
 
-// A message is in its conversation: all that can be chosen is whether it is pushed.
+// Chat messages have no notifications, so only their push can be chosen.
 export const Preferences = Type.Object(
   {
     ...perType(() => Type.Object(channels)),
@@ -247,7 +247,7 @@ export const AnnouncementProgress = Type.Object(
     delivered_count: Type.Integer({ examples: [120] }),
     audience: OneOf(audienceKinds, { examples: ['role'] }),
     role: Nullable(OneOf(roles), {
-      description: 'Of an audience that is a role.',
+      description: 'The role, if the audience is a role.',
       examples: ['host'],
     }),
     title: texts.title,
@@ -270,10 +270,10 @@ const matching =
 const id: TextRule = (text) => (parseId(text) ? undefined : problem('id'))
 const person: TextRule = (text) => (parseExternalId(text) ? undefined : id(text))
 
-/** The keys whose values name people. */
+/** The keys with user ids. */
 export const personKeys = ['host_id', 'guest_id', 'follower_id'] as const
 
-/** Formats of well-known keys. All of them are optional. */
+/** Formats of well-known keys, all of which are optional. */
 const dataRules: Record<string, TextRule> = {
   amount: matching(/^-?\d{1,15}(\.\d{1,8})?$/),
   currency: matching(/^[A-Z]{3}$/),

@@ -103,7 +103,7 @@ export function createNotifications(core: Core, neighbours: Neighbours) {
       push_tokens: pushTokenStore.listAll(userId).map(pushTokenView),
       notification_preferences: [preferencesView(preferences.list(userId))],
     }),
-    /** Removes a deleted user's name from the notifications of others. */
+    /** Removes the name of a deleted user from other users' notifications. */
     erase(userId: string, limit: number, after?: string) {
       const rows = store.listNaming(userId, limit, after)
       rows.forEach(notifier.eraseName)

@@ -8,7 +8,7 @@ import type { Channels, Preferences } from './preferences.ts'
 import type { PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
-/** Absent texts are filled in, in the user's language. */
+/** An absent title or body is the text of the type, in the user's language. */
 export type NotificationEvent = {
   type: NotificationType
   /** Overrides the text of the type. */
@@ -16,11 +16,11 @@ export type NotificationEvent = {
   title?: string | undefined
   body?: string | undefined
   data: NotificationData
-  /** Values besides `data` that the texts name. */
-  named?: Record<string, string>
-  /** The same event again is the same notification. */
+  /** Further values for the placeholders of the texts. */
+  values?: Record<string, string>
+  /** A repeated event with the same key returns the first notification. */
   dedupeKey?: string | undefined
-  /** Set for the copies of an announcement: they publish no event of their own. */
+  /** Set for copies of an announcement, which publish no event each. */
   isCopy?: boolean
 }
 
@@ -28,17 +28,17 @@ export type Outcome =
   | { kind: 'created' | 'duplicate'; row: NotificationRow }
   | { kind: 'muted' | 'nobody' }
 
-/** Somebody in a body, by the field that names them. */
-export type NamedUser = { field: string; reference: string }
+/** A reference to a user in a request body, with the name of its field. */
+export type UserReference = { field: string; reference: string }
 
-export const namedUsers = (references: readonly string[] | null | undefined): NamedUser[] =>
+export const userReferences = (references: readonly string[] | null | undefined): UserReference[] =>
   (references ?? []).map((reference, n) => ({ field: `user_ids.${n}`, reference }))
 
 type Parts = {
   store: NotificationStore
   preferences: Preferences
   pushTokenStore: PushTokenStore
-  /** Resolves a reference to a user id; undefined when it cannot be anyone's. */
+  /** Resolves a reference to a user id; undefined if no user can have it. */
   resolveUser: (reference: string) => string | undefined
 }
 type Person = NonNullable<ReturnType<NotificationStore['findPerson']>>
@@ -48,18 +48,18 @@ export type Notifier = ReturnType<typeof createNotifier>
 const maxPerUser = 1_000
 const mailDelayMilliseconds = 3 * 60_000
 
-/** Makes notifications, with everything that becomes due through them. */
+/** Creates notifications, and queues their pushes and mails. */
 export function createNotifier(core: Core, parts: Parts) {
   const { store, preferences, pushTokenStore, resolveUser } = parts
   const { outbox, hub, newId, clock, afterCommit, events } = core
 
   function insert({ id: userId, locale }: Person, event: NotificationEvent, inApp: boolean) {
-    const { type, text, data, named, dedupeKey = null } = event
+    const { type, text, data, values, dedupeKey = null } = event
     const { notifications, events } = texts[locale]
-    const usual = textOf(text ? events[text] : notifications[type], { ...data, ...named })
+    const usual = textOf(text ? events[text] : notifications[type], { ...data, ...values })
     const { title = usual.title, body = usual.body } = event
-    const what = { userId, id: newId(), type, title, body, data, dedupeKey }
-    const row = { ...what, inApp, readAt: null, mailedAt: null, createdAt: clock.now() }
+    const content = { userId, id: newId(), type, title, body, data, dedupeKey }
+    const row = { ...content, inApp, readAt: null, mailedAt: null, createdAt: clock.now() }
     store.insert(row)
     return row
   }
@@ -109,21 +109,21 @@ export function createNotifier(core: Core, parts: Parts) {
       return { kind: 'created', row }
     },
 
-    /** Removes another user's name from a notification, inside a `write`. Broadcasts name no users. */
+    /** Removes another user's name from a notification, inside a `write`. Texts of broadcasts contain no names. */
     eraseName(row: NotificationRow): void {
       const { follower_name: _, guest_name: __, host_name: ___, ...data } = row.data
       const { locale = 'en' } = store.findPerson(row.userId) ?? {}
-      const isNews = row.type === 'broadcast'
-      const usual = isNews ? {} : textOf(texts[locale].notifications[row.type], data)
+      const isBroadcast = row.type === 'broadcast'
+      const usual = isBroadcast ? {} : textOf(texts[locale].notifications[row.type], data)
       store.updateTexts({ ...row, data, ...usual })
     },
 
-    /** @returns the named users' ids, each once
+    /** @returns the users' ids without duplicates
      *  @throws validation_error for unknown users */
-    peopleOf(named: readonly NamedUser[]): string[] {
+    peopleOf(references: readonly UserReference[]): string[] {
       const people = new Set<string>()
       const details: FieldProblems = {}
-      for (const { field, reference } of named) {
+      for (const { field, reference } of references) {
         const id = resolveUser(reference)
         if (id !== undefined && store.findPerson(id)) people.add(id)
         else details[field] = problem('unknown_user')
@@ -150,10 +150,10 @@ export function createNotifier(core: Core, parts: Parts) {
 
 const isMuted = ({ inApp, push, email }: Channels) => !inApp && !push && !email
 
-/** A text may name values in braces; `bare` stands in when one of them is missing. */
+/** Texts with placeholders in braces. `bareTitle` and `bare` replace them when a value is missing. */
 type NotificationText = { title: string; bareTitle?: string; body: string; bare?: string }
 
-/** Title and body with the values that they name. */
+/** Title and body with the values of their placeholders. */
 export function textOf(text: NotificationText, values: Record<string, string>) {
   const { title, bareTitle = title, body, bare = body } = text
   return { title: filled(title, values) ?? bareTitle, body: filled(body, values) ?? bare }

@@ -4,7 +4,7 @@ import { type PreferenceType, preferenceTypes } from '../../lib/vocabulary.ts'
 import type { NotificationStore } from './store.ts'
 
 export type Channels = { inApp: boolean; push: boolean; email: boolean }
-/** Channels that are undefined stay as they are. */
+/** Undefined channels keep their value. */
 export type PreferenceChanges = [PreferenceType, { [C in keyof Channels]: boolean | undefined }][]
 
 export type Preferences = ReturnType<typeof createPreferences>

@@ -18,8 +18,8 @@ export type PushTokenRow = typeof pushTokens.$inferSelect
 export type LiveDevice = Pick<PushTokenRow, 'id' | 'service'>
 export type PushTokenStore = ReturnType<typeof createPushTokenStore>
 
-/** SQL over push tokens. A token is live while its session is open and its user enabled; others are neither listed nor
- *  used. */
+/** SQL over push tokens. A token is live while its session is open and its user enabled; other tokens are neither listed
+ *  nor used. */
 export function createPushTokenStore(orm: Orm) {
   const isLive = and(isNull(sessions.revokedAt), isNull(users.disabledAt))
   const ofUser = (userId: string) => eq(pushTokens.userId, userId)
@@ -73,7 +73,7 @@ export function createPushTokenStore(orm: Orm) {
       const which = and(ofUser(userId), exists(ended))
       orm.delete(pushTokens).where(which).run()
     },
-    /** Keeps the `kept` tokens that were registered last. */
+    /** Deletes all but the `kept` most recently registered tokens. */
     deleteLeastRecent(userId: string, kept: number) {
       const recent = orm
         .select({ id: pushTokens.id })

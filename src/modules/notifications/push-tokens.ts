@@ -17,7 +17,7 @@ export type PushTokens = ReturnType<typeof createPushTokens>
 
 const maxPerUser = 25
 
-/** The devices of a user. */
+/** The devices of a user, each with a push token. */
 export function createPushTokens({ config, write, newId, clock }: Core, parts: Parts) {
   const { store, isAllowedEndpoint } = parts
 
@@ -42,7 +42,7 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
       return { ...known, ...changes }
     }
     store.deleteEnded(userId)
-    // The device has changed hands: its earlier user must not be pushed to it any more.
+    // The device now belongs to another user, so pushes for the earlier one must stop.
     if (known) store.delete(known.id)
     const row = { ...device, id: newId(), tokenHash, service, createdAt: now, registeredAt: now }
     store.insert(row)
@@ -51,8 +51,8 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
   }
 
   return {
-    /** Registers a device, also repeatedly. A device of another user moves to this one.
-     *  @throws validation_error (`token`: not a push service's endpoint) */
+    /** Registers a device. Idempotent. A device of another user moves to this one.
+     *  @throws validation_error (`token`: not an endpoint of a push service) */
     async register(device: Device): Promise<PushTokenRow> {
       mustBePushable(device)
       return write(() => upsert(device))
@@ -60,7 +60,7 @@ export function createPushTokens({ config, write, newId, clock }: Core, parts: P
 
     list: store.listLive,
 
-    /** @throws not_found (unknown, or somebody else's) */
+    /** @throws not_found (unknown or of another user) */
     remove: (userId: string, idText: string): Promise<void> =>
       write(() => {
         const id = parseId(idText)

@@ -26,7 +26,7 @@ import {
   pushTokenView,
   WebPushKey,
 } from './model.ts'
-import { namedUsers } from './notifier.ts'
+import { userReferences } from './notifier.ts'
 import type { Preferences as PreferenceService } from './preferences.ts'
 import type { PushTokens } from './push-tokens.ts'
 import type { NotificationService } from './service.ts'
@@ -69,7 +69,7 @@ export function notificationRoutes(parts: Parts) {
         {
           query: {
             ...listQuery(pageSize),
-            unread: Type.Boolean({ description: '`true` shows the unread ones alone.' }),
+            unread: Type.Boolean({ description: '`true` lists only unread notifications.' }),
           },
         },
       ),
@@ -98,7 +98,7 @@ export function notificationRoutes(parts: Parts) {
       ({ context }) => preferencesView(preferences.list(context.user.userId)),
       user(
         'getNotificationPreferences',
-        'Shows which channels are on for each type of notification.',
+        'Shows the enabled channels for each type of notification.',
         {
           200: Preferences,
         },
@@ -112,7 +112,7 @@ export function notificationRoutes(parts: Parts) {
         body: PreferencesUpdate,
         ...user(
           'updateNotificationPreferences',
-          'Changes which channels are on for each type of notification. What is left out keeps its value. Some types cannot be switched off in the app.',
+          'Enables or disables channels for each type of notification. Absent types and channels keep their value. Some types cannot be switched off in the app.',
           {
             200: Preferences,
           },
@@ -136,7 +136,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewPushToken,
         ...user(
           'createPushToken',
-          'Registers a device for pushes until this session ends. The same token again gives the same id; a token that somebody else had moves to you.',
+          'Registers a device for pushes until this session ends. A repeated call with the same token returns the same id. A token of another user moves to you.',
           { 201: PushToken },
         ),
       },
@@ -172,15 +172,15 @@ export function notificationRoutes(parts: Parts) {
           data: data ?? {},
           dedupeKey: dedupe_key ?? idempotencyKey(request.headers),
         }
-        const named = [...namedUsers(user_ids), ...one]
-        const { rows, ...counts } = await notifications.report(named, event)
+        const references = [...userReferences(user_ids), ...one]
+        const { rows, ...counts } = await notifications.report(references, event)
         return { data: rows.map(notificationView), ...counts }
       },
       {
         body: NewNotification,
         ...platform(
           'serviceSendNotifications',
-          'Notifies one person or up to a hundred. Texts that are left out are in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`, `muted` those who switched the type off, or who are apart from a person whose id is in `data` of a call or a follow. `X-Idempotency-Key` is the `dedupe_key` of a body that has none.',
+          'Notifies one person or up to a hundred. An absent title or body gets the default text in the language of each person. `duplicates` counts people who already had a notification with this `dedupe_key`. `muted` counts people who switched the type off, or, for calls and follows, who have blocked or are blocked by a person in `data`. `X-Idempotency-Key` is the `dedupe_key` of a body without one.',
           { 201: NotifyResult },
           {
             headers: idempotent.headers,
@@ -208,7 +208,7 @@ export function notificationRoutes(parts: Parts) {
         body: NewAnnouncement,
         ...announcing(
           'adminSendAnnouncement',
-          'Notifies everybody, everybody with a role, or single people. The first two leave out who is disabled: `GET /v1/admin/users?disabled=false`, with `role` too, tells beforehand how many they are. With many recipients this takes a while: `GET /v1/admin/notifications/{id}` shows the progress.',
+          'Notifies everybody, everybody with a role, or single people. The first two omit disabled accounts; `GET /v1/admin/users?disabled=false`, optionally with `role`, counts them beforehand. Delivery to many recipients takes a while; `GET /v1/admin/notifications/{id}` shows the progress.',
           { 201: Announcement },
           { errors: ['idempotency_mismatch'], ...idempotent },
         ),

@@ -5,7 +5,7 @@ import { findById } from '../../lib/ids.ts'
 import type { NotificationType } from '../../lib/vocabulary.ts'
 import { notificationsReadFrame } from './frames.ts'
 import { personKeys } from './model.ts'
-import type { NamedUser, NotificationEvent, Notifier, Outcome } from './notifier.ts'
+import type { NotificationEvent, Notifier, Outcome, UserReference } from './notifier.ts'
 import type { NotificationStore } from './store.ts'
 
 export type MayTalk = (userId: string, otherId: string) => boolean
@@ -14,19 +14,19 @@ type Parts = { store: NotificationStore; notifier: Notifier; mayTalk: MayTalk }
 
 const typesAboutPeople: readonly NotificationType[] = ['call_incoming', 'call_missed', 'follow_new']
 
-/** Each may have many devices, and each device makes a row. */
+/** Users per write: few, because a user may have many devices and each device adds a row. */
 const notifiedPerWrite = 20
 
 export type NotificationService = ReturnType<typeof createNotificationService>
 
-/** A user's notifications, and those that the rest of the platform reports. */
+/** A user's notifications, and notifications reported by the rest of the platform. */
 export function createNotificationService(core: Core, { store, notifier, mayTalk }: Parts) {
   const { write, afterCommit, hub, clock } = core
 
-  const tellRead = (userId: string, unreadCount: number) =>
+  const publishRead = (userId: string, unreadCount: number) =>
     afterCommit(() => hub.send([userId], notificationsReadFrame(unreadCount)))
 
-  function isFromApart(userId: string, { type, data }: NotificationEvent): boolean {
+  function isAboutBlocked(userId: string, { type, data }: NotificationEvent): boolean {
     if (!typesAboutPeople.includes(type)) return false
     return personKeys.some((key) => data[key] !== undefined && !mayTalk(userId, data[key]))
   }
@@ -37,33 +37,33 @@ export function createNotificationService(core: Core, { store, notifier, mayTalk
 
     unreadCount: (userId: string): number => store.count(userId).unread,
 
-    /** Again changes nothing.
-     *  @throws not_found (unknown, or somebody else's) */
+    /** Idempotent.
+     *  @throws not_found (unknown or of another user) */
     markRead: (userId: string, idText: string): Promise<void> =>
       write(() => {
         const row = findById(idText, (id) => store.find(userId, id))
         if (!row?.inApp) throw new AppError('not_found')
         if (row.readAt !== null) return
         store.updateRead(userId, row.id, clock.now())
-        tellRead(userId, store.count(userId).unread)
+        publishRead(userId, store.count(userId).unread)
       }),
 
     markAllRead: (userId: string): Promise<void> =>
       write(() => {
         if (store.count(userId).unread === 0) return
         store.updateAllRead(userId, clock.now())
-        tellRead(userId, 0)
+        publishRead(userId, 0)
       }),
 
-    /** Makes a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows between users of
-     *  whom one has blocked the other count as muted.
+    /** Creates a notification for each user, or returns the one with the same `dedupeKey`. Calls and follows count as muted
+     *  if one of the two users has blocked the other.
      *  @throws validation_error for unknown users */
-    async report(named: readonly NamedUser[], said: NotificationEvent) {
-      const ids = notifier.peopleOf(named)
-      const event = { ...said, data: notifier.withIds(said.data) }
+    async report(references: readonly UserReference[], reported: NotificationEvent) {
+      const ids = notifier.peopleOf(references)
+      const event = { ...reported, data: notifier.withIds(reported.data) }
       const outcomes: Outcome[] = []
       const notify = (id: string): Outcome =>
-        isFromApart(id, event) ? { kind: 'muted' } : notifier.notify(id, event)
+        isAboutBlocked(id, event) ? { kind: 'muted' } : notifier.notify(id, event)
       for (const some of chunksOf(ids, notifiedPerWrite)) {
         outcomes.push(...(await write(() => some.map(notify))))
       }

@@ -17,11 +17,11 @@ type PreferenceRow = typeof notificationPreferences.$inferSelect
 export type NotificationStore = ReturnType<typeof createNotificationStore>
 
 const value = sql.placeholder
-/** The other user that a notification names. Must equal the index's expression. */
+/** The id of the other user in a notification. Must equal the expression of the index. */
 const namedOf = sql`coalesce(json_extract(data, '$.follower_id'), json_extract(data, '$.guest_id'), json_extract(data, '$.host_id'))`
 
-/** SQL over notifications and preferences. Triggers keep the totals. The queries of each notification are prepared: an
- *  announcement makes one for every user. */
+/** SQL over notifications and preferences. Triggers maintain the totals. The queries for each notification are prepared,
+ *  because an announcement creates one for every user. */
 export function createNotificationStore(orm: Orm) {
   const insert = orm.insert(notifications).values(placeholders(notifications)).prepare()
   const dedupeKeys = and(
@@ -86,7 +86,7 @@ export function createNotificationStore(orm: Orm) {
     })
 
   return {
-    /** Undefined for somebody who is gone, too. */
+    /** Undefined for an unknown or deleted user. */
     findPerson: (id: string) => person().get({ id }),
     insert(row: NotificationRow) {
       insert.run(row)
@@ -95,7 +95,7 @@ export function createNotificationStore(orm: Orm) {
       orm.select().from(notifications).where(own(userId, id)).get(),
     findByDedupeKey: (userId: string, dedupeKey: string): NotificationRow | undefined =>
       byDedupeKey.get({ userId, dedupeKey }),
-    /** How many are shown to a user, and how many of them are unread. */
+    /** Counts the notifications in the app, and the unread ones among them. */
     count,
     list,
     updateRead(userId: string, id: string, readAt: number) {
@@ -136,12 +136,12 @@ export function createNotificationStore(orm: Orm) {
       const which = and(eq(notifications.userId, userId), inArray(notifications.id, oldest))
       orm.delete(notifications).where(which).run()
     },
-    /** Every notification of a user, hidden ones too, oldest first. */
+    /** Every notification of a user including hidden ones, oldest first. */
     each: (userId: string) =>
       eachRow<NotificationRow>((last, limit) =>
         listAfter(eq(notifications.userId, userId), limit, last?.id),
       ),
-    /** Notifications of other users that name this one. */
+    /** Other users' notifications with this user's id. */
     listNaming: (id: string, limit: number, after?: string): NotificationRow[] =>
       listAfter(and(isNotNull(namedOf), eq(namedOf, id)), limit, after),
     updateTexts({ userId, id, title, body, data }: NotificationRow) {

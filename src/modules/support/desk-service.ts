@@ -33,7 +33,7 @@ export type Notify = (
     /** Overrides the text of the type. */
     text?: 'ticket_resolved'
     body?: string
-    named: { subject: string }
+    values: { subject: string }
     data: Record<string, string>
     dedupeKey?: string
   },
@@ -131,7 +131,7 @@ export function createDeskService(core: Core, parts: Parts) {
       type: 'support_reply',
       ...(isResolved && { text: 'ticket_resolved' }),
       ...(message && { body: message.body }),
-      named: { subject },
+      values: { subject },
       data: { ticket_id: id, ...(message && { message_id: message.id }) },
       ...(message && { dedupeKey: `support_reply:${message.id}` }),
     })

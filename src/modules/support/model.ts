@@ -158,7 +158,7 @@ export type TicketListItem = Static<typeof TicketListItem>
 
 const messages_before = Type.Optional(
   Type.String({
-    description: 'The cursor for the list of earlier messages; null if there are none.',
+    description: 'The cursor for the list of earlier messages; absent if there are none.',
     examples: [],
   }),
 )

@@ -15,7 +15,7 @@ export type Notify = (
   event: {
     type: 'broadcast'
     text: 'webhook_disabled'
-    named: { host: string }
+    values: { host: string }
     data: Record<string, string>
   },
 ) => void
@@ -117,7 +117,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     })
     for (const adminId of store.listAdminIds()) {
       const data = { webhook_id: id }
-      notify(adminId, { type: 'broadcast', text: 'webhook_disabled', named: { host }, data })
+      notify(adminId, { type: 'broadcast', text: 'webhook_disabled', values: { host }, data })
     }
     afterCommit(() => {
       onDisabled()
