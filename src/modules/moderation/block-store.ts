@@ -11,9 +11,10 @@ export type BlockItem = {
   user: { id: string; displayName: string }
 }
 
-/** SQL over blocks. A block has a row on either side, so that sending a message costs one look-up. */
+/** SQL over blocks. A block has a row for each of the two users, so that sending a message costs one look-up. `id` is null
+ *  in the row of the blocked user. */
 export function createBlockStore(orm: Orm) {
-  const apart = orm.$client.prepare<unknown, [string, string]>(
+  const blocked = orm.$client.prepare<unknown, [string, string]>(
     'SELECT 1 FROM blocks WHERE user_id = ? AND other_user_id = ?',
   )
   const side = (userId: string, otherUserId: string) =>
@@ -25,7 +26,7 @@ export function createBlockStore(orm: Orm) {
   const select = (which: SQL | undefined) =>
     orm
       .select({
-        // Never null in the rows that `own` chooses.
+        // Not null in the rows selected by `own`.
         id: sql<string>`${blocks.id}`,
         blockedAt: sql<number>`${blocks.blockedAt}`,
         user: { id: blocks.otherUserId, displayName: blocks.otherName },
@@ -35,8 +36,8 @@ export function createBlockStore(orm: Orm) {
 
   return {
     /** True when either user blocks the other. */
-    areBlocked: (userId: string, otherId: string): boolean => apart.get(userId, otherId) !== null,
-    /** The users that this one blocks or is blocked by. */
+    areBlocked: (userId: string, otherId: string): boolean => blocked.get(userId, otherId) !== null,
+    /** The users whom this one blocks or is blocked by. */
     listBlockedEitherWay: (userId: string, limit = -1): string[] =>
       orm
         .select({ id: blocks.otherUserId })
@@ -61,7 +62,7 @@ export function createBlockStore(orm: Orm) {
       const other = { userId: otherUserId, otherUserId: userId, otherName: nameOf(userId) }
       orm.insert(blocks).values(other).onConflictDoNothing().run()
     },
-    /** For a mutual block: the other side's block stays, and both rows with it. */
+    /** Ends one side of a mutual block; both rows stay for the other side. */
     updateUnblocked(userId: string, otherUserId: string) {
       const set = { id: null, blockedAt: null }
       orm.update(blocks).set(set).where(side(userId, otherUserId)).run()

@@ -6,7 +6,7 @@ import type { BlockStore } from './block-store.ts'
 export type Blocks = ReturnType<typeof createBlocks>
 
 export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
-  /** Inside a `write`. */
+  /** Called inside a `write`. */
   function unblock(userId: string, otherId: string) {
     if (store.isBlocking(otherId, userId)) store.updateUnblocked(userId, otherId)
     else store.delete(userId, otherId)
@@ -18,7 +18,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
     listBlockedEitherWay: store.listBlockedEitherWay,
 
     /** Blocks a user. Idempotent.
-     *  @throws validation_error (oneself) · not_found (no such user, or removed) */
+     *  @throws validation_error (oneself) · not_found (unknown or deleted user) */
     block: (userId: string, otherIdText: string): Promise<void> =>
       write(() => {
         const otherId = parseId(otherIdText)
@@ -29,7 +29,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
       }),
 
     /** Removes a block, if there is one.
-     *  @throws not_found (no possible id) */
+     *  @throws not_found (invalid id) */
     async unblock(userId: string, otherIdText: string): Promise<void> {
       const otherId = parseId(otherIdText)
       if (otherId === undefined) throw new AppError('not_found')
@@ -39,7 +39,7 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
     /** Newest block first. */
     list: store.list,
 
-    /** Deletes blocks by and of a removed user. */
+    /** Deletes the blocks by and of a deleted user. */
     erase(userId: string, limit: number) {
       const some = store.listBlockedEitherWay(userId, limit)
       for (const otherId of some) store.delete(userId, otherId)

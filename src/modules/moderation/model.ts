@@ -45,7 +45,7 @@ export const Block = Type.Object(
 export const NewReport = Refined(
   Type.Object(
     {
-      user_id: Maybe(Id({ description: 'The person who is reported.' })),
+      user_id: Maybe(Id({ description: 'The reported person.' })),
       message_id: Maybe(Id({ description: 'A message of one of your conversations.' })),
       reason: ReasonField,
       body: Maybe(reportText(bodyText)),
@@ -98,7 +98,7 @@ export const ReportDetail = Type.Object(
     messages: Nullable(
       Type.Array(named('Message'), {
         description:
-          'The message with up to 20 before and after it as they were when it was reported, oldest first; null once it is resolved, and where a person is reported.',
+          'The reported message with up to 20 messages before and after it, at the time of the report, oldest first. Null if the report is resolved or is about a person.',
       }),
     ),
   },
@@ -107,7 +107,7 @@ export const ReportDetail = Type.Object(
 
 export const ReportCreatedFrame = Type.Object(
   { type: Type.Literal('report_created'), report: Report },
-  { description: 'Asked for with `support`, by admins: somebody has reported something.' },
+  { description: 'With `events=support`, for admins: somebody has reported something.' },
 )
 export type ReportCreatedFrame = Static<typeof ReportCreatedFrame>
 
@@ -153,7 +153,7 @@ export function reportView({ report, reporter, reported }: ReportItem): Static<t
   }
 }
 
-/** @param deskUrl gives the address at which the desk sees a file */
+/** @param deskUrl returns the URL at which the desk can read a file */
 export function reportDetailView(
   detail: Detail,
   deskUrl: (fileUrl: string) => string,

@@ -9,7 +9,7 @@ import type { ReportStatus } from '../../lib/vocabulary.ts'
 
 export type ReportRow = typeof reports.$inferSelect
 type Side = { id: string; displayName: string }
-/** A report with the names of both sides, without the excerpt. */
+/** A report with the names of both users, without the excerpt. */
 export type ReportItem = {
   id: string
   report: Omit<ReportRow, 'excerpt'>
@@ -35,7 +35,7 @@ export function createReportStore(orm: Orm) {
   return {
     insert: (row: typeof reports.$inferInsert): ReportRow =>
       orm.insert(reports).values(row).returning().get(),
-    /** The reporter's open report about a person or a message. */
+    /** The reporter's open report about a user or a message. */
     findOpen: (reporterId: string, targetId: string): ReportRow | undefined =>
       orm
         .select()
@@ -71,7 +71,7 @@ export function createReportStore(orm: Orm) {
             .innerJoin(reported, eq(reported.id, reports.reportedId))
             .where(which),
       }),
-    /** Times of the reporter's reports from an id on, oldest first. */
+    /** The times of the reporter's reports after the id `since`, oldest first. */
     listTimesSince: (reporterId: string, since: string): number[] =>
       orm
         .select({ at: reports.createdAt })

@@ -14,7 +14,7 @@ export type Excerpt = {
   messages: readonly { file_url: string | null; [field: string]: unknown }[]
 }
 
-/** Functions of the other modules. All are called inside a `write`. */
+/** Functions of other modules, called inside a `write`. */
 export type ReportNeighbours = {
   findExcerpt: (userId: string, messageId: string) => Excerpt | undefined
   /** @returns whether the message exists */
@@ -35,7 +35,7 @@ type Draft = {
 
 type Parts = {
   store: ReportStore
-  /** False for removed users. */
+  /** False for deleted users. */
   isPresent: (userId: string) => boolean
 } & ReportNeighbours
 
@@ -43,12 +43,12 @@ const perDay = 20
 
 export type Reports = ReturnType<typeof createReports>
 
-/** Reports by users about people and messages, and the desk's work on them. */
+/** Reports about users and messages, and their handling by the desk. */
 export function createReports(core: Core, parts: Parts) {
   const { store, isPresent, findExcerpt, removeMessage, files, takeText } = parts
   const { write, afterCommit, audit, events, hub, newId, clock } = core
 
-  /** The reported user and the person or message that the report is about.
+  /** The reported user, and the user or message that the report is about.
    *  @throws not_found · validation_error (oneself) */
   function targetOf(reporterId: string, draft: Draft) {
     const target = draft.messageId === undefined ? personOf(draft) : messageOf(reporterId, draft)
@@ -113,16 +113,16 @@ export function createReports(core: Core, parts: Parts) {
   }
 
   return {
-    /** Opens a report. While it is open, the same target returns the first report.
-     *  @throws not_found (no such user, or a message of a conversation that is not the reporter's) ·
-     *  validation_error (oneself) · quota_exceeded (20 a day) · text_quota_exceeded */
+    /** Opens a report, or returns the reporter's open report about the same target.
+     *  @throws not_found (unknown user, or a message of another conversation) · validation_error (oneself) ·
+     *  quota_exceeded (20 a day) · text_quota_exceeded */
     open: (reporterId: string, draft: Draft): Promise<ReportRow> =>
       write(() => open(reporterId, draft)),
 
     /** Newest first. */
     list: store.list,
 
-    /** A report with its excerpt. The audit log records who viewed it.
+    /** A report with its excerpt. Records the viewer in the audit log.
      *  @throws not_found */
     view: (idText: string, by: ByUser): Promise<ReportDetail> =>
       write(() => {
@@ -131,7 +131,7 @@ export function createReports(core: Core, parts: Parts) {
         return item
       }),
 
-    /** @throws not_found · report_open (there is a newer open report of the same target) */
+    /** @throws not_found · report_open (the reporter has a newer open report about the same target) */
     update(
       idText: string,
       changes: { status?: ReportStatus | undefined; note?: string | undefined },

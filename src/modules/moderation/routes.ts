@@ -44,7 +44,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       },
       user(
         'listBlocks',
-        'Lists whom you block, the newest block first.',
+        'Lists the people you have blocked, newest block first.',
         { 200: ListOf(Block) },
         { query: listQuery(pageSize) },
       ),
@@ -54,7 +54,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
       ({ params, context }) => blocks.block(context.user.userId, params.user_id),
       user(
         'blockUser',
-        'Blocks a person. Neither can write to the other any more. A repeated call changes nothing.',
+        'Blocks a person. Neither can write to the other. A repeated call changes nothing.',
         { 204: null },
       ),
     )
@@ -79,7 +79,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
         body: NewReport,
         ...user(
           'createReport',
-          'Reports a person or a message to the desk. Reporting the same target again while the report is open returns that report.',
+          'Reports a person or a message to the desk. While a report is open, a repeated call for the same target returns it.',
           { 201: OwnReport },
           { errors: ['not_found', 'quota_exceeded', 'text_quota_exceeded'] },
         ),
@@ -105,7 +105,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
         reportDetailView(await reports.view(params.id, context.byUser), deskUrl),
       admin(
         'adminGetReport',
-        'Shows a report with what was said around it. Each call is recorded in the audit log.',
+        'Shows a report with the messages around the reported one. Each call is recorded in the audit log.',
         {
           200: ReportDetail,
         },
@@ -121,7 +121,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
         body: ReportUpdate,
         ...admin(
           'adminUpdateReport',
-          'Resolves a report or adds a note to it. Resolving it deletes the copies of messages that it kept.',
+          'Resolves a report or adds a note to it. Resolving deletes its copies of messages.',
           { 200: ReportDetail },
           {
             errors: ['report_open'],
