@@ -148,9 +148,9 @@ const mutations: Mutation[] = [
   {
     name: 'a picture outlives its file',
     file: 'src/modules/files/service.ts',
-    from: `const isSaid = store.isSaid(file.id)
+    from: `const isInMessage = store.isInMessage(file.id)
     if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)`,
-    to: `const isSaid = store.isSaid(file.id)
+    to: `const isInMessage = store.isInMessage(file.id)
     store.deleteUsesOf(file.id)`,
   },
   {

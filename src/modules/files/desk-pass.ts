@@ -5,7 +5,7 @@ const parameter = 'desk'
 
 export type DeskPass = ReturnType<typeof createDeskPass>
 
-/** Signs the address of a removed file for readers of a report, for an hour. The key lives as long as the process. */
+/** Signs the URL of a removed file for readers of a report, for an hour. The key exists only in memory. */
 export function createDeskPass(clock: Clock) {
   const key = randomBytes(32)
   const sign = (id: string, until: number) =>

@@ -27,8 +27,8 @@ type Neighbours = {
   dropPicture: (userId: string) => void
 }
 
-const failuresTold = 8
-const againMilliseconds = 600_000
+const loggedFailures = 8
+const retryMilliseconds = 600_000
 
 export function createFiles(core: Core, neighbours: Neighbours) {
   const { publicUrl, files: limits } = core.config
@@ -42,7 +42,7 @@ export function createFiles(core: Core, neighbours: Neighbours) {
     retention: fileRetention((key) => core.outbox.add('file_removal', { key })),
     routes: fileRoutes({ files, urls, pass, maxBytes: limits.maxBytes }),
     uses,
-    /** The address at which the desk sees a file; a removed one needs a pass. */
+    /** The URL at which the desk can read a file: that of a removed file includes a pass. */
     deskUrl(url: string): string {
       const file = store.findKept(urls.idIn(url) ?? '')
       return file && file.removedAt !== null ? pass.add(url, file.id) : url
@@ -53,9 +53,9 @@ export function createFiles(core: Core, neighbours: Neighbours) {
           await neighbours.storage.delete(key)
           return undefined
         } catch (error) {
-          // The storage may be away for days, so a removal is never given up.
-          if (error instanceof PermanentFailure || attempts < failuresTold) throw error
-          return { againAfterMilliseconds: againMilliseconds }
+          // The storage may be unavailable for days, so a removal is retried without limit.
+          if (error instanceof PermanentFailure || attempts < loggedFailures) throw error
+          return { againAfterMilliseconds: retryMilliseconds }
         }
       },
     },

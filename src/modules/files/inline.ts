@@ -1,4 +1,4 @@
-/** Enough of a file's first bytes to detect its type. */
+/** The number of first bytes that reveal the type of a file. */
 export const sniffedBytes = 4_100
 
 const sameType: Record<string, string> = {
@@ -7,8 +7,8 @@ const sameType: Record<string, string> = {
   'image/vnd.microsoft.icon': 'image/x-icon',
 }
 
-/** Whether a browser may show a file by itself: a picture, sound, video or PDF whose first bytes fit its type. Files
- *  that a browser could run, such as SVG, never match by their first bytes. */
+/** Whether a browser may display a file instead of downloading it: an image, audio, video or PDF whose first bytes match
+ *  its type. Files that a browser could execute, such as SVG, never match. */
 export async function isShownInline(type: string, head: Uint8Array): Promise<boolean> {
   if (!/^(image|audio|video)\/|^application\/pdf$/.test(type)) return false
   // Loaded at the first upload, to keep the start short.
@@ -18,6 +18,6 @@ export async function isShownInline(type: string, head: Uint8Array): Promise<boo
   return isMedia(found) || found === 'application/ogg'
 }
 
-// One container format may hold sound or video, so either type fits.
+// A container format may contain audio or video, so either type is accepted.
 const isMedia = (type: string) => /^(audio|video)\//.test(type)
 const plain = (type: string) => sameType[type] ?? type.split(';', 1)[0]

@@ -6,7 +6,7 @@ import { samples } from '../../lib/samples.ts'
 import { isMediaType, textProblem } from '../../lib/text.ts'
 import type { FileRow } from './store.ts'
 
-/** The answer to an upload; a message takes the last four fields as they are. */
+/** The response to an upload; the last four fields are those of a file message. */
 export const UploadedFile = Type.Object(
   {
     id: Sample(samples.file.id),
@@ -22,14 +22,14 @@ export type UploadedFile = Static<typeof UploadedFile>
 const maxTypeLength = 127
 const defaultName = 'file'
 const defaultType = 'application/octet-stream'
-/** For the name in an address; messages accept addresses of up to 2,048 characters. */
+/** Keeps the URL below the 2,048 characters that messages accept. */
 const maxNameInUrl = 100
 
-/** The last part of a path.
+/** The file name at the end of a path.
  *  @throws validation_error (`file_name`) */
 export function fileNameOf(text: string): string {
   const name = text.split(/[/\\]/).at(-1) ?? ''
-  mustBeFine('file_name', textProblem(name, { max: 255, noControlCharacters: true }))
+  mustBeValid('file_name', textProblem(name, { max: 255, noControlCharacters: true }))
   return ['', '.', '..'].includes(name) ? defaultName : name
 }
 
@@ -39,24 +39,24 @@ export function fileTypeOf(text: string): string {
   const type = text.split(';', 1)[0]?.trim().toLowerCase() || defaultType
   const isLong = type.length > maxTypeLength
   const isType = isMediaType(type) ? undefined : problem('media_type')
-  mustBeFine('file_type', isLong ? problem('too_long', maxTypeLength) : isType)
+  mustBeValid('file_type', isLong ? problem('too_long', maxTypeLength) : isType)
   return type
 }
 
-function mustBeFine(field: string, wrong: FieldProblem | undefined) {
+function mustBeValid(field: string, wrong: FieldProblem | undefined) {
   if (wrong) throw new AppError('validation_error', { details: { [field]: wrong } })
 }
 
 export type FileUrls = ReturnType<typeof createFileUrls>
 
-/** Addresses of files. The id alone identifies a file; the name is for people. */
+/** URLs of files. Only the id identifies a file; the name is for people. */
 export function createFileUrls(publicUrl: string) {
   return {
     urlOf({ id, name }: Pick<FileRow, 'id' | 'name'>): string {
       const end = [...name].slice(-maxNameInUrl).join('')
       return `${publicUrl}/v1/files/${id}/${encodeURIComponent(end)}`
     },
-    /** The id in an address of this service, however it is spelt; undefined for other addresses. */
+    /** The file id in a URL of this server, in any encoding; undefined for other URLs. */
     idIn(url: string): string | undefined {
       const { origin, pathname } = URL.parse(url) ?? {}
       const [, id] = /^\/v1\/files\/([^/]*)/.exec(pathname ?? '') ?? []

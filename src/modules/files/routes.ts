@@ -14,7 +14,7 @@ const admin = operations('Files', { access: 'admin' })
 // No limit, because a client asks for all pictures of a conversation at once.
 const anybody = operations('Files', { access: 'public', limit: 'none' })
 
-type Asked = {
+type Requested = {
   params: { id: string }
   request: Request
   context: RequestContext
@@ -23,7 +23,7 @@ type Asked = {
 type Parts = { files: FileService; urls: FileUrls; pass: DeskPass; maxBytes: number }
 
 export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
-  async function answer({ params, request, set, context }: Asked) {
+  async function respond({ params, request, set, context }: Requested) {
     const file = files.get(params.id, pass.isValid(params.id, request.url))
     const prepared = prepareFileAnswer(request, shown(file), set.headers)
     const { range, status, headers } = prepared
@@ -32,7 +32,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
     if (file.removedAt !== null) headers['cache-control'] = 'private, no-store'
     set.status = status
     Object.assign(set.headers, headers)
-    // Bun accepts an async iterable as a body; the type does not say so.
+    // Bun accepts an async iterable as a body, although its types do not.
     return new Response(body as Blob | null, { status, headers })
   }
 
@@ -47,13 +47,13 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
       },
       user(
         'uploadFile',
-        'Uploads a file. The bytes are the body, with their type as Content-Type, or the field `file` of a form. The `file_*` fields of the answer are those of a file message. A file that nothing uses for a day is removed.',
+        'Uploads a file, either as the body with its type as Content-Type, or as the field `file` of a form. The `file_*` fields of the response are those of a file message. A file that is unused for a day is removed.',
         { 201: UploadedFile },
         {
           headers: {
             'X-File-Name': Text(
               { max: 9_216 },
-              { description: 'Percent-encoded UTF-8; without it the name is `file`.' },
+              { description: 'The file name in percent-encoded UTF-8; default: `file`.' },
             ),
           },
           maxFileBytes: maxBytes,
@@ -61,13 +61,13 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
         },
       ),
     )
-    .get('/v1/files/:id/:name', answer, readable)
+    .get('/v1/files/:id/:name', respond, readable)
     .delete(
       '/v1/files/:id',
       ({ params, context }) => files.withdrawOwn(context.user.userId, params.id),
       user(
         'deleteFile',
-        'Removes a file of your own. Messages and tickets that show it lead nowhere then, and so does your picture. What a message showed is kept for reports for 30 days, and counts as your room until then. A repeated call answers 404.',
+        'Removes a file of your own, also from messages, tickets and your profile. A file in a message is kept for reports for 30 days and counts towards your storage until then. A repeated call returns 404.',
         { 204: null },
       ),
     )
@@ -76,7 +76,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
       ({ params, context }) => files.removeAny(params.id, context.byUser),
       admin(
         'adminDeleteFile',
-        'Removes a file with its bytes, whoever uploaded it and whatever shows it, reports included.',
+        'Removes any file with its bytes, also from messages, tickets, profiles and reports.',
         { 204: null },
       ),
     )
@@ -84,7 +84,7 @@ export function fileRoutes({ files, urls, pass, maxBytes }: Parts) {
 
 const readable = anybody(
   'downloadFile',
-  'Sends the bytes of a file. Whoever has the address may read it. Images, audio, video and PDF are shown in the browser; everything else is downloaded.',
+  'Downloads a file. Anybody with the URL may read it. Browsers display images, audio, video and PDF, and download everything else.',
   { 200: null, 206: null, 304: null },
   {
     headers: { Range: Text({ max: 64 }, { description: 'One range of bytes.' }) },

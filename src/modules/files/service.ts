@@ -8,7 +8,7 @@ import { fileNameOf, fileTypeOf } from './model.ts'
 import type { FileRow, FileStore } from './store.ts'
 
 export type IncomingFile = {
-  /** The size, or an upper bound of it, if the request says so. */
+  /** The size or an upper bound of it, if the request states one. */
   announcedBytes: number | undefined
   /** Whether the size is exactly `announcedBytes`. */
   isExact: boolean
@@ -19,36 +19,35 @@ export type IncomingFile = {
 }
 
 type Reserved = { id: string; bytes: number }
-type Bound = { most: number; tooMuch: () => AppError }
-type Seen = { bytes: number; head: Buffer }
+type Bound = { bytes: number; exceeded: () => AppError }
+type Measured = { bytes: number; head: Buffer }
 
 type Parts = {
   store: FileStore
   storage: FileStorage
   /** Whether uploads would take the disk space that the database needs. */
   isDiskShort: () => boolean
-  /** Inside a `write`: the user is shown with the generated picture from now on. */
+  /** Replaces the user's picture by the generated one. Called inside a `write`. */
   dropPicture: (userId: string) => void
 }
 
 export type FileService = ReturnType<typeof createFileService>
 
-/** Every file counts at least this much, so that the quota also bounds the number of files, and with it the cost of
- *  summing them up. */
+/** Every file counts at least this much, so that the quota also bounds the number of files and the cost of summing them. */
 const leastBytes = 16_384
 const retryAfterSeconds = 5
 const retryWithRoomSeconds = 60
-/** Each of these uploads holds a chunk of 1 MiB, and Bun buffers as much again: 32 MiB in all. Slow senders hold
- *  hardly anything, however many they are. */
+/** Concurrent uploads with a large chunk. Each holds up to 1 MiB, and Bun buffers as much again: 32 MiB in all. Chunks of
+ *  slow senders are small. */
 const maxLargeChunks = 16
 const largeChunkBytes = 262_144
-/** As long as messages that were removed can be reported. */
+/** Removed messages can be reported for this long. */
 const keptForReports = 30 * 86_400_000
-/** Same as the retention rule for unused files. */
+/** The same as in the retention rule for unused files. */
 const keptUnused = 86_400_000
 
-/** Uploads and their bytes. The row is written before the first byte and completed after the last: a crash leaves a
- *  row that counts for the quota and is deleted after a day. */
+/** Uploaded files. The row is inserted before the first byte and completed after the last. After a crash in between, the row
+ *  counts towards the quota until it is deleted after a day. */
 export function createFileService(core: Core, parts: Parts) {
   const { store, storage, isDiskShort, dropPicture } = parts
   const { write, clock, log, outbox, audit } = core
@@ -70,26 +69,24 @@ export function createFileService(core: Core, parts: Parts) {
     return { id, bytes: size }
   }
 
-  /** Inside a `write`: deletes the row and queues the removal of the bytes. Also ends an upload that is still
-   *  running. */
+  /** Deletes the row and queues the removal of the bytes, inside a `write`. A running upload of the file fails at its end. */
   function remove(id: string): void {
     store.delete(id)
     outbox.add('file_removal', { key: id })
   }
 
-  /** Inside a `write`: everybody gets 404 from now on. A file shown in a message stays visible to the desk for a
-   *  while. */
+  /** Makes a file inaccessible, inside a `write`. The desk can still read a file of a message for a while. */
   function withdraw(file: FileRow): void {
-    const isSaid = store.isSaid(file.id)
+    const isInMessage = store.isInMessage(file.id)
     if (store.deleteUsesOf(file.id).includes(file.ownerId)) dropPicture(file.ownerId)
     const removed = { ...file, removedAt: clock.now() }
     store.update(file.id, { removedAt: removed.removedAt })
     if (store.isUsed(file.id)) return
-    if (isSaid) expire(removed)
+    if (isInMessage) expire(removed)
     else remove(file.id)
   }
 
-  /** Inside a `write`: retention deletes the file once it is unused and the time for reports is over. */
+  /** Lets retention delete an unused file, after the time for reports if it was removed. Called inside a `write`. */
   function expire({ id, removedAt }: FileRow): void {
     const unusedSince = removedAt === null ? clock.now() : removedAt + keptForReports - keptUnused
     store.update(id, { unusedSince })
@@ -101,20 +98,20 @@ export function createFileService(core: Core, parts: Parts) {
     return file
   }
 
-  async function* measured(bytes: AsyncIterable<Uint8Array>, { most, tooMuch }: Bound, seen: Seen) {
-    for await (const chunk of whole(bytes)) {
+  async function* measure(bytes: AsyncIterable<Uint8Array>, bound: Bound, seen: Measured) {
+    for await (const chunk of requireComplete(bytes)) {
       seen.bytes += chunk.byteLength
-      if (seen.bytes > most) throw tooMuch()
+      if (seen.bytes > bound.bytes) throw bound.exceeded()
       if (seen.head.byteLength < sniffedBytes) {
         seen.head = Buffer.concat([seen.head, chunk.subarray(0, sniffedBytes)])
       }
       if (chunk.byteLength < largeChunkBytes) yield chunk
-      else yield* inPlace(chunk)
+      else yield* limitLargeChunks(chunk)
     }
   }
 
-  // Bounds the memory: chunks are large when the disk is slower than the sender.
-  function* inPlace(chunk: Uint8Array) {
+  // Bounds the memory. Chunks are large when the disk is slower than the sender.
+  function* limitLargeChunks(chunk: Uint8Array) {
     if (largeChunks >= maxLargeChunks) throw new AppError('unavailable', { retryAfterSeconds })
     largeChunks++
     try {
@@ -140,22 +137,22 @@ export function createFileService(core: Core, parts: Parts) {
     if (isShort) throw new AppError('unavailable', { retryAfterSeconds: retryWithRoomSeconds })
   }
 
-  function boundOf({ isExact }: IncomingFile, { bytes: most }: Reserved): Bound {
-    if (isExact) return { most, tooMuch: brokenOff }
-    if (most === maxBytes) return { most, tooMuch: () => fileTooLarge(maxBytes) }
-    return { most, tooMuch: () => new AppError('storage_full') }
+  function boundOf({ isExact }: IncomingFile, { bytes }: Reserved): Bound {
+    if (isExact) return { bytes, exceeded: incomplete }
+    if (bytes === maxBytes) return { bytes, exceeded: () => fileTooLarge(maxBytes) }
+    return { bytes, exceeded: () => new AppError('storage_full') }
   }
 
-  async function take(incoming: IncomingFile, reserved: Reserved) {
-    const seen: Seen = { bytes: 0, head: Buffer.alloc(0) }
+  async function receive(incoming: IncomingFile, reserved: Reserved) {
+    const seen: Measured = { bytes: 0, head: Buffer.alloc(0) }
     const bound = boundOf(incoming, reserved)
     let [name, type] = ['', '']
     await incoming.receive(async (file) => {
       name = fileNameOf(file.name)
       type = fileTypeOf(file.type)
-      await storage.write(reserved.id, measured(file.bytes, bound, seen))
+      await storage.write(reserved.id, measure(file.bytes, bound, seen))
     })
-    if (incoming.isExact && seen.bytes !== incoming.announcedBytes) throw brokenOff()
+    if (incoming.isExact && seen.bytes !== incoming.announcedBytes) throw incomplete()
     return { name, type, size: seen.bytes, isInline: await isShownInline(type, seen.head) }
   }
 
@@ -166,22 +163,26 @@ export function createFileService(core: Core, parts: Parts) {
   }
 
   return {
-    /** Stores a file; it is durable on the disk or in the bucket when this resolves.
-     *  @param mayStill throws when its owner may not upload any more
-     *  @throws body_too_large · storage_full · validation_error (name, type, broken off) · unavailable */
-    async upload(ownerId: string, incoming: IncomingFile, mayStill: () => void): Promise<FileRow> {
+    /** Stores a file, durably on the disk or in the bucket when this resolves.
+     *  @param reauthorize throws when the owner may no longer upload
+     *  @throws body_too_large · storage_full · validation_error (name, type, incomplete body) · unavailable */
+    async upload(
+      ownerId: string,
+      incoming: IncomingFile,
+      reauthorize: () => void,
+    ): Promise<FileRow> {
       mustHaveRoom()
       const { announcedBytes = 0, isExact } = incoming
       if (isExact && announcedBytes > maxBytes) throw fileTooLarge(maxBytes)
       const reserved = await write(() => reserve(ownerId, incoming))
       try {
-        const file = await take(incoming, reserved)
+        const file = await receive(incoming, reserved)
         return await write(() => {
-          mayStill()
+          reauthorize()
           const times = { storedAt: clock.now(), unusedSince: clock.now() }
           const row = store.update(reserved.id, { ...file, ...times })
-          // The upload took more than a day, and retention has deleted its row.
-          if (!row) throw brokenOff()
+          // Retention has deleted the row of an upload that took more than a day.
+          if (!row) throw incomplete()
           return row
         })
       } catch (error) {
@@ -191,14 +192,14 @@ export function createFileService(core: Core, parts: Parts) {
       }
     },
 
-    /** @param isForDesk whether removed files that the desk may still see count
+    /** @param isForDesk whether to include removed files that are kept for reports
      *  @throws not_found */
     get(id: string, isForDesk: boolean): FileRow {
       return (isForDesk && store.findKept(id)) || mustFind(id)
     },
 
-    /** Removes an upload of the user's own, also from messages and the profile.
-     *  @throws not_found (also for files of others, and removed ones) */
+    /** Removes a file of the user's own, also from messages and the profile.
+     *  @throws not_found (unknown, removed or of another user) */
     withdrawOwn: (ownerId: string, id: string): Promise<void> =>
       write(() => {
         const file = mustFind(id)
@@ -218,8 +219,8 @@ export function createFileService(core: Core, parts: Parts) {
         audit.record({ action: 'file_removed', ...by, target: { type: 'file', id }, details })
       }),
 
-    /** A range of bytes, read at the pace of the receiver.
-     *  @throws not_found (removed meanwhile) · unavailable */
+    /** Reads a range of bytes at the consumer's pace.
+     *  @throws not_found (removed since) · unavailable */
     async read(id: string, { start, end }: { start: number; end: number }): Promise<FileBytes> {
       if (start === end) return new Blob([])
       const bytes = await storage.read(id, start, end).catch((error: unknown) => {
@@ -232,7 +233,7 @@ export function createFileService(core: Core, parts: Parts) {
     withdraw,
     expire,
 
-    /** Removes files of a removed user, even those in use. */
+    /** Removes the files of a deleted user, including those in use. */
     erase(ownerId: string, limit: number) {
       const ids = store.listIdsOf(ownerId, limit)
       ids.forEach(remove)
@@ -241,16 +242,16 @@ export function createFileService(core: Core, parts: Parts) {
   }
 }
 
-const brokenOff = (cause?: unknown) =>
+const incomplete = (cause?: unknown) =>
   cause === undefined
     ? invalidField('body', 'invalid')
     : new AppError('validation_error', { details: { body: problem('invalid') }, cause })
 
-/** An upload that breaks off is the client's error, not ours. */
-async function* whole(bytes: AsyncIterable<Uint8Array>) {
+/** Reports an aborted upload as the client's error. */
+async function* requireComplete(bytes: AsyncIterable<Uint8Array>) {
   try {
     yield* bytes
   } catch (cause) {
-    throw cause instanceof AppError ? cause : brokenOff(cause)
+    throw cause instanceof AppError ? cause : incomplete(cause)
   }
 }

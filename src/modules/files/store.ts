@@ -28,12 +28,12 @@ export function createFileStore(orm: Orm) {
     insert(row: FileRow): void {
       orm.insert(files).values(row).run()
     },
-    /** @returns undefined when the row was deleted meanwhile */
+    /** @returns undefined when the row has been deleted */
     update: (id: string, changes: Partial<FileRow>): FileRow | undefined =>
       orm.update(files).set(changes).where(eq(files.id, id)).returning().get(),
     /** A complete file that was not removed. */
     find: (id: string): FileRow | undefined => orm.select().from(files).where(shown(id)).get(),
-    /** A complete file, also when only the desk may still see it. */
+    /** A complete file, including one that was removed and is kept for reports. */
     findKept: (id: string): FileRow | undefined => orm.select().from(files).where(stored(id)).get(),
     delete(id: string): void {
       orm.delete(files).where(eq(files.id, id)).run()
@@ -59,7 +59,7 @@ export function createFileStore(orm: Orm) {
       })
       for (const row of rows) if (row.storedAt !== null) yield row
     },
-    /** @param ownerId the owner the file must have; without it any complete file will do, also a removed one
+    /** @param ownerId requires a file of this owner that was not removed; without it any complete file is accepted
      *  @returns whether there is such a file */
     addUse(usedBy: string, id: string, ownerId?: string): boolean {
       const which = ownerId === undefined ? stored(id) : and(shown(id), eq(files.ownerId, ownerId))
@@ -69,8 +69,8 @@ export function createFileStore(orm: Orm) {
       return true
     },
     isUsed,
-    /** Whether a message shows it. */
-    isSaid: (id: string): boolean =>
+    /** Whether a message uses the file. */
+    isInMessage: (id: string): boolean =>
       orm
         .select({ id: messages.id })
         .from(fileUses)
@@ -79,14 +79,15 @@ export function createFileStore(orm: Orm) {
         .limit(1)
         .get() !== undefined,
     listUsed,
-    /** @returns the files that nothing else uses */
+    /** Deletes all uses of files by one user, message, ticket or report.
+     *  @returns the files that are no longer used */
     deleteUses(usedBy: string): FileRow[] {
       const used = listUsed(usedBy)
       orm.delete(fileUses).where(eq(fileUses.usedBy, usedBy)).run()
       return used.filter(({ id }) => !isUsed(id))
     },
     /** Deletes the uses of a file except those by reports.
-     *  @returns what used it (`used_by`) */
+     *  @returns their `used_by` */
     deleteUsesOf: (id: string): string[] =>
       orm
         .delete(fileUses)

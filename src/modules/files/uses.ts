@@ -9,18 +9,18 @@ type Parts = { store: FileStore; urls: FileUrls; files: FileService }
 
 export type FileUses = ReturnType<typeof createFileUses>
 
-/** Records which message, profile, ticket or report uses which file. Call these inside the `write` that stores the
- *  use: then no row names a missing file, and a file in use goes only when its owner or an admin removes it. */
+/** Records the files used by messages, profiles, tickets and reports. Called inside the `write` that stores the use, so that
+ *  no row refers to a missing file, and only its owner or an admin removes a file in use. */
 export function createFileUses({ clock, events }: Core, { store, urls, files }: Parts) {
-  /** @throws validation_error for an address of this service that is not the owner's upload */
+  /** @throws validation_error for a URL of this server that is not a file of the owner */
   function addOwn(usedBy: string, ownerId: string, use: { field: string; url: string }) {
     const id = urls.idIn(use.url)
     if (id === undefined || store.addUse(usedBy, id, ownerId)) return
     throw invalidField(use.field, 'not_your_file')
   }
 
-  // A former picture is kept for a day, so that it can be chosen again.
-  function showPicture(userId: string, url: string | null) {
+  // A former picture is kept for a day, so that the user can select it again.
+  function setPicture(userId: string, url: string | null) {
     for (const { id } of store.deleteUses(userId)) store.update(id, { unusedSince: clock.now() })
     if (url !== null) addOwn(userId, userId, { field: 'avatar_url', url })
   }
@@ -29,7 +29,7 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
     const { message_id: messageId = '', user_id: userId = '' } = ids
     if (type === 'message.deleted') store.listUsed(messageId).forEach(files.withdraw)
     if (fileUrl === undefined) return
-    if (type === 'user.created' || type === 'user.updated') showPicture(userId, fileUrl)
+    if (type === 'user.created' || type === 'user.updated') setPicture(userId, fileUrl)
     if (type === 'message.created' && fileUrl !== null) {
       addOwn(messageId, fileOwnerId, { field: 'file_url', url: fileUrl })
     }
@@ -37,16 +37,16 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
   events.subscribe(follow)
 
   return {
-    /** Keeps files while a report is open, also those that only the desk may still see. */
+    /** Keeps files while a report is open, including removed ones. */
     hold(reportId: string, fileUrls: readonly string[]): void {
       for (const url of fileUrls) store.addUse(reportPrefix + reportId, urls.idIn(url) ?? '')
     },
     release(reportId: string): void {
       store.deleteUses(reportPrefix + reportId).forEach(files.expire)
     },
-    /** Attaches uploads of their owner.
-     *  @returns the uploads as the client sees them
-     *  @throws validation_error for other addresses, files of others, and removed files */
+    /** Attaches files of the owner.
+     *  @returns the views of the files
+     *  @throws validation_error for other URLs, files of other users, and removed files */
     attach(usedBy: string, ownerId: string, fileUrls: readonly string[]): UploadedFile[] {
       const details: FieldProblems = {}
       const attached: UploadedFile[] = []
@@ -60,7 +60,7 @@ export function createFileUses({ clock, events }: Core, { store, urls, files }: 
       throwProblems(details)
       return attached
     },
-    /** Releases the picture of a removed user. */
-    forget: (userId: string): void => showPicture(userId, null),
+    /** Releases the picture of a deleted user. */
+    forget: (userId: string): void => setPicture(userId, null),
   }
 }
