@@ -410,7 +410,7 @@ export interface ServiceKey {
 export interface NewServiceKey {
   name: string
   /**
-   * What the key may be used for; `all` is everything but `sessions`, which logs people in.
+   * The operations allowed for the key. `all` means all scopes except `sessions`, which logs people in.
    *
    * @minItems 1
    */
@@ -429,7 +429,7 @@ export interface CreatedServiceKey {
   last_used_at: string | null
   revoked_at: string | null
   /**
-   * The key itself, shown this once.
+   * The key itself, shown only this once.
    */
   key: string
 }
@@ -681,7 +681,7 @@ export interface Ticket {
   updated_at: string
   messages: TicketMessage[]
   /**
-   * The cursor for the list of earlier messages; null if there are none.
+   * The cursor for the list of earlier messages; absent if there are none.
    */
   messages_before?: string
 }
@@ -839,7 +839,7 @@ export interface DeskTicket {
   first_response_at: string | null
   messages: DeskTicketMessage[]
   /**
-   * The cursor for the list of earlier messages; null if there are none.
+   * The cursor for the list of earlier messages; absent if there are none.
    */
   messages_before?: string
   notes: TicketNote[]
@@ -1029,7 +1029,7 @@ export interface WebPushKey {
 }
 export interface NewPushToken {
   /**
-   * From FCM, or for `web` also a PushSubscription as JSON.
+   * A token from FCM, or for `web` also a PushSubscription as JSON.
    */
   token: string
   platform: 'ios' | 'android' | 'web'
@@ -1090,7 +1090,7 @@ export interface AnnouncementProgress {
   delivered_count: number
   audience: 'all' | 'role' | 'users'
   /**
-   * Of an audience that is a role.
+   * The role, if the audience is a role.
    */
   role: ('guest' | 'user' | 'verified_user' | 'host' | 'admin') | null
   title: string
@@ -1818,7 +1818,7 @@ export interface Operations {
     answer: Authenticated
   }
   /**
-   * Lists service keys, newest first.
+   * Lists service keys including revoked ones, newest first.
    */
   'GET /v1/admin/service-keys': {
     query?: {
@@ -1864,7 +1864,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Makes a person follow a host.
+   * Makes a person follow a host, and notifies the host.
    */
   'PUT /v1/service/follows/{host_id}/{follower_id}': {
     params: {
@@ -1874,7 +1874,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Makes a person no longer follow a host.
+   * Removes a follower of a host.
    */
   'DELETE /v1/service/follows/{host_id}/{follower_id}': {
     params: {
@@ -2068,13 +2068,13 @@ export interface Operations {
     answer: BroadcastProgress
   }
   /**
-   * Uploads a file.
+   * Uploads a file, either as the body with its type as Content-Type, or as the field `file` of a form.
    */
   'POST /v1/files': {
     answer: UploadedFile
   }
   /**
-   * Sends the bytes of a file.
+   * Downloads a file.
    */
   'GET /v1/files/{id}/{name}': {
     params: {
@@ -2084,7 +2084,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Removes a file of your own.
+   * Removes a file of your own, also from messages, tickets and your profile.
    */
   'DELETE /v1/files/{id}': {
     params: {
@@ -2093,7 +2093,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Removes a file with its bytes, whoever uploaded it and whatever shows it, reports included.
+   * Removes any file with its bytes, also from messages, tickets, profiles and reports.
    */
   'DELETE /v1/admin/files/{id}': {
     params: {
@@ -2102,7 +2102,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Lists whom you block, the newest block first.
+   * Lists the people you have blocked, newest block first.
    */
   'GET /v1/users/blocks': {
     query?: {
@@ -2188,7 +2188,7 @@ export interface Operations {
         }
   }
   /**
-   * Shows a report with what was said around it.
+   * Shows a report with the messages around the reported one.
    */
   'GET /v1/admin/reports/{id}': {
     params: {
@@ -2518,7 +2518,7 @@ export interface Operations {
        */
       cursor?: string
       /**
-       * `true` shows the unread ones alone.
+       * `true` lists only unread notifications.
        */
       unread?: boolean
     }
@@ -2555,13 +2555,13 @@ export interface Operations {
     answer: null
   }
   /**
-   * Shows which channels are on for each type of notification.
+   * Shows the enabled channels for each type of notification.
    */
   'GET /v1/notifications/preferences': {
     answer: NotificationPreferences
   }
   /**
-   * Changes which channels are on for each type of notification.
+   * Enables or disables channels for each type of notification.
    */
   'PUT /v1/notifications/preferences': {
     body: NotificationPreferencesUpdate
@@ -3018,7 +3018,7 @@ export interface ServerFrames {
     message_id: string
   }
   /**
-   * Asked for with `support`, by admins: somebody has reported something.
+   * With `events=support`, for admins: somebody has reported something.
    */
   report_created: {
     type: 'report_created'
@@ -3044,7 +3044,7 @@ export interface ServerFrames {
         ticket: DeskTicketListItem
       }
   /**
-   * Asked for with `notification`: there is a new one.
+   * With `events=notification`: a new notification.
    */
   notification: {
     type: 'notification'
@@ -3052,7 +3052,7 @@ export interface ServerFrames {
     unread_count: number
   }
   /**
-   * Asked for with `notification`: one or all were read.
+   * With `events=notification`: one or all notifications were read.
    */
   notifications_read: {
     type: 'notifications_read'

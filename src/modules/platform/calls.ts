@@ -16,10 +16,10 @@ type PlatformEvent = {
 /** Notifies a user. Called inside a `write`. */
 export type Notify = (userId: string, event: PlatformEvent) => void
 
-/** Notifies a user about another user's act, unless one has blocked the other. */
+/** Notifies a user about an action of another user, unless one has blocked the other. */
 export type NotifyAbout = (userId: string, otherId: string, event: PlatformEvent) => void
 
-/** Resolves a user id, or `ext:` and an external id, to a user id. Undefined when it cannot be anyone's. */
+/** Resolves a user id, or `ext:` and an external id, to a user id; undefined if no user can have it. */
 export type ResolveUser = (reference: string) => string | undefined
 
 export type Calls = ReturnType<typeof createCalls>
@@ -32,12 +32,12 @@ const notificationTypes: Partial<Record<CallState, 'call_incoming' | 'call_misse
 const lapseMilliseconds = 4 * 3_600_000
 const idRule = { min: 1, max: 128, noControlCharacters: true }
 
-/** A call only moves to a higher rank, so late and repeated reports change nothing. */
+/** A call only moves to a higher rank, so that late and repeated reports change nothing. */
 const rank: Record<CallState, number> = { ringing: 0, active: 1, ended: 2, missed: 2 }
 
 type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
-/** The platform's calls, which decide who may chat. */
+/** Calls reported by the platform. They determine who may chat. */
 export function createCalls({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
   function partiesOf(report: CallReport): Parties {
     const [hostId, guestId] = [presentUser(report.hostId), presentUser(report.guestId)]
@@ -80,8 +80,8 @@ export function createCalls({ write, clock }: Core, { store, notify, resolveUser
   return {
     /** Records the state of a call and notifies the host of a ringing or missed one.
      *  @returns the stored call
-     *  @throws not_found (invalid call id) · validation_error (unknown users) · idempotency_mismatch (other users than
-     *  before) */
+     *  @throws not_found (invalid call id) · validation_error (unknown users) · idempotency_mismatch (a call of other
+     *  users) */
     async report(id: string, report: CallReport): Promise<CallRow> {
       if (!isCallId(id)) throw new AppError('not_found')
       const parties = partiesOf(report)
@@ -103,7 +103,7 @@ function isCallId(id: string | null): boolean {
   return id !== null && !textProblem(id, idRule)
 }
 
-// A participant of the call gets no `call_missed`.
+// An active call was answered, so it can no longer be missed.
 function mayFollow(before: CallState, after: CallState) {
   return rank[after] > rank[before] && !(before === 'active' && after === 'missed')
 }

@@ -6,12 +6,12 @@ import type { FeedStore } from './store.ts'
 
 export type Follows = ReturnType<typeof createFollows>
 
-/** Followers per write of an import: a few milliseconds of the event loop. */
+/** Followers per write of an import, so that it blocks the event loop for only a few milliseconds. */
 const importedPerWrite = 100
 
 type Parts = { store: FeedStore; notify: NotifyAbout; resolveUser: ResolveUser }
 
-/** Follows, as the platform reports them. */
+/** Follows reported by the platform. */
 export function createFollows({ write, clock }: Core, { store, notify, resolveUser }: Parts) {
   /** @throws not_found (unknown or deleted user) */
   function presentUser(reference: string): string {
@@ -49,7 +49,7 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
   }
 
   return {
-    /** Notifies the host of a new follower. Repeating it changes nothing, even if the host has lost that role.
+    /** Adds a follower and notifies the host. Idempotent, even if the host has since lost that role.
      *  @throws not_found · validation_error (oneself) · not_a_host */
     follow: (hostText: string, followerText: string): Promise<void> =>
       write(() => {
@@ -60,24 +60,24 @@ export function createFollows({ write, clock }: Core, { store, notify, resolveUs
         notifyHost(hostId, followerId)
       }),
 
-    /** Repeating it changes nothing.
+    /** Idempotent.
      *  @throws not_found */
     async unfollow(hostText: string, followerText: string): Promise<void> {
       const [hostId, followerId] = [knownUser(hostText), knownUser(followerText)]
       await write(() => store.deleteFollow(hostId, followerId))
     },
 
-    /** @returns the numbers of new followers, former followers and unknown users
+    /** @returns the numbers of new followers, existing followers and unknown users
      *  @throws not_found (the host) · not_a_host */
     async importFollowers(hostText: string, followerIds: readonly string[]) {
       const hostId = presentHost(hostText)
       const outcomes: Array<ReturnType<typeof importOne>> = []
       for (const part of chunksOf(followerIds, importedPerWrite)) {
-        const ofPart = await write(() => {
+        const imported = await write(() => {
           presentHost(hostId)
           return part.map((id) => importOne(hostId, id))
         })
-        outcomes.push(...ofPart)
+        outcomes.push(...imported)
       }
       const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length
       return { added: count('added'), already: count('already'), unknown: count('unknown') }

@@ -28,9 +28,9 @@ export const NewServiceKey = Body('NewServiceKey', {
   name: Text(serviceKeyNameRule, { examples: ['payments'] }),
   scopes: Type.Array(OneOf(grantableScopes), {
     minItems: 1,
-    description: `What the key may be used for; \`${allScopes}\` is everything but \`sessions\`, which logs people in.`,
+    description: `The operations allowed for the key. \`${allScopes}\` means all scopes except \`sessions\`, which logs people in.`,
   }),
-  expires_at: Maybe(Time({ description: 'When the key ends: ISO 8601 with a time zone.' })),
+  expires_at: Maybe(Time({ description: 'When the key expires: ISO 8601 with a time zone.' })),
 })
 
 export const ServiceKey = Type.Object(
@@ -50,7 +50,7 @@ export const CreatedServiceKey = Type.Object(
   {
     ...ServiceKey.properties,
     key: Sample('sk_9QnX4v0cJm2uT7aPzLw1yBfRk8dHsE5g', {
-      description: 'The key itself, shown this once.',
+      description: 'The key itself, shown only this once.',
     }),
   },
   { title: 'CreatedServiceKey' },

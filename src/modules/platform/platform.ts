@@ -18,12 +18,12 @@ type Neighbours = {
   resolveUser: ResolveUser
   blocks: {
     mayTalk: (userId: string, otherId: string) => boolean
-    /** Lists the users whom a user has blocked or was blocked by. */
+    /** Lists the users whom a user blocks or is blocked by. */
     listBlockedEitherWay: (userId: string) => readonly string[]
   }
 }
 
-/** Follows and calls that the platform reports, and its service keys. */
+/** Follows and calls reported by the platform, and its service keys. */
 export function createPlatform(core: Core, { notify, resolveUser, blocks }: Neighbours) {
   const store = createFeedStore(core.orm)
   const notifyAbout: NotifyAbout = (userId, otherId, event) => {

@@ -39,7 +39,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       },
       admin(
         'adminListServiceKeys',
-        'Lists service keys, newest first. Revoked ones stay in the list.',
+        'Lists service keys including revoked ones, newest first.',
         { 200: ListOf(ServiceKey) },
         { query: listQuery(keyPageSize) },
       ),
@@ -60,7 +60,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         body: NewServiceKey,
         ...sensitive(
           'adminCreateServiceKey',
-          'Creates a service key. The key itself is shown this once.',
+          'Creates a service key. The key itself is shown only this once.',
           {
             201: CreatedServiceKey,
           },
@@ -80,7 +80,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       ({ params }) => follows.follow(params.host_id, params.follower_id),
       followFeed(
         'serviceCreateFollow',
-        'Makes a person follow a host. Only hosts and admins can be followed. The first time, the host is notified; a repeated call changes nothing.',
+        'Makes a person follow a host, and notifies the host. Only hosts and admins can be followed. A repeated call changes nothing.',
         { 204: null },
         { errors: ['not_a_host'] },
       ),
@@ -90,7 +90,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       ({ params }) => follows.unfollow(params.host_id, params.follower_id),
       followFeed(
         'serviceDeleteFollow',
-        'Makes a person no longer follow a host. A repeated call changes nothing.',
+        'Removes a follower of a host. A repeated call changes nothing.',
         { 204: null },
       ),
     )
@@ -101,7 +101,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         body: FollowerImport,
         ...followFeed(
           'serviceImportFollowers',
-          'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. Ids that belong to no user are counted as `unknown`. `ext:` followed by an external id also names a person.',
+          'Imports followers of a host, up to 1,000 at once. Adds followers, removes none and notifies nobody. Ids of no user are counted as `unknown`. `ext:` followed by an external id also identifies a person.',
           { 200: ImportCounts },
           { errors: ['not_a_host'] },
         ),
@@ -117,7 +117,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
         body: CallUpdate,
         ...callFeed(
           'serviceUpdateCall',
-          'Reports the state of a call. A call only moves on: late and repeated reports change nothing. The host is notified of a call that rings or was missed.',
+          'Reports the state of a call. A call never returns to an earlier state, so late and repeated reports change nothing. The host is notified of a ringing or missed call.',
           { 200: Call },
           {
             errors: ['idempotency_mismatch'],

@@ -11,7 +11,7 @@ type LiveKey = ServicePrincipal & { lastUsedAt: number; expiresAt: number }
 type NewKey = {
   name: string
   scopes: readonly (ServiceScope | typeof allScopes)[]
-  /** In ms since the epoch. */
+  /** Milliseconds since the epoch. */
   expiresAt?: number | undefined
 }
 type By = Pick<AuditEntry, 'actor' | 'ip'>
@@ -19,10 +19,10 @@ type By = Pick<AuditEntry, 'actor' | 'ip'>
 export type ServiceKeys = ReturnType<typeof createServiceKeys>
 
 const prefix = 'sk_'
-const noteUseEveryMilliseconds = 60_000
+const useIntervalMilliseconds = 60_000
 
-/** Keys of the platform's other services: 256 random bits; only the hash is stored. Live keys are held in memory, so a
- *  wrong key costs no query. */
+/** Keys of the platform's other services: 256 random bits, of which only the hash is stored. Live keys are kept in memory,
+ *  so that a wrong key costs no query. */
 export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock }: Core) {
   const store = createServiceKeyStore(orm)
   let live = new Map<string, LiveKey>()
@@ -37,20 +37,20 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
     live = new Map(entries)
   }
 
-  /** Finds a live key and notes its use. Does not read the database. */
+  /** Finds a live key and records its use. Does not read the database. */
   function find(text: string): ServicePrincipal | undefined {
     const key = live.get(sha256(text))
     if (!key || key.expiresAt <= clock.now()) return undefined
-    noteUse(key)
+    recordUse(key)
     return key
   }
 
-  function noteUse(key: LiveKey) {
+  function recordUse(key: LiveKey) {
     const { id, lastUsedAt } = key
     const now = clock.now()
-    if (now - lastUsedAt < noteUseEveryMilliseconds) return
+    if (now - lastUsedAt < useIntervalMilliseconds) return
     key.lastUsedAt = now
-    // Not awaited. After a failure the next use writes again.
+    // Not awaited: after a failure the next use writes again.
     write(() => store.update(id, { lastUsedAt: now })).catch(() => {
       key.lastUsedAt = lastUsedAt
     })
@@ -83,7 +83,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
       return { row, key }
     },
 
-    /** Repeating it changes nothing.
+    /** Idempotent.
      *  @throws not_found */
     revoke: (idText: string, by: By): Promise<void> =>
       write(() => {
@@ -95,7 +95,7 @@ export function createServiceKeys({ orm, write, afterCommit, audit, newId, clock
         afterCommit(reload)
       }),
 
-    /** Newest first, revoked ones too. */
+    /** All keys including revoked ones, newest first. */
     list: store.list,
   }
 }

@@ -11,7 +11,7 @@ export type CallRow = typeof calls.$inferSelect
 export type FeedStore = ReturnType<typeof createFeedStore>
 export type ServiceKeyRow = typeof serviceKeys.$inferSelect
 
-/** SQL over follows and calls. The queries of imports, broadcasts and the right to send a message are prepared. */
+/** SQL over follows and calls. The queries for imports, for broadcasts and for each message are prepared. */
 export function createFeedStore(orm: Orm) {
   const sqlite = orm.$client
   const user = sqlite.prepare<Pick<UserRow, 'displayName' | 'role' | 'deletedAt'>, [string]>(
@@ -35,9 +35,9 @@ export function createFeedStore(orm: Orm) {
   )
 
   return {
-    /** Finds deleted users too. */
+    /** Also finds deleted users. */
     findUser: (id: string) => user.get(id) ?? undefined,
-    /** Admins count as hosts: they may broadcast too. */
+    /** Whether a user may be followed: admins count as hosts, because they may broadcast too. */
     isHost(id: string): boolean {
       const role = user.get(id)?.role
       return role === 'host' || role === 'admin'
@@ -66,7 +66,7 @@ export function createFeedStore(orm: Orm) {
         const next = and(eq(follows.hostId, hostId), gt(followerId, last?.followerId ?? ''))
         return orm.select().from(follows).where(next).orderBy(asc(followerId)).limit(limit).all()
       }),
-    /** Yields undefined for calls of other users: no index finds a user's calls. */
+    /** Scans all calls, because no index finds those of a user; yields undefined for the calls of others. */
     eachCall: (userId: string) =>
       eachRow<CallRow>((last, limit) => {
         const next = gt(calls.id, last?.id ?? '')
@@ -75,7 +75,7 @@ export function createFeedStore(orm: Orm) {
     deleteAudience(hostId: string) {
       orm.delete(audiences).where(eq(audiences.hostId, hostId)).run()
     },
-    /** @returns one of them; undefined when there was none */
+    /** @returns the id of a deleted follower; undefined when there was none */
     deleteFollowers(hostId: string, limit: number): string | undefined {
       const some = sql`SELECT follower_id FROM ${follows} WHERE host_id = ${hostId} LIMIT ${limit}`
       const which = sql`host_id = ${hostId} AND follower_id IN (${some})`
@@ -83,14 +83,14 @@ export function createFeedStore(orm: Orm) {
         .all<{ id: string }>(sql`DELETE FROM ${follows} WHERE ${which} RETURNING follower_id AS id`)
         .at(-1)?.id
     },
-    /** Counts reachable followers, except the given users. A trigger keeps disabled users out of `follower_count`. */
+    /** Counts enabled followers, except the given users. A trigger maintains `follower_count` without disabled users. */
     countFollowers(hostId: string, except: readonly string[]): number {
       const ofHost = eq(audiences.hostId, hostId)
       const all = orm.select({ n: audiences.followerCount }).from(audiences).where(ofHost).get()
       const left = except.filter((id) => reachableFollower.get(hostId, id) !== null)
       return (all?.n ?? 0) - left.length
     },
-    /** Lists the next followers who are not disabled, by id. */
+    /** Lists the next enabled followers, ordered by id. */
     listFollowers: (hostId: string, after: string, limit: number): string[] =>
       followersAfter.all(hostId, after, limit).map(({ id }) => id),
     findCall: (id: string): CallRow | undefined =>
@@ -122,7 +122,7 @@ export function createServiceKeyStore(orm: Orm) {
         .where(and(eq(serviceKeys.hash, hash), isLive))
         .get() !== undefined,
     listLive: (): ServiceKeyRow[] => orm.select().from(serviceKeys).where(isLive).all(),
-    /** Revoked ones too, newest first. */
+    /** All keys including revoked ones, newest first. */
     list: (range: ListRange): Listing<ServiceKeyRow> =>
       listById(orm, range, {
         name: 'service_keys',
