@@ -38,15 +38,17 @@ export async function startServer(options: Options = {}) {
   })
   let output = ''
   const port = await new Promise<number>((resolve, reject) => {
-    void collect(child.stdout, (text) => {
+    const out = collect(child.stdout, (text) => {
       output += text
       const found = /listens on [^:]+:(\d+)/.exec(output)
       if (found) resolve(Number(found[1]))
     })
-    void collect(child.stderr, (text) => {
+    const errors = collect(child.stderr, (text) => {
       output += text
     })
-    void child.exited.then((code) => reject(new Error(`the server ended with ${code}: ${output}`)))
+    void Promise.all([child.exited, out, errors]).then(([code]) =>
+      reject(new Error(`the server ended with ${code}: ${output}`)),
+    )
   })
 
   return {
