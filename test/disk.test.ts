@@ -67,7 +67,7 @@ describe.skipIf(!tools.gcc)('a disk', () => {
   )
 
   test.each(['SIGKILL', 'SIGTERM'] as const)(
-    'that is full when the server starts after %s: it ends with one line, and starts once there is room',
+    'that is full at the start after %s: the server exits with one line, and starts once there is room',
     async (signal) => {
       await using disk = await startOnDisk()
       await disk.stop(signal)

@@ -252,7 +252,7 @@ describe('the description', () => {
     )
   })
 
-  test('names the well-known keys of the data of a notification, beside others', async () => {
+  test('names the well-known keys of the data of a notification, and allows others', async () => {
     const service = await start()
     const { NotificationData } = (await describe31(service)).components.schemas
     expect(Object.keys(NotificationData.properties)).toContain('call_session_id')
