@@ -260,7 +260,7 @@ const mutations: Mutation[] = [
   {
     name: 'no confirmation is required',
     file: 'src/http/pipeline.ts',
-    from: 'if (!confirm || context.operator !== undefined || !isAsked(confirm, body)) return',
+    from: 'if (!confirm || context.operator !== undefined || !isRequired(confirm, body)) return',
     to: 'if (body || !body) return',
   },
   {
