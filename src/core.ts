@@ -29,9 +29,9 @@ export type Core = Readonly<{
   events: Events
 }>
 
-/** Removes the remaining data of a deleted user: at most `limit` rows in one write, after the row that the last call
+/** Deletes the remaining data of a deleted user: at most `limit` rows in one write, after the row that the previous call
  *  returned.
- *  @returns the last of these rows; undefined when there was none */
+ *  @returns the id of the last row; undefined when there was none */
 export type Erase = (userId: string, limit: number, after?: string) => string | undefined
 
 /** The interface of a module, used by `app.ts`, the socket channel, the job runner and account export and removal. */
@@ -43,14 +43,14 @@ export type Module = {
   serverFrames?: ServerFrames
   jobs?: Partial<JobHandlers>
   retention?: readonly RetentionRule[]
-  /** Loads the data of an event as REST shows it; undefined when the subject is gone. */
+  /** Loads the data of an event in the form of REST; undefined when the subject was deleted. */
   eventData?: Partial<Record<EventType, (ids: DomainEvent['ids']) => object | undefined>>
   /** Schemas of webhook payloads by event, for the API description. */
   webhooks?: Record<string, TSchema>
-  /** A user's data in this module, by section, read while it is written out. An iterator may yield undefined to let
-   *  other work run. */
+  /** A user's data in this module, by section, read while it is streamed. An iterator may yield undefined for a skipped
+   *  row, so that other work can run. */
   exportOf?: (userId: string) => Record<string, Iterable<unknown>>
-  /** Removes a user from this module's data, inside the write that removes the account. */
+  /** Removes a user from this module's data, inside the write that deletes the account. */
   forget?: (userId: string) => void
   erase?: Erase
   stop?: () => void

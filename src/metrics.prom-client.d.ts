@@ -1,4 +1,4 @@
-// The library declares types for its index alone.
+// The library declares types only for its index.
 declare module 'prom-client/lib/counter.js' {
   export { Counter as default } from 'prom-client'
 }

@@ -126,7 +126,7 @@ describe.skipIf(!tools.chromium)('the system pages of the console', () => {
     await page.getByRole('heading', { name: receiver.url }).waitFor()
     await pages.register('Paula')
     await deliveryArrives(page, receiver)
-    await page.getByText('by the service: it answered 410').waitFor()
+    await page.getByText('by the service: it responded with 410').waitFor()
     await button('Switch on').click()
     await button('Switch off').click()
     await ofDialog('Switch off').click()

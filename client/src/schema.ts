@@ -1182,7 +1182,7 @@ export interface WebhookWithSecret {
   disabled_at: string | null
   created_at: string
   /**
-   * What deliveries are signed with, shown this once.
+   * The secret that signs deliveries, shown only this once.
    */
   secret: string
 }
@@ -1243,18 +1243,18 @@ export interface Minute {
   at: string
   requests: number
   /**
-   * Answered with 5xx.
+   * Responses with 5xx.
    */
   failed: number
   /**
-   * Frames of clients.
+   * Frames from clients.
    */
   frames: number
   p50_ms: number | null
   p99_ms: number | null
 }
 /**
- * Since the start.
+ * The last success and failure since the start.
  */
 export interface Deliveries {
   configured: boolean
@@ -1270,21 +1270,21 @@ export interface Replication {
    */
   standby_allowed: boolean
   /**
-   * Grows each time a node begins to lead.
+   * Increases each time a node becomes the leader.
    */
   epoch: number | null
   /**
-   * Of the newest entry of the log that is stored.
+   * The position of the newest stored log entry.
    */
   position: number | null
   /**
-   * How old the oldest change is that is not in the bucket.
+   * The age of the oldest change that is not in the bucket yet.
    */
   lag_seconds: number
   last_stored_at: string | null
   last_snapshot_at: string | null
   /**
-   * Requests to the bucket that failed since the start.
+   * Failed requests to the bucket since the start.
    */
   failures: number
   last_failed_at: string | null
@@ -1311,7 +1311,7 @@ export interface System {
     total: number
     disabled: number
     /**
-     * Nothing has been delivered since the last failure.
+     * Whether nothing has been delivered since the last failure.
      */
     failing: number
   }
@@ -2719,7 +2719,7 @@ export interface Operations {
     answer: Webhook
   }
   /**
-   * Changes a webhook, or switches it off or on.
+   * Changes a webhook, or disables or enables it.
    */
   'PATCH /v1/admin/webhooks/{id}': {
     params: {
@@ -2756,7 +2756,7 @@ export interface Operations {
     answer: WebhookTest
   }
   /**
-   * Lists the last deliveries that were tried, newest first.
+   * Lists attempted deliveries, newest first.
    */
   'GET /v1/admin/webhooks/{id}/deliveries': {
     params: {
@@ -2789,7 +2789,7 @@ export interface Operations {
         }
   }
   /**
-   * Delivers an event again now.
+   * Delivers an event again at once, with the same id and a new series of attempts.
    */
   'POST /v1/admin/webhooks/{id}/deliveries/{delivery_id}/retry': {
     params: {
@@ -2805,7 +2805,7 @@ export interface Operations {
     answer: System
   }
   /**
-   * Lists who did what, newest first.
+   * Lists the entries of the audit log, newest first.
    */
   'GET /v1/admin/audit-log': {
     query?: {
@@ -2823,23 +2823,23 @@ export interface Operations {
        */
       cursor?: string
       /**
-       * What was done.
+       * The action.
        */
       action?: string
       /**
-       * Who did it.
+       * The id of the actor.
        */
       actor_id?: string
       /**
-       * To whom or what it was done.
+       * The id of the target.
        */
       target_id?: string
       /**
-       * From this time on: ISO 8601 with a time zone.
+       * From this time on (inclusive): ISO 8601 with a time zone.
        */
       from?: string
       /**
-       * Before this time.
+       * Before this time (exclusive).
        */
       to?: string
     }
@@ -2855,7 +2855,7 @@ export interface Operations {
         }
   }
   /**
-   * Lists mails, pushes and other work that waits or was given up, newest first.
+   * Lists waiting and dead jobs, such as mails and pushes, newest first.
    */
   'GET /v1/admin/jobs': {
     query?: {
@@ -2886,7 +2886,7 @@ export interface Operations {
         }
   }
   /**
-   * Tries a job again now, with all its attempts.
+   * Retries a job now, with a new series of attempts.
    */
   'POST /v1/admin/jobs/{id}/retry': {
     params: {

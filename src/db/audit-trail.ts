@@ -125,7 +125,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       const found = orm.selectDistinct({ ip }).from(auditLog).where(which).all()
       return found.flatMap((row) => row.ip ?? [])
     },
-    /** Everything that a user did, oldest first. */
+    /** All entries of a user's actions, oldest first. */
     eachBy: (userId: string) => eachRow<AuditRow>((last, limit) => listBy(userId, limit, last?.id)),
     /** Replaces the addresses of a deleted user with keyed hashes. The rows stay as evidence. The triggers allow only this
      *  update. */
@@ -134,7 +134,7 @@ export function createAuditTrail(orm: Orm, newId: NewId, clock: Clock) {
       const rows = listBy(userId, limit, after)
       for (const { id, ip, action } of rows) {
         const details = action === 'session_moved' ? { details: null } : {}
-        // After a crash the job starts over and meets rows that are hashed already.
+        // After a crash the job starts over and reads rows that are hashed already.
         const erased = { ip: ip && (isAddressHash(ip) ? ip : hashAddress(ip)), ...details }
         orm.update(auditLog).set(erased).where(eq(auditLog.id, id)).run()
       }

@@ -90,7 +90,7 @@ async function* prepend(first: Uint8Array, others: AsyncIterable<Uint8Array>) {
 }
 
 async function openForm(contentType: string) {
-  // Loaded with the first form: it brings Node's streams along.
+  // Loaded with the first form, because it also loads Node's streams.
   const { Busboy } = await import('@fastify/busboy')
   try {
     return new Busboy({

@@ -9,7 +9,7 @@ import type { Listing, ListRange } from '../lib/list-range.ts'
 
 /** The payloads of jobs, by kind; modules add theirs. They refer to rows by id and hold no secrets: tokens are made when a
  *  job runs. */
-// biome-ignore lint/suspicious/noEmptyInterface: the modules fill it
+// biome-ignore lint/suspicious/noEmptyInterface: modules extend it
 export interface OutboxJobs {}
 
 export type JobKind = keyof OutboxJobs

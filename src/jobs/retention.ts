@@ -6,13 +6,13 @@ import { inPieces } from '../db/pieces.ts'
 import { auditLog, outbox, textUsage } from '../db/schema.ts'
 import { day, hour } from '../lib/clock.ts'
 
-/** Rows per write: a deletion is short. */
+/** Rows per write, to keep each write short. */
 const deletedPerWrite = 500
 
-/** The first requests after a start go before the first run. */
+/** Delay of the first run, so that the first requests after a start are not delayed. */
 const firstRunMilliseconds = 1_000
 
-/** Rows that are deleted some days after a time. */
+/** Deletes rows some days after a time. */
 export type RetentionRule = {
   key: SQLiteColumn[]
   time: SQLiteColumn
@@ -49,13 +49,13 @@ export function startRetention(core: Core, ofModules: readonly RetentionRule[]):
     return deleted.length === limit || undefined
   }
 
-  // A rule that fails holds up no other.
+  // A failing rule does not stop the others.
   async function run(rules: readonly RetentionRule[]) {
     for (const rule of rules) {
       try {
         await inPieces(write, (limit) => deleteSome(rule, limit), options)
       } catch (error) {
-        if (!isStopped) log.warn('retention failed and is tried again', { error })
+        if (!isStopped) log.warn('retention failed and will be retried', { error })
       }
     }
   }

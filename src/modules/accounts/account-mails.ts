@@ -7,7 +7,8 @@ import { renderMail } from '../../mail/templates.ts'
 import type { AccountParts } from './account-parts.ts'
 import type { UserRow } from './store.ts'
 
-/** A mail to a user, dropped if their address has changed by then. `user_id` is null when no account has the address. */
+/** A mail to a user, dropped if their address changes before it is sent. `user_id` is null when no account has the
+ *  address. */
 export type AccountMail = { user_id: string | null; address_hash: string }
 
 type Recipient = { email: string; locale: Locale }

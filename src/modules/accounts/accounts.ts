@@ -71,12 +71,12 @@ declare module '../../db/audit-trail.ts' {
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
     verification_mail: AccountMail
-    /** Without `ip` the request did not come from the user. */
+    /** `ip` is absent when somebody else requested the mail. */
     password_reset_mail: AccountMail & { ip?: string }
     password_changed_mail: AccountMail
     totp_enabled_mail: AccountMail
     totp_disabled_mail: AccountMail
-    /** To the new address: `address_hash` is the hash of that. */
+    /** To the new address, which `address_hash` identifies. */
     email_change_mail: AccountMail
     /** To the former address. */
     email_changed_mail: AccountMail

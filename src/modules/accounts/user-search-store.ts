@@ -19,7 +19,7 @@ export const maxFound = 1_000
 /** The index knows no shorter part of a text. */
 const shortestPart = 3
 
-/** SQL over the people who are not deleted, oldest account first. */
+/** SQL over users who are not deleted, oldest account first. */
 export function createUserSearchStore(orm: Orm) {
   return {
     list(filter: UserFilter, { limit, offset, before }: RowRange): UserRow[] {

@@ -98,7 +98,7 @@ export function createFileStore(orm: Orm) {
   }
 }
 
-/** Files without a use, and unfinished uploads.
+/** Unused files and incomplete uploads.
  *  @param onDelete receives the id */
 export const fileRetention = (onDelete: (id: string) => void): readonly RetentionRule[] => [
   { key: [files.id], time: files.unusedSince, days: 1, onDelete },

@@ -22,7 +22,7 @@ export function createJobAdmin({ write, audit, outbox, clock }: Core) {
     })
   }
 
-  // Only jobs that were dead at the call: a retried job may die again meanwhile.
+  // Only jobs that were dead at the call, because a retried job may die again during the run.
   async function allDead(action: Action, by: By): Promise<number> {
     const until = clock.now()
     const done = await inPieces<number>(write, (limit, before = 0) => {
@@ -36,16 +36,16 @@ export function createJobAdmin({ write, audit, outbox, clock }: Core) {
   return {
     /** Newest first. */
     list: outbox.list,
-    /** Makes a job due now, with all attempts anew.
+    /** Makes a job due now, with a new series of attempts.
      *  @throws not_found */
     retry: (id: string, by: By) => one('job_retried', id, by),
     /** @throws not_found */
     discard: async (id: string, by: By): Promise<void> => {
       await one('job_discarded', id, by)
     },
-    /** @returns how many */
+    /** @returns the number of jobs */
     retryDead: (by: By) => allDead('job_retried', by),
-    /** @returns how many */
+    /** @returns the number of jobs */
     discardDead: (by: By) => allDead('job_discarded', by),
   }
 }

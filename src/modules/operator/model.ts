@@ -46,7 +46,7 @@ export const JobItem = Type.Object(
     attempts: Type.Integer({ examples: [2] }),
     last_error: Nullable(
       Sample('connect ECONNREFUSED 203.0.113.25:587', {
-        description: 'Why it failed last; e-mail addresses are masked.',
+        description: 'The reason of the last failure, with e-mail addresses masked.',
       }),
     ),
     run_at: Timestamp,
@@ -68,7 +68,7 @@ export function jobView(row: Job): Static<typeof JobItem> {
 const NullableTime = Nullable(Timestamp)
 const Latency = (milliseconds: number) =>
   Nullable(
-    Type.Number({ description: 'Milliseconds, right to a fifth.', examples: [milliseconds] }),
+    Type.Number({ description: 'Milliseconds, accurate to 20 %.', examples: [milliseconds] }),
   )
 const Count = (example: number) => Type.Integer({ examples: [example] })
 
@@ -76,8 +76,8 @@ const Minute = Type.Object(
   {
     at: Timestamp,
     requests: Count(1_260),
-    failed: Type.Integer({ description: 'Answered with 5xx.', examples: [0] }),
-    frames: Type.Integer({ description: 'Frames of clients.', examples: [310] }),
+    failed: Type.Integer({ description: 'Responses with 5xx.', examples: [0] }),
+    frames: Type.Integer({ description: 'Frames from clients.', examples: [310] }),
     p50_ms: Latency(1.2),
     p99_ms: Latency(9.6),
   },
@@ -91,7 +91,7 @@ const Deliveries = Type.Object(
     last_failed_at: Rarely(Timestamp),
     last_error: Rarely(Type.String()),
   },
-  { title: 'Deliveries', description: 'Since the start.' },
+  { title: 'Deliveries', description: 'The last success and failure since the start.' },
 )
 
 const Replication = Type.Object(
@@ -102,18 +102,18 @@ const Replication = Type.Object(
       description: 'Whether a standby may take over.',
       examples: [true],
     }),
-    epoch: Nullable(Count(2), { description: 'Grows each time a node begins to lead.' }),
+    epoch: Nullable(Count(2), { description: 'Increases each time a node becomes the leader.' }),
     position: Nullable(Count(48_213), {
-      description: 'Of the newest entry of the log that is stored.',
+      description: 'The position of the newest stored log entry.',
     }),
     lag_seconds: Type.Number({
-      description: 'How old the oldest change is that is not in the bucket.',
+      description: 'The age of the oldest change that is not in the bucket yet.',
       examples: [0.4],
     }),
     last_stored_at: NullableTime,
     last_snapshot_at: NullableTime,
     failures: Type.Integer({
-      description: 'Requests to the bucket that failed since the start.',
+      description: 'Failed requests to the bucket since the start.',
       examples: [0],
     }),
     last_failed_at: Rarely(Timestamp),
@@ -142,7 +142,7 @@ export const SystemState = Type.Object(
       total: Count(2),
       disabled: Count(0),
       failing: Type.Integer({
-        description: 'Nothing has been delivered since the last failure.',
+        description: 'Whether nothing has been delivered since the last failure.',
         examples: [0],
       }),
     }),

@@ -55,19 +55,19 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       },
       admin(
         'adminListAuditLog',
-        'Lists who did what, newest first.',
+        'Lists the entries of the audit log, newest first.',
         { 200: ListOf(AuditEntry) },
         {
           query: {
             ...listQuery(auditPageSize),
-            action: Sample('login_failed', { description: 'What was done.' }),
-            actor_id: Sample(samples.admin.id, { description: 'Who did it.' }),
-            target_id: Sample(samples.host.id, { description: 'To whom or what it was done.' }),
+            action: Sample('login_failed', { description: 'The action.' }),
+            actor_id: Sample(samples.admin.id, { description: 'The id of the actor.' }),
+            target_id: Sample(samples.host.id, { description: 'The id of the target.' }),
             from: Time({
-              description: 'From this time on: ISO 8601 with a time zone.',
+              description: 'From this time on (inclusive): ISO 8601 with a time zone.',
               examples: [samples.time],
             }),
-            to: Time({ description: 'Before this time.' }),
+            to: Time({ description: 'Before this time (exclusive).' }),
           },
         },
       ),
@@ -81,7 +81,7 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       },
       admin(
         'adminListJobs',
-        'Lists mails, pushes and other work that waits or was given up, newest first.',
+        'Lists waiting and dead jobs, such as mails and pushes, newest first.',
         { 200: ListOf(JobItem) },
         { query: { ...listQuery(jobPageSize), state: JobState } },
       ),
@@ -91,7 +91,7 @@ export function operatorRoutes({ audit, jobs, system, noteBackup }: Parts) {
       async ({ params, context }) => jobView(await jobs.retry(params.id, context.by)),
       admin(
         'adminRetryJob',
-        'Tries a job again now, with all its attempts.',
+        'Retries a job now, with a new series of attempts.',
         { 200: JobItem },
         { example: { state: 'waiting', attempts: 0 } },
       ),

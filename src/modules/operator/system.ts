@@ -77,7 +77,7 @@ function warningsOf(config: Config, state: State) {
     {
       code: 'public_url_http',
       holds: !config.publicUrl.startsWith('https:'),
-      message: 'PUBLIC_URL is not https: passwords and tokens can be read on the way.',
+      message: 'PUBLIC_URL is not https: passwords and tokens can be read in transit.',
     },
     {
       code: 'no_admin_totp',
@@ -93,12 +93,12 @@ function warningsOf(config: Config, state: State) {
       code: 'replica_lag',
       holds: state.isReplicaLate,
       message:
-        'The bucket lacks what was written more than a minute ago: see why it stores nothing.',
+        'The bucket lacks changes that are older than a minute: see the log for failed requests.',
     },
     {
       code: 'replica_no_snapshot',
       holds: state.isSnapshotMissing,
-      message: 'No snapshot reached the bucket within two days: a restore takes ever longer.',
+      message: 'No snapshot has reached the bucket within two days, so a restore takes longer.',
     },
   ]
   return warnings.filter(({ holds }) => holds).map(({ code, message }) => ({ code, message }))

@@ -136,6 +136,6 @@ export function createServiceKeyStore(orm: Orm) {
 }
 
 export const platformRetention: readonly RetentionRule[] = [
-  // Reports about a call may arrive up to this late.
+  // The platform may report the state of a call this late.
   { key: [calls.id], time: calls.updatedAt, days: 30 },
 ]

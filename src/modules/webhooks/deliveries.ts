@@ -24,16 +24,16 @@ type Parts = {
   store: WebhookStore
   send: Send
   notify: Notify
-  /** The modules that supply the events' bodies. */
+  /** The modules that load the data of events. */
   others: readonly Module[]
   onDisabled: () => void
 }
 
-/** The outcome of an attempt. Without an answer `status` is null and `text` gives the reason. */
+/** The outcome of an attempt. Without a response `status` is null and `text` is the reason. */
 export type Outcome = { status: number | null; retryAfter: string | null; text: string }
 
 const [second, minute, hour] = [1_000, 60_000, 3_600_000]
-/** The wait after each failed attempt. The attempt after the last wait is the last one. */
+/** The delays between attempts. */
 const delays = [
   5 * second,
   5 * minute,
@@ -45,16 +45,17 @@ const delays = [
   20 * hour,
   24 * hour,
 ]
-const patience = 5 * day
+/** A webhook is disabled when all deliveries have failed for this long. */
+const disableAfterMilliseconds = 5 * day
 const gone = 410
 
 export const isSuccess = ({ status }: Outcome) => status !== null && status >= 200 && status < 300
 
-/** Turns a failure to send into an outcome: never rejects. */
+/** Turns the result of sending into an outcome. Never rejects. */
 export const outcomeOf = (sending: Promise<Answer>): Promise<Outcome> =>
   sending.catch((error: Error) => ({ status: null, retryAfter: null, text: error.message }))
 
-/** Delivers queued events; each run of a job is one attempt. Jobs hold ids: the event's data is read at delivery. */
+/** Delivers queued events. Each run of a job is one attempt. A job contains only ids: the data is loaded at delivery. */
 export function createDeliveries(core: Core, { store, send, notify, others, onDisabled }: Parts) {
   const { afterCommit, audit, clock, log } = core
 
@@ -63,11 +64,11 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     const { id, attempts, signal, withOutcome } = run
     const webhook = store.find(webhook_id)
     const data = dataOf(event)
-    // The webhook or the event's subject has been deleted since.
+    // The webhook or the subject of the event was deleted.
     if (!webhook || !data) return undefined
     const delivery = { id, webhook, event, attempts }
     if (webhook.disabledAt !== null) {
-      withOutcome(() => store.upsertDelivery(rowOf(delivery, switchedOff)))
+      withOutcome(() => store.upsertDelivery(rowOf(delivery, notSent)))
       return undefined
     }
     const message = { id, type: event.type, at: Date.parse(event.at), data }
@@ -86,12 +87,12 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     return Math.max(delay, retryAfterMilliseconds(outcome.retryAfter, clock.now()))
   }
 
-  function record(delivery: Delivery, outcome: Outcome, isTriedAgain: boolean) {
+  function record(delivery: Delivery, outcome: Outcome, isRetried: boolean) {
     const { webhook } = delivery
-    const status = isTriedAgain ? 'waiting' : 'failed'
+    const status = isRetried ? 'waiting' : 'failed'
     store.upsertDelivery(rowOf(delivery, outcome, isSuccess(outcome) ? 'delivered' : status))
     if (!isSuccess(outcome)) countFailure(webhook.id, outcome)
-    // Read again: other deliveries may have failed meanwhile.
+    // Read the row again: other deliveries may have failed since.
     else if (store.find(webhook.id)?.failingSince) store.update(webhook.id, { failingSince: null })
   }
 
@@ -99,9 +100,10 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     const webhook = store.find(id)
     if (!webhook || webhook.disabledAt !== null) return
     const { failingSince } = webhook
-    const isOver = failingSince !== null && clock.now() - failingSince >= patience
-    if (status === gone) disable(webhook, 'it answered 410')
-    else if (isOver) disable(webhook, 'nothing was delivered for five days')
+    const failingMilliseconds = failingSince === null ? 0 : clock.now() - failingSince
+    if (status === gone) disable(webhook, 'it responded with 410')
+    else if (failingMilliseconds >= disableAfterMilliseconds)
+      disable(webhook, 'every delivery failed for five days')
     else if (failingSince === null) store.update(id, { failingSince: clock.now() })
   }
 
@@ -141,8 +143,8 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
   }
 
   function dataOf({ type, at: _, ...ids }: WebhookEvent): object | undefined {
-    const [thing = '', what] = type.split('.')
-    if (what === 'deleted') return { [thing]: { id: ids[`${thing}_id`] } }
+    const [subject = '', action] = type.split('.')
+    if (action === 'deleted') return { [subject]: { id: ids[`${subject}_id`] } }
     for (const { eventData } of others) {
       const data = eventData?.[type]?.(ids)
       if (data) return store.hasExternalIds() ? withExternalIds(data) : data
@@ -150,14 +152,14 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
     return undefined
   }
 
-  /** Adds the platform's own user id (`*_external_id`) beside each of our user ids. */
+  /** Adds the external id of the user (`*_external_id`) next to each user id. */
   function withExternalIds(value: object): object {
     const entries = Object.entries(value).flatMap(([key, part]) => {
       if (isRecord(part)) return [[key, withExternalIds(part)]]
-      const own = /(^|_)id$/.test(key) && typeof part === 'string' ? part : undefined
-      const externalId = own && store.findExternalId(own)
-      const beside = externalId ? [[`${key.slice(0, -2)}external_id`, externalId]] : []
-      return [[key, part], ...beside]
+      const id = /(^|_)id$/.test(key) && typeof part === 'string' ? part : undefined
+      const externalId = id && store.findExternalId(id)
+      const added = externalId ? [[`${key.slice(0, -2)}external_id`, externalId]] : []
+      return [[key, part], ...added]
     })
     return Object.fromEntries(entries)
   }
@@ -167,7 +169,7 @@ export function createDeliveries(core: Core, { store, send, notify, others, onDi
 
 type Delivery = { id: string; webhook: WebhookRow; event: WebhookEvent; attempts: number }
 
-const switchedOff: Outcome = {
+const notSent: Outcome = {
   status: null,
   retryAfter: null,
   text: 'not sent: the webhook is switched off',
@@ -179,5 +181,5 @@ const isRecord = (value: unknown): value is object =>
 const failureOf = (webhook: WebhookRow, { status, text }: Outcome) =>
   `${hostOf(webhook)}: ${status === null ? text : `answered ${status}`}`
 
-/** Logs and notifications name only the host: the path and query of the URL may hold a secret. */
+/** For logs and notifications, because the path and query of the URL may contain a secret. */
 export const hostOf = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).host

@@ -60,7 +60,7 @@ export const WebhookWithSecret = Type.Object(
   {
     ...Webhook.properties,
     secret: Sample('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', {
-      description: 'What deliveries are signed with, shown this once.',
+      description: 'The secret that signs deliveries, shown only this once.',
     }),
   },
   { title: 'WebhookWithSecret' },
@@ -69,7 +69,9 @@ export const WebhookWithSecret = Type.Object(
 const answer = {
   response_status: Nullable(Type.Integer({ examples: [200] })),
   response: Nullable(
-    Sample('ok', { description: 'The beginning of the answer, or why there was none.' }),
+    Sample('ok', {
+      description: 'The beginning of the response, or the reason why there was none.',
+    }),
   ),
 }
 
@@ -153,7 +155,7 @@ const eventData: Record<EventType, Record<string, TSchema>> = {
   },
 }
 
-/** The body of each event, for the API description. The platform's own user id, if set, comes beside each user id. */
+/** The body of each event, for the API description. The external id of a user, if set, follows each user id. */
 export const webhookBodies = Object.fromEntries(
   eventTypes.map((type) => [
     type,

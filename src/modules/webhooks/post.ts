@@ -8,7 +8,7 @@ const readBytes = 1_024
 /** `idleTimeout` is in seconds. */
 const keepAlive = { idleTimeout: 15, maxIdleSockets: 64 }
 
-/** Returns every address of a host, in the order in which to try them. */
+/** Resolves a host to all its addresses, in the order of preference. */
 export type ResolveHost = (host: string) => Promise<readonly LookupAddress[]>
 export const resolveHost: ResolveHost = (host) => lookup(host, { all: true, order: 'ipv4first' })
 
@@ -24,10 +24,10 @@ type Posted = { headers: Record<string, string>; body: string; signal?: AbortSig
 
 export type Post = (url: string, posted: Posted) => Promise<Answer>
 
-/** Posts to checked addresses only. Each request resolves the name once and connects to the resolved address, so a name
- *  server cannot give another answer after the check. Redirects are not followed. Proxies of the environment are ignored:
- *  they would resolve the name again.
- *  @throws Error with the reason for the missing answer */
+/** Posts only to allowed addresses. Each request resolves the name once and connects to the resolved address, so a name
+ *  server cannot return another address after the check (DNS rebinding). Ignores redirects, and proxies of the
+ *  environment, which would resolve the name again.
+ *  @throws Error with the reason when there is no response */
 export function createPost(options: Options): Post {
   const { timeoutMilliseconds = usualTimeoutMilliseconds, ca } = options
   const session = new Bun.FetchSession({ proxy: false, keepAlive })
@@ -50,7 +50,7 @@ export function createPost(options: Options): Post {
 
 const withoutBrackets = (hostname: string) => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** The certificate must match the host's name, although the connection goes to an address. */
+/** The certificate must match the host name, although the connection goes to an address. */
 function tlsOf({ hostname }: URL) {
   const isName = isIP(withoutBrackets(hostname)) === 0
   return { rejectUnauthorized: true, ...(isName && { serverName: hostname }) }
@@ -59,21 +59,23 @@ function tlsOf({ hostname }: URL) {
 async function findAllowed(hostname: string, { resolve, isAllowed }: Options, signal: AbortSignal) {
   const host = withoutBrackets(hostname)
   const family = isIP(host)
-  const addresses = family === 0 ? await before(signal, resolve(host)) : [{ address: host, family }]
+  const addresses =
+    family === 0 ? await unlessAborted(signal, resolve(host)) : [{ address: host, family }]
   if (addresses.length === 0) throw new Error('the host has no address')
   if (addresses.every(({ address }) => isAllowed(address))) return addresses
   throw new Error('the host has an address that is not public')
 }
 
-/** Rejects when `signal` aborts: a DNS lookup cannot be cancelled. */
-function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+/** Rejects when `signal` aborts, because a DNS lookup cannot be cancelled. */
+function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
     work.then(resolve, reject)
   })
 }
 
-/** @throws Error when none of the addresses answers */
+/** Posts to the first address that accepts a connection.
+ *  @throws Error when none does, or there is no response */
 async function postToFirst(
   url: URL,
   addresses: readonly LookupAddress[],
@@ -91,7 +93,7 @@ async function postToFirst(
   }
 }
 
-// Bun's message would show the address and hints for developers, so prefer the code.
+// Bun's messages contain the address and hints for developers, so prefer the code.
 const reasonOf = (error: unknown) => (error as { code?: string }).code ?? (error as Error).message
 
 const refused = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'FailedToOpenSocket'])

@@ -45,7 +45,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         body: NewWebhook,
         ...sensitive(
           'adminCreateWebhook',
-          'Creates a webhook. Its secret is shown this once.',
+          'Creates a webhook. Its secret is shown only this once.',
           { 201: WebhookWithSecret },
           { errors: ['too_many_webhooks'] },
         ),
@@ -64,7 +64,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         body: WebhookUpdate,
         ...sensitive(
           'adminUpdateWebhook',
-          'Changes a webhook, or switches it off or on. Fields that are left out stay.',
+          'Changes a webhook, or disables or enables it. Absent fields keep their value.',
           {
             200: Webhook,
           },
@@ -84,7 +84,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         webhookWithSecretView(await webhooks.renewSecret(params.id, context.by)),
       sensitive(
         'adminRenewWebhookSecret',
-        'Renews the secret of a webhook. The new one is shown this once. For 24 hours deliveries are signed with both.',
+        'Renews the secret of a webhook. The new one is shown only this once. For 24 hours deliveries are signed with both.',
         { 200: WebhookWithSecret },
       ),
     )
@@ -103,7 +103,7 @@ export function webhookRoutes(webhooks: WebhookService) {
       },
       admin(
         'adminListWebhookDeliveries',
-        'Lists the last deliveries that were tried, newest first. At least 100 are kept.',
+        'Lists attempted deliveries, newest first. At least the last 100 are kept.',
         { 200: ListOf(WebhookDelivery) },
         { query: listQuery(deliveryPageSize) },
       ),
@@ -114,7 +114,7 @@ export function webhookRoutes(webhooks: WebhookService) {
         deliveryView(await webhooks.retry(params.id, params.delivery_id, context.by)),
       admin(
         'adminRetryWebhookDelivery',
-        'Delivers an event again now. It keeps its id and gets all its attempts anew.',
+        'Delivers an event again at once, with the same id and a new series of attempts.',
         { 200: WebhookDelivery },
         { example: { status: 'waiting' } },
       ),

@@ -6,7 +6,7 @@ import type { Answer } from '../../outside/exchange.ts'
 import { createPost, type ResolveHost } from './post.ts'
 import type { WebhookRow } from './store.ts'
 
-/** `at`: when the event happened, in ms since the epoch. */
+/** `at` is the time of the event in ms since the epoch. */
 export type WebhookMessage = { id: string; type: string; at: number; data: object }
 
 export type Send = (
@@ -20,9 +20,9 @@ const secretBytes = 32
 
 export const newSecret = () => secretPrefix + randomBytes(secretBytes).toString('base64')
 
-/** Signs and sends per Standard Webhooks (https://www.standardwebhooks.com). After the secret is rotated, requests carry
- *  the signatures of both secrets for a day.
- *  @throws Error with the reason for the missing answer */
+/** Signs and sends events as specified by Standard Webhooks (https://www.standardwebhooks.com). For a day after a rotation
+ *  requests carry the signatures of both secrets.
+ *  @throws Error with the reason when there is no response */
 export function createSender(
   { config, clock }: Pick<Core, 'config' | 'clock'>,
   { resolve, version }: { resolve: ResolveHost; version: string },

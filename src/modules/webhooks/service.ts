@@ -30,7 +30,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
   const { config, write, afterCommit, audit, outbox, newId, clock } = core
 
   /** @throws not_found */
-  const required = (idText: string): WebhookRow => getById(idText, store.find)
+  const mustFind = (idText: string): WebhookRow => getById(idText, store.find)
 
   function record(action: Action, by: By, webhook: WebhookRow) {
     const { id } = webhook
@@ -47,7 +47,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
   }
 
   return {
-    /** @returns the webhook with its secret, which later answers omit
+    /** @returns the webhook with its secret, which later responses omit
      *  @throws validation_error (`url`: not public) · too_many_webhooks */
     async create({ url, events, description }: NewWebhook, by: By): Promise<WebhookRow> {
       mustBeUsable(url)
@@ -59,7 +59,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
           events: [...new Set(events)],
           description: description?.trim() || null,
           secret: newSecret(),
-          ...fresh,
+          ...initialState,
           createdAt: clock.now(),
         })
         record('webhook_created', by, webhook)
@@ -72,35 +72,35 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     list: store.list,
 
     /** @throws not_found */
-    get: required,
+    get: mustFind,
 
-    /** Absent fields stay as they are. Enabling a webhook resets its five days of failures.
+    /** Absent fields keep their value. Enabling a webhook resets the time of its failures.
      *  @throws not_found · validation_error (`url`: not public) */
     async update(id: string, update: WebhookUpdate, by: By): Promise<WebhookRow> {
       if (typeof update.url === 'string') mustBeUsable(update.url)
       return write(() => {
-        const webhook = store.update(required(id).id, changesIn(update, clock.now()))
+        const webhook = store.update(mustFind(id).id, changesIn(update, clock.now()))
         record('webhook_changed', by, webhook)
         afterCommit(onChanged)
         return webhook
       })
     },
 
-    /** Its waiting deliveries are not sent.
+    /** Deletes a webhook. Its waiting deliveries are not sent.
      *  @throws not_found */
     delete: (id: string, by: By): Promise<void> =>
       write(() => {
-        const webhook = required(id)
+        const webhook = mustFind(id)
         store.delete(webhook.id)
         record('webhook_deleted', by, webhook)
         afterCommit(onChanged)
       }),
 
-    /** Makes a new secret. The old one also signs for a day.
+    /** Creates a new secret. For a day deliveries are signed with both secrets.
      *  @throws not_found */
     renewSecret: (id: string, by: By): Promise<WebhookRow> =>
       write(() => {
-        const { id: known, secret: formerSecret } = required(id)
+        const { id: known, secret: formerSecret } = mustFind(id)
         const formerSecretUntil = clock.now() + formerSecretMilliseconds
         const secret = newSecret()
         const webhook = store.update(known, { secret, formerSecret, formerSecretUntil })
@@ -111,7 +111,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     /** Sends a test event at once, even to a disabled webhook.
      *  @throws not_found */
     async test(id: string, by: By): Promise<Outcome> {
-      const webhook = required(id)
+      const webhook = mustFind(id)
       await write(() => record('webhook_tested', by, webhook))
       const data = { webhook: { id: webhook.id } }
       const message = { id: newId(), type: 'webhook.test', at: clock.now(), data }
@@ -121,15 +121,15 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
     /** Newest first.
      *  @throws not_found */
     listDeliveries: (idText: string, range: ListRange): Listing<DeliveryRow> =>
-      store.listDeliveries(required(idText).id, range),
+      store.listDeliveries(mustFind(idText).id, range),
 
-    /** Delivers again at once, under the same id and with all attempts anew.
+    /** Delivers an event again at once, with the same id and a new series of attempts.
      *  @throws not_found */
     retry: (idText: string, deliveryIdText: string, by: By): Promise<DeliveryRow> =>
       write(() => {
-        const webhook = required(idText)
+        const webhook = mustFind(idText)
         const delivery = getById(deliveryIdText, (id) => store.findDelivery(webhook.id, id))
-        const event = delivery.event as WebhookEvent // the queue wrote it
+        const event = delivery.event as WebhookEvent // stored by a delivery
         const job = { webhook_id: webhook.id, event }
         if (outbox.find(delivery.id)) outbox.retry(delivery.id)
         else outbox.addAgain(delivery.id, 'webhook_delivery', job, webhook.id)
@@ -137,7 +137,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
         return store.updateDelivery(webhook.id, delivery.id, { status: 'waiting' })
       }),
 
-    /** Counts all webhooks, the disabled and the failing ones. */
+    /** Counts all webhooks, and the disabled and the failing ones among them. */
     stats() {
       const all = store.listAll()
       const enabled = all.filter(({ disabledAt }) => disabledAt === null)
@@ -147,7 +147,7 @@ export function createWebhookService(core: Core, { store, send, onChanged }: Par
   }
 }
 
-const fresh = {
+const initialState = {
   formerSecret: null,
   formerSecretUntil: null,
   failingSince: null,

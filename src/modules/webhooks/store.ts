@@ -12,7 +12,7 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>
 
 const value = sql.placeholder
 
-/** SQL over webhooks and their deliveries. The queries of each delivery are prepared. */
+/** SQL over webhooks and their deliveries. The queries for each delivery are prepared. */
 export function createWebhookStore(orm: Orm) {
   const sqlite = orm.$client
   const byId = lazy(() =>
@@ -63,9 +63,9 @@ export function createWebhookStore(orm: Orm) {
     /** Stores the outcome of an attempt, unless the webhook has been deleted. */
     upsertDelivery(row: DeliveryRow): void {
       const { webhookId, id, event, status, attempts, createdAt, attemptedAt } = row
-      const answer = [row.responseStatus, row.response] as const
+      const response = [row.responseStatus, row.response] as const
       const times = [createdAt, attemptedAt] as const
-      upsert().run(webhookId, id, JSON.stringify(event), status, attempts, ...answer, ...times)
+      upsert().run(webhookId, id, JSON.stringify(event), status, attempts, ...response, ...times)
     },
     updateDelivery(webhookId: string, id: string, changes: Partial<DeliveryRow>): DeliveryRow {
       const one = oneDelivery(webhookId, id)
@@ -83,7 +83,7 @@ export function createWebhookStore(orm: Orm) {
       }),
     /** Whether any user has an external id. */
     hasExternalIds: (): boolean => someExternalId().get() !== null,
-    /** @returns undefined for an unknown user and for one without an external id */
+    /** @returns undefined for an unknown user or one without an external id */
     findExternalId: (id: string): string | undefined =>
       externalId().get(id)?.externalId ?? undefined,
     listAdminIds: (): string[] =>
@@ -98,7 +98,7 @@ export function createWebhookStore(orm: Orm) {
 }
 
 const key = [webhookDeliveries.webhookId, webhookDeliveries.id]
-/** All but the newest hundred of each webhook. CROSS JOIN fixes SQLite's join order: few webhooks first, then their
+/** All deliveries but the newest hundred of each webhook. CROSS JOIN makes SQLite read the few webhooks first, then their
  *  deliveries. */
 const olderDeliveries = `SELECT webhook_id, delivery.id FROM webhooks
   CROSS JOIN webhook_deliveries AS delivery ON webhook_id = webhooks.id AND delivery.id <=

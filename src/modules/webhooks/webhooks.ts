@@ -22,7 +22,7 @@ declare module '../../db/audit-trail.ts' {
 
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
-    /** To one endpoint. `event` holds its type, its time and ids. */
+    /** A request to one endpoint. */
     webhook_delivery: { webhook_id: string; event: WebhookEvent }
   }
 }
@@ -31,7 +31,7 @@ type Neighbours = {
   version: string
   resolve: ResolveHost
   notify: Notify
-  /** The modules that supply the events' bodies. */
+  /** The modules that load the data of events. */
   others: readonly Module[]
 }
 
