@@ -1,6 +1,6 @@
 import { refreshTokens, sessions, users } from '../../src/db/schema.ts'
 import { prepareInsert } from '../../src/db/statements.ts'
-import { createPasswords } from '../../src/modules/accounts/passwords.ts'
+import { createPasswords } from '../../src/modules/accounts/sign-in/passwords.ts'
 import {
   addressOf,
   admins,

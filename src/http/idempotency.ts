@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import { ClientId, fieldProblems } from '../api/fields.ts'
 import { throwProblems } from '../lib/errors.ts'
-import { ClientId, fieldProblems } from '../lib/fields.ts'
 
 const header = 'X-Idempotency-Key'
 const IdempotencyHeaders = Type.Object({ [header]: Type.Optional(ClientId) })

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
+import { CheckedText } from '../api/fields.ts'
 import { problem } from '../lib/errors.ts'
-import { CheckedText } from '../lib/fields.ts'
 import { type CursorRange, isCursor, type Listing, type ListRange } from '../lib/list-range.ts'
 
 const largestPage = 100

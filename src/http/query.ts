@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
+import { fieldProblems } from '../api/fields.ts'
 import { type FieldProblem, problem, throwProblems } from '../lib/errors.ts'
-import { fieldProblems } from '../lib/fields.ts'
 
 /** @returns a function that throws validation_error for the query of a URL, naming each invalid parameter and each
  *  repeated one, known or not */

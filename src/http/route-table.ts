@@ -1,6 +1,6 @@
 import { OptionalKind, type TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
-import { createGuard } from '../lib/fields.ts'
+import { createGuard } from '../api/fields.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
 import type { Confirmation } from './confirmation.ts'
 import { createQueryGuard } from './query.ts'

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
+import { parseJson } from '../api/fields.ts'
 import type { Clock } from '../lib/clock.ts'
 import { RetryLater } from '../lib/errors.ts'
-import { parseJson } from '../lib/fields.ts'
 import { outcomeOf, type PushAnswer, post, reasonOf } from './post.ts'
 import { type FcmTarget, type PushDriver, type PushMessage, topicOf } from './pusher.ts'
 import { createAccessTokens, type ServiceAccount } from './service-account.ts'

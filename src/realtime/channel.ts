@@ -1,14 +1,14 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { WebSocketHandler } from 'bun'
+import { Sample } from '../api/fields.ts'
+import { samples } from '../api/samples.ts'
 import type { Core } from '../core.ts'
 import { createKeyedSemaphore, createSemaphore } from '../lib/concurrency.ts'
 import { asAppError } from '../lib/error-body.ts'
 import { AppError } from '../lib/errors.ts'
-import { Sample } from '../lib/fields.ts'
 import { type Limit, TokenBucket } from '../lib/limits.ts'
 import { createLru } from '../lib/lru.ts'
 import type { UserPrincipal } from '../lib/principal.ts'
-import { samples } from '../lib/samples.ts'
 import { Connection, type ConnectionOptions, type InTurn, type ReplayPart } from './connection.ts'
 import {
   type ClientFrames,

@@ -1,9 +1,9 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { createGuard } from '../api/fields.ts'
+import { samples } from '../api/samples.ts'
 import { ErrorBody, errorBody } from '../lib/error-body.ts'
 import { AppError, invalidField } from '../lib/errors.ts'
-import { createGuard } from '../lib/fields.ts'
 import type { Locale } from '../lib/i18n.ts'
-import { samples } from '../lib/samples.ts'
 import type { Connection } from './connection.ts'
 
 export type Frame = { type: string; [field: string]: unknown }

@@ -1,12 +1,12 @@
 import { Elysia } from 'elysia'
+import { CheckedText, Id } from '../api/fields.ts'
+import { operations } from '../api/operation.ts'
+import { samples } from '../api/samples.ts'
 import type { Config } from '../config.ts'
 import { selectedProtocol } from '../http/bearer.ts'
 import { mayOpenSocket } from '../http/cors.ts'
-import { operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError, invalidField, problem } from '../lib/errors.ts'
-import { CheckedText, Id } from '../lib/fields.ts'
-import { samples } from '../lib/samples.ts'
 import type { Channel } from './channel.ts'
 
 const socket = operations('Chat', { access: 'socket' })

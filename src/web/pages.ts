@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { Elysia } from 'elysia'
 import type { PageName } from '../../scripts/build-pages.ts'
-import { hidden } from '../http/operation.ts'
+import { hidden } from '../api/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
 import { sha256 } from '../lib/hash.ts'

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import serviceWorker from '../../client/service-worker.js' with { type: 'text' }
+import { Sample } from '../api/fields.ts'
+import { hidden, operations } from '../api/operation.ts'
 import { mayReadMetrics } from '../http/metrics-access.ts'
-import { hidden, operations } from '../http/operation.ts'
 import { routeBase } from '../http/request-context.ts'
 import { AppError } from '../lib/errors.ts'
-import { Sample } from '../lib/fields.ts'
 import type { Metrics } from '../metrics.ts'
 import { pageRoutes } from './pages.ts'
 

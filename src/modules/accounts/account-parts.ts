@@ -5,12 +5,12 @@ import type { By } from '../../db/audit-trail.ts'
 import { AppError } from '../../lib/errors.ts'
 import type { EventType } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'
-import { createFactorStore } from './factor-store.ts'
+import { createOneTimeTokens } from './address/one-time-token-store.ts'
+import { createSentMails } from './address/sent-mail-store.ts'
 import { localPart } from './model.ts'
-import { createOneTimeTokens } from './one-time-token-store.ts'
-import { type Argon2Cost, createPasswords } from './passwords.ts'
-import { createSentMails } from './sent-mail-store.ts'
-import { createSessionStore } from './session-store.ts'
+import { createFactorStore } from './sign-in/factor-store.ts'
+import { type Argon2Cost, createPasswords } from './sign-in/passwords.ts'
+import { createSessionStore } from './sign-in/session-store.ts'
 import {
   createAccountStore,
   erased,

@@ -4,15 +4,13 @@ import { createAvatarUrls } from '../../lib/avatar.ts'
 import type { DomainEvent } from '../../lib/events.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import { type AccountMail, createMailJobs } from './account-mails.ts'
 import { createAccountParts } from './account-parts.ts'
+import { type AccountMail, createMailJobs } from './address/account-mails.ts'
+import { createEmailChange } from './address/email-change.ts'
+import { createRecovery } from './address/recovery.ts'
 import { accountCommandRoutes } from './command-routes.ts'
 import { credentialRoutes } from './credential-routes.ts'
-import { createEmailChange } from './email-change.ts'
 import { createExports, type SendExport } from './exports.ts'
-import { feedUserRoutes } from './feed-user-routes.ts'
-import { createFeedUsers } from './feed-users.ts'
-import { openKeyring } from './keys.ts'
 import {
   formerAddressView,
   managedUserView,
@@ -20,17 +18,19 @@ import {
   pendingAddressView,
   sessionView,
 } from './model.ts'
-import { type Argon2Cost, createLoginThrottle } from './passwords.ts'
-import { createRecovery } from './recovery.ts'
+import { feedUserRoutes } from './people/feed-user-routes.ts'
+import { createFeedUsers } from './people/feed-users.ts'
+import { createUserAdmin } from './people/user-admin.ts'
+import { userAdminRoutes } from './people/user-admin-routes.ts'
+import { userRoutes } from './people/user-routes.ts'
 import { accountRoutes } from './routes.ts'
 import { createAccountService } from './service.ts'
-import { createSessions } from './sessions.ts'
+import { openKeyring } from './sign-in/keys.ts'
+import { type Argon2Cost, createLoginThrottle } from './sign-in/passwords.ts'
+import { createSessions } from './sign-in/sessions.ts'
+import { createAccessTokens } from './sign-in/tokens.ts'
+import { createTotp } from './sign-in/totp.ts'
 import { accountRetention } from './store.ts'
-import { createAccessTokens } from './tokens.ts'
-import { createTotp } from './totp.ts'
-import { createUserAdmin } from './user-admin.ts'
-import { userAdminRoutes } from './user-admin-routes.ts'
-import { userRoutes } from './user-routes.ts'
 
 declare module '../../db/audit-trail.ts' {
   interface AuditActions {

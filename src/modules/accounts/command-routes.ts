@@ -1,11 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { forCommands } from '../../http/operation.ts'
+import { Body, OneOf, Refined } from '../../api/fields.ts'
+import { forCommands } from '../../api/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { isoTime } from '../../lib/clock.ts'
-import { Body, OneOf, Refined } from '../../lib/fields.ts'
 import { roles } from '../../lib/vocabulary.ts'
-import type { Keyring } from './keys.ts'
 import {
   managedUserView,
   newcomerProblems,
@@ -14,8 +13,9 @@ import {
   registration,
   type SigningKey,
 } from './model.ts'
+import type { UserAdmin } from './people/user-admin.ts'
+import type { Keyring } from './sign-in/keys.ts'
 import type { UserRow } from './store.ts'
-import type { UserAdmin } from './user-admin.ts'
 
 const { email, password } = registration
 const NewAccount = Refined(

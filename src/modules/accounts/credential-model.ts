@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { Body, Email, Maybe, Refined, Sample } from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
 import { problem } from '../../lib/errors.ts'
-import { Body, Email, Maybe, Refined, Sample } from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
 import { OwnPassword, Password } from './model.ts'
 
 export const OneTimeTokenBody = Body('OneTimeTokenBody', { token: Sample(samples.oneTimeToken) })

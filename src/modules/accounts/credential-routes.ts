@@ -1,7 +1,9 @@
 import { Elysia } from 'elysia'
+import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
-import { operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
+import type { EmailChange } from './address/email-change.ts'
+import type { Recovery } from './address/recovery.ts'
 import {
   CodeBody,
   EmailBody,
@@ -15,10 +17,8 @@ import {
   RecoveryCodes,
   TotpSecret,
 } from './credential-model.ts'
-import type { EmailChange } from './email-change.ts'
 import { UserBody, userView } from './model.ts'
-import type { Recovery } from './recovery.ts'
-import type { Totp } from './totp.ts'
+import type { Totp } from './sign-in/totp.ts'
 
 const visitor = operations('Accounts', { access: 'public' })
 const user = operations('Accounts', { access: 'user' })

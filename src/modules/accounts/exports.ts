@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { Body } from '../../api/fields.ts'
 import type { Core } from '../../core.ts'
 import type { ByUser } from '../../db/audit-trail.ts'
 import { quotaExceeded } from '../../lib/errors.ts'
-import { Body } from '../../lib/fields.ts'
 import { ManagedUser, Session } from './model.ts'
 import type { UserRow } from './store.ts'
 

@@ -1,8 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { AuditRow } from '../../db/audit-trail.ts'
-import type { AvatarUrl } from '../../lib/avatar.ts'
-import { isoTime } from '../../lib/clock.ts'
-import { type FieldProblems, problem } from '../../lib/errors.ts'
 import {
   Body,
   Email,
@@ -15,13 +11,17 @@ import {
   Sample,
   Text,
   Timestamp,
-} from '../../lib/fields.ts'
+} from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
+import type { AuditRow } from '../../db/audit-trail.ts'
+import type { AvatarUrl } from '../../lib/avatar.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { type FieldProblems, problem } from '../../lib/errors.ts'
 import { locales } from '../../lib/i18n.ts'
 import { externalIdRule } from '../../lib/ids.ts'
-import { samples } from '../../lib/samples.ts'
 import { roles } from '../../lib/vocabulary.ts'
-import { isGuessable } from './passwords.ts'
-import type { SessionRow } from './session-store.ts'
+import { isGuessable } from './sign-in/passwords.ts'
+import type { SessionRow } from './sign-in/session-store.ts'
 import type { UserRow } from './store.ts'
 
 export const passwordRule = { min: 8, max: 256 }

@@ -1,10 +1,9 @@
 import { Elysia } from 'elysia'
+import { hidden, operations } from '../../api/operation.ts'
 import { idempotencyHeader, idempotencyKey } from '../../http/idempotency.ts'
-import { hidden, operations } from '../../http/operation.ts'
 import { routeBase } from '../../http/request-context.ts'
 import { avatarSvg } from '../../lib/avatar.ts'
 import { AppError } from '../../lib/errors.ts'
-import type { Keyring } from './keys.ts'
 import {
   Authenticated,
   Credentials,
@@ -15,7 +14,8 @@ import {
   TokenSet,
 } from './model.ts'
 import type { AccountService } from './service.ts'
-import { clientOf, type Sessions } from './sessions.ts'
+import type { Keyring } from './sign-in/keys.ts'
+import { clientOf, type Sessions } from './sign-in/sessions.ts'
 
 const jwksMaxAgeSeconds = 600
 const yearSeconds = 31_536_000

@@ -6,6 +6,7 @@ import { ipGroup } from '../../lib/ip-network.ts'
 import type { UserPrincipal } from '../../lib/principal.ts'
 import { normalizeEmail, storedEmail } from '../../lib/text.ts'
 import type { AccountParts } from './account-parts.ts'
+import type { GivenPassword, Recovery } from './address/recovery.ts'
 import {
   type Authenticated,
   type Credentials,
@@ -13,11 +14,10 @@ import {
   type Registration,
   type SetUp,
 } from './model.ts'
-import type { LoginThrottle } from './passwords.ts'
-import type { GivenPassword, Recovery } from './recovery.ts'
-import type { Client, Sessions } from './sessions.ts'
+import type { LoginThrottle } from './sign-in/passwords.ts'
+import type { Client, Sessions } from './sign-in/sessions.ts'
+import { useCode } from './sign-in/totp.ts'
 import type { UserChanges, UserRow } from './store.ts'
-import { useCode } from './totp.ts'
 
 /** Actions that make a client address known for `knownFor` milliseconds. */
 const knownBy = ['login_succeeded', 'user_registered', 'password_reset'] as const

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Maybe, Nullable, Refined, Sample } from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
+import { Maybe, Nullable, Refined, Sample } from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import {
   Message,

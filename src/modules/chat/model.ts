@@ -1,7 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { AvatarUrl } from '../../lib/avatar.ts'
-import { isoTime } from '../../lib/clock.ts'
-import { type FieldProblems, problem } from '../../lib/errors.ts'
 import {
   Body,
   ClientId,
@@ -17,8 +14,11 @@ import {
   Text,
   Time,
   Timestamp,
-} from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
+} from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
+import type { AvatarUrl } from '../../lib/avatar.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { type FieldProblems, problem } from '../../lib/errors.ts'
 import { isVisible } from '../../lib/text.ts'
 import { type MessageType, messageTypes } from '../../lib/vocabulary.ts'
 import type { Peer } from '../../realtime/hub.ts'

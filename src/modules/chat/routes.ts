@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { Id, UnreadCount } from '../../api/fields.ts'
+import { operations } from '../../api/operation.ts'
+import { samples } from '../../api/samples.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { operations } from '../../http/operation.ts'
 import {
   CursorListOf,
   cursorQuery,
@@ -14,8 +16,6 @@ import {
 import { routeBase } from '../../http/request-context.ts'
 import { isoTime, parseTime } from '../../lib/clock.ts'
 import type { ErrorKind } from '../../lib/errors.ts'
-import { Id, UnreadCount } from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { CatchUp } from './catch-up.ts'
 import type { InboxRow } from './inbox-store.ts'

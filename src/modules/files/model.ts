@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { Sample } from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
 import { isoTime } from '../../lib/clock.ts'
 import { AppError, type FieldProblem, problem } from '../../lib/errors.ts'
-import { Sample } from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
 import { isMediaType, textProblem } from '../../lib/text.ts'
 import type { FileRow } from './store.ts'
 

@@ -1,7 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { AvatarUrl } from '../../lib/avatar.ts'
-import { isoTime } from '../../lib/clock.ts'
-import { problem } from '../../lib/errors.ts'
 import {
   Body,
   Change,
@@ -17,8 +14,11 @@ import {
   Sample,
   Text,
   Timestamp,
-} from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
+} from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
+import type { AvatarUrl } from '../../lib/avatar.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { problem } from '../../lib/errors.ts'
 import { reportReasons, reportStatuses } from '../../lib/vocabulary.ts'
 import type { ServerFrames } from '../../realtime/frames.ts'
 import type { BlockItem } from './block-store.ts'

@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import { operations } from '../../http/operation.ts'
+import { operations } from '../../api/operation.ts'
+import { samples } from '../../api/samples.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { AvatarUrl } from '../../lib/avatar.ts'
-import { samples } from '../../lib/samples.ts'
 import type { ReportStatus } from '../../lib/vocabulary.ts'
 import type { Blocks } from './blocks.ts'
 import {

@@ -1,6 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { isoTime } from '../../lib/clock.ts'
-import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
 import {
   Body,
   ClientId,
@@ -15,9 +13,11 @@ import {
   Sample,
   Text,
   Timestamp,
-} from '../../lib/fields.ts'
+} from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
+import { isoTime } from '../../lib/clock.ts'
+import { type FieldProblem, type FieldProblems, problem } from '../../lib/errors.ts'
 import { parseExternalId, parseId } from '../../lib/ids.ts'
-import { samples } from '../../lib/samples.ts'
 import { isMalformed } from '../../lib/text.ts'
 import {
   audienceKinds,

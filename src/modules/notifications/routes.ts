@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { UnreadCount } from '../../api/fields.ts'
+import { operations } from '../../api/operation.ts'
 import { recentlyConfirmed } from '../../http/confirmation.ts'
 import { idempotencyKey, idempotent, markReplayed } from '../../http/idempotency.ts'
-import { operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
-import { UnreadCount } from '../../lib/fields.ts'
 import type { Announcements } from './announcements.ts'
 import {
   Announcement,

@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { Nullable, OneOf, Rarely, Sample, Timestamp } from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
 import type { AuditRow } from '../../db/audit-trail.ts'
 import { type Job, jobStates } from '../../jobs/outbox.ts'
 import { isoTime, timeOrNull } from '../../lib/clock.ts'
-import { Nullable, OneOf, Rarely, Sample, Timestamp } from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
 import type { System } from './system.ts'
 
 const Party = (type: string, id: string) =>

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { Sample, Time } from '../../api/fields.ts'
+import { forCommands, operations } from '../../api/operation.ts'
+import { samples } from '../../api/samples.ts'
 import type { AuditFilter, AuditTrail, By } from '../../db/audit-trail.ts'
-import { forCommands, operations } from '../../http/operation.ts'
 import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
 import { routeBase } from '../../http/request-context.ts'
 import type { JobState as State } from '../../jobs/outbox.ts'
 import { parseTime } from '../../lib/clock.ts'
-import { Sample, Time } from '../../lib/fields.ts'
 import { parseId } from '../../lib/ids.ts'
-import { samples } from '../../lib/samples.ts'
 import type { JobAdmin } from './job-admin.ts'
 import {
   AuditEntry,

@@ -1,8 +1,8 @@
 import type { Config } from '../../config.ts'
 import type { Core } from '../../core.ts'
-import type { DeliveryState } from '../../lib/delivery-state.ts'
-import type { RequestHistory } from '../../lib/request-history.ts'
+import type { DeliveryState } from '../../outside/delivery-state.ts'
 import type { ReplicaStats } from '../../replication/replication.ts'
+import type { RequestHistory } from './request-history.ts'
 
 const backupDueMilliseconds = 2 * 86_400_000
 const replicaLagMilliseconds = 60_000

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
   Body,
   Maybe,
@@ -11,8 +10,9 @@ import {
   Text,
   Time,
   Timestamp,
-} from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
+} from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { allScopes, callStates, grantableScopes, serviceScopes } from '../../lib/vocabulary.ts'
 import type { CallRow, FollowRow, ServiceKeyRow } from './store.ts'
 

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
   Body,
   Change,
@@ -15,8 +14,9 @@ import {
   Sample,
   Text,
   Timestamp,
-} from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
+} from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
   ticketCategories,
   ticketFields,

@@ -1,5 +1,4 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import {
   Body,
   Change,
@@ -12,8 +11,9 @@ import {
   Sample,
   Text,
   Timestamp,
-} from '../../lib/fields.ts'
-import { samples } from '../../lib/samples.ts'
+} from '../../api/fields.ts'
+import { samples } from '../../api/samples.ts'
+import { isoTime, timeOrNull } from '../../lib/clock.ts'
 import { type EventType, eventTypes } from '../../lib/vocabulary.ts'
 import { isSuccess, type Outcome } from './deliveries.ts'
 import type { DeliveryRow, WebhookRow } from './store.ts'

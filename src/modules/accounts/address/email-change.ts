@@ -1,14 +1,14 @@
-import type { Core } from '../../core.ts'
-import { onOneself } from '../../db/audit-trail.ts'
-import { hour } from '../../lib/clock.ts'
-import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
-import type { UserPrincipal } from '../../lib/principal.ts'
-import { storedEmail } from '../../lib/text.ts'
-import type { AccountParts } from './account-parts.ts'
-import type { EmailChangeBody } from './credential-model.ts'
+import type { Core } from '../../../core.ts'
+import { onOneself } from '../../../db/audit-trail.ts'
+import { hour } from '../../../lib/clock.ts'
+import { AppError, invalidField, quotaExceeded, throttled } from '../../../lib/errors.ts'
+import type { UserPrincipal } from '../../../lib/principal.ts'
+import { storedEmail } from '../../../lib/text.ts'
+import type { AccountParts } from '../account-parts.ts'
+import type { EmailChangeBody } from '../credential-model.ts'
+import { noPassword, type UserRow } from '../store.ts'
 import { lifetimeMilliseconds } from './one-time-token-store.ts'
 import type { Recovery } from './recovery.ts'
-import { noPassword, type UserRow } from './store.ts'
 
 const requestsPerHour = 5
 

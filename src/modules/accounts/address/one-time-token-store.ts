@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { and, eq, gt, gte, ne, or, sql } from 'drizzle-orm'
-import type { Core } from '../../core.ts'
-import { oneTimeTokens } from '../../db/schema.ts'
-import { invalidField } from '../../lib/errors.ts'
-import { sha256 } from '../../lib/hash.ts'
-import type { TokenPurpose } from '../../lib/vocabulary.ts'
+import type { Core } from '../../../core.ts'
+import { oneTimeTokens } from '../../../db/schema.ts'
+import { invalidField } from '../../../lib/errors.ts'
+import { sha256 } from '../../../lib/hash.ts'
+import type { TokenPurpose } from '../../../lib/vocabulary.ts'
 
 export const lifetimeMilliseconds: Record<TokenPurpose, number> = {
   verify_email: 24 * 3_600_000,

@@ -1,10 +1,10 @@
 import { and, asc, count, eq, gt, isNotNull, isNull, or, sql } from 'drizzle-orm'
-import type { Orm } from '../../db/open.ts'
-import { users } from '../../db/schema.ts'
-import { parseId } from '../../lib/ids.ts'
-import type { RowRange } from '../../lib/list-range.ts'
-import type { Role } from '../../lib/vocabulary.ts'
-import type { UserRow } from './store.ts'
+import type { Orm } from '../../../db/open.ts'
+import { users } from '../../../db/schema.ts'
+import { parseId } from '../../../lib/ids.ts'
+import type { RowRange } from '../../../lib/list-range.ts'
+import type { Role } from '../../../lib/vocabulary.ts'
+import type { UserRow } from '../store.ts'
 
 export type UserFilter = {
   /** Any part of a name or an address, an id or an external id. */

@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import { recentlyConfirmed } from '../../http/confirmation.ts'
-import { operations } from '../../http/operation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
-import { Export, type SendExport } from './exports.ts'
+import { operations } from '../../../api/operation.ts'
+import { recentlyConfirmed } from '../../../http/confirmation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../../http/pagination.ts'
+import { routeBase } from '../../../http/request-context.ts'
+import { Export, type SendExport } from '../exports.ts'
 import {
   PasswordBody,
   Profile,
@@ -12,10 +12,10 @@ import {
   profileView,
   Session,
   sessionView,
-} from './model.ts'
-import type { AccountService } from './service.ts'
-import type { Sessions } from './sessions.ts'
-import type { UserRow } from './store.ts'
+} from '../model.ts'
+import type { AccountService } from '../service.ts'
+import type { Sessions } from '../sign-in/sessions.ts'
+import type { UserRow } from '../store.ts'
 
 const pageSize = 20
 

@@ -7,11 +7,11 @@ import {
   importPKCS8,
   type JWK,
 } from 'jose'
-import type { Core } from '../../core.ts'
-import type { By } from '../../db/audit-trail.ts'
-import { closeCodes } from '../../realtime/hub.ts'
-import type { Jwks } from './model.ts'
-import { createKeyStore, type SigningKeyRow } from './store.ts'
+import type { Core } from '../../../core.ts'
+import type { By } from '../../../db/audit-trail.ts'
+import { closeCodes } from '../../../realtime/hub.ts'
+import type { Jwks } from '../model.ts'
+import { createKeyStore, type SigningKeyRow } from '../store.ts'
 
 /** A retired key stays published for longer than the lifetime of its tokens. */
 const retiredPublishedMilliseconds = 75 * 60_000

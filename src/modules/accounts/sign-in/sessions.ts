@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import type { Core } from '../../core.ts'
-import { type By, onOneself } from '../../db/audit-trail.ts'
-import { AppError } from '../../lib/errors.ts'
-import { sha256 } from '../../lib/hash.ts'
-import { parseId } from '../../lib/ids.ts'
-import type { Listing, ListRange } from '../../lib/list-range.ts'
-import type { UserPrincipal } from '../../lib/principal.ts'
-import { type Authenticated, type TokenSet, userView } from './model.ts'
+import type { Core } from '../../../core.ts'
+import { type By, onOneself } from '../../../db/audit-trail.ts'
+import { AppError } from '../../../lib/errors.ts'
+import { sha256 } from '../../../lib/hash.ts'
+import { parseId } from '../../../lib/ids.ts'
+import type { Listing, ListRange } from '../../../lib/list-range.ts'
+import type { UserPrincipal } from '../../../lib/principal.ts'
+import { type Authenticated, type TokenSet, userView } from '../model.ts'
+import type { AccountStore, UserRow } from '../store.ts'
 import {
   longestSessionMilliseconds,
   refreshTokenMilliseconds,
   type SessionRow,
   type SessionStore,
 } from './session-store.ts'
-import type { AccountStore, UserRow } from './store.ts'
 import { type AccessTokens, accessTokenSeconds } from './tokens.ts'
 
 /** Two tabs may use one refresh token at the same time. Within this time the second use does not count as theft. */

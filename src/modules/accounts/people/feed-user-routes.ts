@@ -1,9 +1,8 @@
 import { Elysia } from 'elysia'
-import { operations } from '../../http/operation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
-import { Email } from '../../lib/fields.ts'
-import type { FeedUsers } from './feed-users.ts'
+import { Email } from '../../../api/fields.ts'
+import { operations } from '../../../api/operation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../../http/pagination.ts'
+import { routeBase } from '../../../http/request-context.ts'
 import {
   Authenticated,
   ExternalId,
@@ -12,9 +11,10 @@ import {
   NewPerson,
   PersonUpdate,
   type ProfileParts,
-} from './model.ts'
-import { clientOf } from './sessions.ts'
-import type { UserRow } from './store.ts'
+} from '../model.ts'
+import { clientOf } from '../sign-in/sessions.ts'
+import type { UserRow } from '../store.ts'
+import type { FeedUsers } from './feed-users.ts'
 
 const pageSize = 20
 

@@ -1,13 +1,13 @@
-import type { Core } from '../../core.ts'
-import { onOneself } from '../../db/audit-trail.ts'
-import { hour } from '../../lib/clock.ts'
-import { AppError, invalidField, quotaExceeded, throttled } from '../../lib/errors.ts'
-import type { UserPrincipal } from '../../lib/principal.ts'
-import { normalizeEmail } from '../../lib/text.ts'
-import type { AccountParts } from './account-parts.ts'
-import type { PasswordChange, PasswordReset } from './credential-model.ts'
-import { isGuessable, type LoginThrottle } from './passwords.ts'
-import type { UserRow } from './store.ts'
+import type { Core } from '../../../core.ts'
+import { onOneself } from '../../../db/audit-trail.ts'
+import { hour } from '../../../lib/clock.ts'
+import { AppError, invalidField, quotaExceeded, throttled } from '../../../lib/errors.ts'
+import type { UserPrincipal } from '../../../lib/principal.ts'
+import { normalizeEmail } from '../../../lib/text.ts'
+import type { AccountParts } from '../account-parts.ts'
+import type { PasswordChange, PasswordReset } from '../credential-model.ts'
+import { isGuessable, type LoginThrottle } from '../sign-in/passwords.ts'
+import type { UserRow } from '../store.ts'
 
 const changesPerHour = 5
 

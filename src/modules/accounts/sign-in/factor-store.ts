@@ -1,6 +1,6 @@
 import { and, eq, lt } from 'drizzle-orm'
-import type { Orm } from '../../db/open.ts'
-import { recoveryCodes, totpFactors } from '../../db/schema.ts'
+import type { Orm } from '../../../db/open.ts'
+import { recoveryCodes, totpFactors } from '../../../db/schema.ts'
 
 export type FactorRow = typeof totpFactors.$inferSelect
 export type FactorStore = ReturnType<typeof createFactorStore>

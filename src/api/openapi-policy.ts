@@ -1,9 +1,9 @@
+import { confirmationSentence } from '../http/confirmation.ts'
+import type { RateLimit, RateLimits } from '../http/rate-limit.ts'
+import type { Access } from '../http/request-context.ts'
+import type { DescribedRoute } from '../http/route-table.ts'
 import type { ErrorKind } from '../lib/errors.ts'
 import { roles } from '../lib/vocabulary.ts'
-import { confirmationSentence } from './confirmation.ts'
-import type { RateLimit, RateLimits } from './rate-limit.ts'
-import type { Access } from './request-context.ts'
-import type { DescribedRoute } from './route-table.ts'
 
 /** Describes who may call an operation and which limit counts it, from the options that the pipeline enforces: as
  *  text and as extension fields. */

@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
+import type { Confirmation } from '../http/confirmation.ts'
+import type { Access, RouteLimit } from '../http/request-context.ts'
 import type { ErrorKind } from '../lib/errors.ts'
 import type { ServiceScope } from '../lib/vocabulary.ts'
-import type { Confirmation } from './confirmation.ts'
-import type { Access, RouteLimit } from './request-context.ts'
 
 const statusTexts: Record<number, string> = {
   101: 'Switching Protocols',

@@ -12,17 +12,17 @@ import {
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import type { ValueError } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
-import { parseTime } from './clock.ts'
+import { parseTime } from '../lib/clock.ts'
 import {
   AppError,
   type FieldProblem,
   type FieldProblemKey,
   type FieldProblems,
   problem,
-} from './errors.ts'
-import { parseExternalId, parseId } from './ids.ts'
+} from '../lib/errors.ts'
+import { parseExternalId, parseId } from '../lib/ids.ts'
+import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from '../lib/text.ts'
 import { samples } from './samples.ts'
-import { isHttpUrl, isMediaType, normalizeEmail, type TextRule, textProblem } from './text.ts'
 
 /** Field types beyond plain JSON Schema, each a TypeBox kind with its own check. The API description shows their JSON
  *  Schema part. */

@@ -2,12 +2,12 @@ import { jwt } from '@elysiajs/jwt'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
-import type { Core } from '../../core.ts'
-import { systemClock } from '../../lib/clock.ts'
-import { createLru } from '../../lib/lru.ts'
-import type { AccessClaims } from '../../lib/principal.ts'
+import type { Core } from '../../../core.ts'
+import { systemClock } from '../../../lib/clock.ts'
+import { createLru } from '../../../lib/lru.ts'
+import type { AccessClaims } from '../../../lib/principal.ts'
+import type { UserRow } from '../store.ts'
 import type { Keyring } from './keys.ts'
-import type { UserRow } from './store.ts'
 
 export const accessTokenSeconds = 900
 const clockToleranceSeconds = 5

@@ -1,14 +1,14 @@
 import { Secret, TOTP } from 'otpauth'
-import type { Core } from '../../core.ts'
-import { onOneself } from '../../db/audit-trail.ts'
-import { AppError } from '../../lib/errors.ts'
-import { sha256 } from '../../lib/hash.ts'
-import type { UserPrincipal } from '../../lib/principal.ts'
-import type { AccountParts } from './account-parts.ts'
-import type { FactorRemoval, OwnerProof } from './credential-model.ts'
+import type { Core } from '../../../core.ts'
+import { onOneself } from '../../../db/audit-trail.ts'
+import { AppError } from '../../../lib/errors.ts'
+import { sha256 } from '../../../lib/hash.ts'
+import type { UserPrincipal } from '../../../lib/principal.ts'
+import type { AccountParts } from '../account-parts.ts'
+import type { GivenPassword, Recovery } from '../address/recovery.ts'
+import type { FactorRemoval, OwnerProof } from '../credential-model.ts'
 import type { FactorRow, FactorStore } from './factor-store.ts'
 import type { LoginThrottle } from './passwords.ts'
-import type { GivenPassword, Recovery } from './recovery.ts'
 
 /** The length recommended by RFC 4226 and supported by every authenticator. */
 const secretBytes = 20

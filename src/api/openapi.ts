@@ -1,12 +1,12 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
+import type { RateLimits } from '../http/rate-limit.ts'
+import { type DescribedRoute, describedRoutes } from '../http/route-table.ts'
 import type { ErrorKind } from '../lib/errors.ts'
 import { createComponents, type JsonContent, type SuccessAnswer } from './openapi-components.ts'
 import { errorKindsOf, policyOf } from './openapi-policy.ts'
 import { closed, type Json } from './openapi-schemas.ts'
 import { tags } from './operation.ts'
-import type { RateLimits } from './rate-limit.ts'
-import { type DescribedRoute, describedRoutes } from './route-table.ts'
 
 type Operation = Json & {
   description?: string

@@ -1,9 +1,9 @@
 import { and, asc, eq, gt } from 'drizzle-orm'
-import type { Core } from '../../core.ts'
-import type { AddressHash } from '../../db/address-hash.ts'
-import { sentMails } from '../../db/schema.ts'
-import { day, hour, minute } from '../../lib/clock.ts'
-import type { CountedMail } from '../../lib/vocabulary.ts'
+import type { Core } from '../../../core.ts'
+import type { AddressHash } from '../../../db/address-hash.ts'
+import { sentMails } from '../../../db/schema.ts'
+import { day, hour, minute } from '../../../lib/clock.ts'
+import type { CountedMail } from '../../../lib/vocabulary.ts'
 import { lifetimeMilliseconds } from './one-time-token-store.ts'
 
 /** `pauseAfter`: milliseconds until the next mail, by the number of mails in the last day. */

@@ -1,11 +1,11 @@
 import { and, asc, eq, gt, isNull, ne, type SQL } from 'drizzle-orm'
-import type { Orm } from '../../db/open.ts'
-import { pushTokens, refreshTokens, sessions } from '../../db/schema.ts'
-import { eachRow, listById, prepareInsert, selectList } from '../../db/statements.ts'
-import { day } from '../../lib/clock.ts'
-import type { Listing, ListRange } from '../../lib/list-range.ts'
-import type { AccessClaims, UserPrincipal } from '../../lib/principal.ts'
-import type { Role } from '../../lib/vocabulary.ts'
+import type { Orm } from '../../../db/open.ts'
+import { pushTokens, refreshTokens, sessions } from '../../../db/schema.ts'
+import { eachRow, listById, prepareInsert, selectList } from '../../../db/statements.ts'
+import { day } from '../../../lib/clock.ts'
+import type { Listing, ListRange } from '../../../lib/list-range.ts'
+import type { AccessClaims, UserPrincipal } from '../../../lib/principal.ts'
+import type { Role } from '../../../lib/vocabulary.ts'
 
 /** How long a refresh with an idempotency key can be repeated while its successor is unused. */
 const repeatMilliseconds = day

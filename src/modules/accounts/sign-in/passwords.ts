@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os'
-import type { Core } from '../../core.ts'
-import { createSemaphore, type Urgency } from '../../lib/concurrency.ts'
-import { AppError, quotaExceeded } from '../../lib/errors.ts'
-import { ipGroup } from '../../lib/ip-network.ts'
-import { type Limit, SlidingWindow } from '../../lib/limits.ts'
-import { createLru } from '../../lib/lru.ts'
-import { storedEmail } from '../../lib/text.ts'
-import commonPasswords from './common-passwords.txt' with { type: 'text' }
+import type { Core } from '../../../core.ts'
+import { createSemaphore, type Urgency } from '../../../lib/concurrency.ts'
+import { AppError, quotaExceeded } from '../../../lib/errors.ts'
+import { ipGroup } from '../../../lib/ip-network.ts'
+import { type Limit, SlidingWindow } from '../../../lib/limits.ts'
+import { createLru } from '../../../lib/lru.ts'
+import { storedEmail } from '../../../lib/text.ts'
+import commonPasswords from '../common-passwords.txt' with { type: 'text' }
 
 export type Argon2Cost = {
   memoryKibibytes: number

@@ -1,11 +1,11 @@
-import type { Core } from '../../core.ts'
-import { onOneself } from '../../db/audit-trail.ts'
-import type { JobHandlers } from '../../jobs/runner.ts'
-import type { Locale } from '../../lib/i18n.ts'
-import { type Mailer, RecipientRefused } from '../../mail/mailer.ts'
-import { renderMail } from '../../mail/templates.ts'
-import type { AccountParts } from './account-parts.ts'
-import type { UserRow } from './store.ts'
+import type { Core } from '../../../core.ts'
+import { onOneself } from '../../../db/audit-trail.ts'
+import type { JobHandlers } from '../../../jobs/runner.ts'
+import type { Locale } from '../../../lib/i18n.ts'
+import { type Mailer, RecipientRefused } from '../../../mail/mailer.ts'
+import { renderMail } from '../../../mail/templates.ts'
+import type { AccountParts } from '../account-parts.ts'
+import type { UserRow } from '../store.ts'
 
 /** A mail to a user, dropped if their address changes before it is sent. `user_id` is null when no account has the
  *  address. */

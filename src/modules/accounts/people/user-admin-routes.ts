@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { recentlyConfirmed } from '../../http/confirmation.ts'
-import { operations } from '../../http/operation.ts'
-import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.ts'
-import { routeBase } from '../../http/request-context.ts'
-import { OneOf, Text } from '../../lib/fields.ts'
-import { roles } from '../../lib/vocabulary.ts'
-import { Export, type SendExport } from './exports.ts'
+import { OneOf, Text } from '../../../api/fields.ts'
+import { operations } from '../../../api/operation.ts'
+import { recentlyConfirmed } from '../../../http/confirmation.ts'
+import { ListOf, listAnswer, listQuery, listRange } from '../../../http/pagination.ts'
+import { routeBase } from '../../../http/request-context.ts'
+import { roles } from '../../../lib/vocabulary.ts'
+import { Export, type SendExport } from '../exports.ts'
 import {
   AccessUpdate,
   ManagedUser,
@@ -14,9 +14,9 @@ import {
   type ProfileParts,
   Session,
   sessionView,
-} from './model.ts'
-import type { Sessions } from './sessions.ts'
-import type { UserRow } from './store.ts'
+} from '../model.ts'
+import type { Sessions } from '../sign-in/sessions.ts'
+import type { UserRow } from '../store.ts'
 import type { UserAdmin } from './user-admin.ts'
 import { maxFound, type UserFilter } from './user-search-store.ts'
 
