@@ -471,7 +471,7 @@ describe('Web Push', () => {
     await using web = await startWebPush()
     const endpoint = web.subscription.endpoint.replace('127.0.0.1', 'localhost')
     const end = await web.push(call, { ...web.subscription, endpoint })
-    expect(end).toEqual({ refused: 'the endpoint is not at a push service we use' })
+    expect(end).toEqual({ refused: 'the endpoint is not at an allowed push service' })
     expect(web.authorizations).toEqual([])
   })
 

@@ -38,7 +38,7 @@ export function createFcmDriver(options: FcmOptions): PushDriver<FcmTarget> {
   }
 }
 
-/** Contains only the part for the platform of the target. */
+/** Builds a message with only the options for the platform of the target. */
 function fcmMessage({ token, platform }: FcmTarget, message: PushMessage, now: number) {
   const { title, body, data, type } = message
   const common = { token, notification: { title, body }, data: { ...data, type } }
@@ -80,14 +80,14 @@ function webPushPart({ urgency, ttlSeconds, collapseKey }: PushMessage) {
   return { headers: { TTL: String(ttlSeconds), Urgency: urgency, Topic: topic }, notification }
 }
 
-// A 401 may also concern the credentials for Apple or the browsers; a new access token would not help then.
+// A 401 may also concern the credentials for Apple or the browsers, and then a new access token does not help.
 function isTokenRefused({ status, text }: PushAnswer) {
   return status === 401 && errorCodeOf(text) !== 'THIRD_PARTY_AUTH_ERROR'
 }
 
 function fcmOutcome(answer: PushAnswer, clock: Clock): 'delivered' | 'gone' {
   if (errorCodeOf(answer.text) === 'UNREGISTERED') return 'gone'
-  // Choice: retry, because the operator can fix our credentials.
+  // Choice: retry, because the operator can fix the credentials.
   if (answer.status === 401) throw new RetryLater(reasonOf(answer), 0)
   return outcomeOf(answer, clock)
 }

@@ -9,10 +9,10 @@ import { isWithin, parseSubscription, type WebPushSubscription } from './subscri
 export type PushMessage = {
   title: string
   body: string
-  /** Passed to the app unchanged, together with `type`. */
+  /** Passed to the app unchanged, with `type` added. */
   data: Record<string, string>
   type: string
-  /** How long the push service keeps it for a device that is offline. */
+  /** How long the push service keeps the message for an offline device. */
   ttlSeconds: number
   urgency: 'normal' | 'high'
   /** Replaces an earlier message with the same key, waiting or displayed. */
@@ -40,7 +40,7 @@ export class PushRefused extends Error {}
 
 type Drivers = { fcm: PushDriver<FcmTarget> | undefined; webPush: PushDriver<WebPushTarget> }
 
-/** Sends each message through the driver of its target. `unconfigured`: FCM is not set up, nothing was sent. */
+/** Sends each message through the driver of its target. `unconfigured`: nothing was sent, because FCM is not set up. */
 export function createPusher({ fcm, webPush }: Drivers) {
   return async (target: PushTarget, message: PushMessage, signal?: AbortSignal) => {
     if (target.kind === 'web_push') return webPush(target, message, signal)

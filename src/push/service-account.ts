@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { RetryLater } from '../lib/errors.ts'
 import { post } from './post.ts'
 
-/** Our credentials at Google. */
+/** The credentials of this server at Google. */
 export type ServiceAccount = {
   projectId: string
   clientEmail: string
@@ -21,7 +21,7 @@ const KeyFile = Type.Object({
 })
 
 /** Reads the JSON key file of a service account.
- *  @throws Error with the requirement that the text fails, worded as the end of a sentence */
+ *  @throws Error with a reason that completes "NAME must …" */
 export function parseServiceAccount(text: string): ServiceAccount {
   const file = parseJson(KeyFile, text)
   if (!file) {
@@ -40,7 +40,7 @@ function readPrivateKey(pem: string) {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === 'rsa') return key
   } catch {
-    // The parser's own message might quote the key; the error below replaces it.
+    // The parser's message may quote the key, so the error below replaces it.
   }
   throw new Error('have an RSA private key in PEM form as private_key')
 }
@@ -63,7 +63,7 @@ export function createAccessTokens({ account, clock, timeoutMilliseconds }: Opti
   let held: { token: string; freshUntil: number } | undefined
   let pending: Promise<string> | undefined
 
-  // All waiting callers share the request, so no single push may abort it.
+  // All callers share the request, so no single push may abort it.
   async function fetchToken() {
     const body = new URLSearchParams({
       grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',

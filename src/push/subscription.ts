@@ -30,8 +30,8 @@ export function parseSubscription(text: string): WebPushSubscription | undefined
   return isUsable ? { endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } } : undefined
 }
 
-/** Whether messages may be posted to this endpoint. Users supply it, so it must belong to a known push service. Choice:
- *  only the canonical spelling of a URL passes, so the checked address is the one that is called. */
+/** Whether messages may be posted to this endpoint. Users supply it, so it must belong to a known push service. Choice: only
+ *  a URL in canonical form is allowed, so that the checked host is the one that is called. */
 export function isAllowedEndpoint(endpoint: string, hostSuffixes: readonly string[]): boolean {
   if (!URL.canParse(endpoint)) return false
   const { href, hostname } = new URL(endpoint)

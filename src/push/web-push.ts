@@ -21,7 +21,7 @@ import type { VapidKeys } from './vapid-key-store.ts'
 
 type WebPushOptions = {
   keys: VapidKeys
-  /** A mailto: or https: address by which push services reach the operator. */
+  /** A mailto: or https: URL for push services to contact the operator. */
   subject: string
   clock: Clock
   /** Called right before each message, because users supply the endpoint. */
@@ -32,11 +32,11 @@ type WebPushOptions = {
 const curve = 'prime256v1'
 const tagBytes = 16
 const headerBytes = 16 + 4 + 1 + 65
-/** A push service need not accept more (RFC 8030, 7.2). */
+/** Push services need not accept larger bodies (RFC 8030, 7.2). */
 const maxBodyBytes = 4_096
 const lastRecord = Buffer.of(2)
 
-/** The largest message, after header, delimiter and tag. */
+/** The largest message, without header, delimiter and tag. */
 export const maxPlaintextBytes = maxBodyBytes - headerBytes - lastRecord.length - tagBytes
 
 /** Sends to browsers through their push services (RFC 8030). The service worker finds `{title, body, data, badge?,
@@ -47,7 +47,8 @@ export function createWebPushDriver(options: WebPushOptions): PushDriver<WebPush
 
   return async ({ subscription }, message, signal) => {
     const { endpoint, keys } = subscription
-    if (!isAllowed(endpoint)) throw new PushRefused('the endpoint is not at a push service we use')
+    if (!isAllowed(endpoint))
+      throw new PushRefused('the endpoint is not at an allowed push service')
     const plaintext = plaintextOf(message)
     const headers = { ...headersOf(message), Authorization: await authorize(endpoint) }
     const body = encrypt(plaintext, keys)
@@ -79,7 +80,7 @@ const renewedAfterMilliseconds = 11 * 3_600_000
 // Users choose the hosts within a push service's domain, so their number is unlimited.
 const maxOrigins = 100
 
-/** Authenticates us to push services (RFC 8292).
+/** Authenticates this server to push services (RFC 8292).
  *  @returns a function that makes the Authorization header for an endpoint; a token is reused for half a day */
 function createAuthorization({ keys, subject, clock }: WebPushOptions) {
   const headers = createLru<{ header: string; madeAt: number }>(maxOrigins)
