@@ -418,7 +418,7 @@ describe('mail', () => {
     await waitFor(() => outbox() === null)
     const bounced = await service.call('GET', '/v1/users/me', { token })
     expect(bounced.body.email_bounced_at).toBe(new Date(clock.now()).toISOString())
-    expect(service.log()).toContain('a mail server refuses an address for good')
+    expect(service.log()).toContain('a mail server permanently refused an address')
     expect(service.log()).not.toContain('ada@')
   })
 

@@ -4,7 +4,7 @@ import type { Log } from '../lib/log.ts'
 import { withoutAddresses } from '../lib/text.ts'
 import type { DeliveryState } from '../outside/delivery-state.ts'
 
-/** An outgoing mail: plain text and the same as HTML. */
+/** An outgoing mail with its text in plain form and as HTML. */
 export type Mail = {
   to: string
   replyTo?: string
@@ -33,7 +33,7 @@ type Observers = {
   onRefused: (address: string) => Promise<boolean>
 }
 
-/** Records the result of each mail. A user's address that is permanently refused counts as done, because a retry cannot
+/** Records the result of each mail. A mail to a permanently refused address of a user counts as done, because a retry cannot
  *  help. */
 export function observeMails(mailer: Mailer, { log, state, onRefused }: Observers): Mailer {
   async function send(mail: Mail) {
@@ -43,7 +43,7 @@ export function observeMails(mailer: Mailer, { log, state, onRefused }: Observer
     } catch (error) {
       state.failed(withoutAddresses((error as Error).message))
       if (!(error instanceof RecipientRefused) || !(await onRefused(mail.to))) throw error
-      log.warn('a mail server refuses an address for good', { message_id })
+      log.warn('a mail server permanently refused an address', { message_id })
       return
     }
     state.sent()
@@ -52,8 +52,8 @@ export function observeMails(mailer: Mailer, { log, state, onRefused }: Observer
   return { send, close: mailer.close }
 }
 
-/** Writes mails to the log when no SMTP server is configured. In production (an https: URL) the tokens in links are
- *  hidden, because readers of the log could use them. */
+/** Writes mails to the log when no SMTP server is configured. In production (an https: URL) it hides the tokens in links,
+ *  because readers of the log could use them. */
 export function createLogMailer(log: Log, publicUrl: string): Mailer {
   const isServing = publicUrl.startsWith('https:')
   return {

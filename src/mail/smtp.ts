@@ -52,8 +52,8 @@ const loadNodemailer = () => import('nodemailer')
 
 type SmtpError = Error & { responseCode?: number; command?: string }
 
-// A 5xx response to the recipient or the message is permanent. Failures of our own configuration are retried, because the
-// operator can fix them.
+// A 5xx response to the recipient or the message is permanent. Failures caused by this server's configuration are retried,
+// because the operator can fix them.
 function translate(error: SmtpError): Error {
   const { responseCode = 0, command, message } = error
   if (responseCode < 500) return error

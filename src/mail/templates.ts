@@ -2,7 +2,7 @@ import { type Locale, type Texts, texts } from '../lib/i18n.ts'
 
 type MailText = { subject: string; lead: string; button?: string; note: string }
 
-/** Renders the subject, text and HTML of a mail. `link` is the target of the button, for kinds with one. */
+/** Renders the subject, text and HTML of a mail. `link` is the target of the button, if the kind has one. */
 export function renderMail(kind: keyof Texts['mails'], locale: Locale, link?: string) {
   const { subject, lead, button, note }: MailText = texts[locale].mails[kind]
   const text = [lead, ...(link === undefined ? [] : [link]), note].join('\n\n')
@@ -15,7 +15,7 @@ export function renderMail(kind: keyof Texts['mails'], locale: Locale, link?: st
 
 type Item = { title: string; body: string }
 
-/** One mail for several notifications, oldest first. Their texts are untrusted. */
+/** Renders one mail for several notifications, oldest first. Their texts are untrusted. */
 export function renderDigest(locale: Locale, items: readonly Item[]) {
   const { note } = texts[locale].digest
   const line = oneLine(items[0]?.title ?? '')
@@ -32,7 +32,7 @@ export function renderDigest(locale: Locale, items: readonly Item[]) {
 }
 
 /** An owner's message in a ticket, for the desk. */
-export type DeskNews = {
+export type OwnerMessage = {
   id: string
   subject: string
   body: string
@@ -43,21 +43,23 @@ export type DeskNews = {
   link: string
 }
 
-/** A mail to the desk's inbox about waiting tickets, in English. All its content is untrusted. */
-export function renderInboxMail(news: readonly DeskNews[]) {
-  const line = oneLine(news[0]?.subject ?? '')
+/** Renders a mail to the desk's inbox about waiting tickets, in English. Its content is untrusted. */
+export function renderInboxMail(messages: readonly OwnerMessage[]) {
+  const line = oneLine(messages[0]?.subject ?? '')
   const subject =
-    news.length > 1 ? `${news.length} tickets wait: ${line} and others` : `New ticket: ${line}`
-  return deskMail(subject, news)
+    messages.length > 1
+      ? `${messages.length} tickets wait: ${line} and others`
+      : `New ticket: ${line}`
+  return deskMail(subject, messages)
 }
 
-/** A mail to a ticket's assignee: the owner has written. */
-export function renderAnswerMail(news: DeskNews) {
-  return deskMail(`Answer in ticket: ${oneLine(news.subject)}`, [news])
+/** Renders a mail about an owner's message to the assignee of the ticket. */
+export function renderAnswerMail(message: OwnerMessage) {
+  return deskMail(`Answer in ticket: ${oneLine(message.subject)}`, [message])
 }
 
-function deskMail(subject: string, news: readonly DeskNews[]) {
-  const parts = news.map(({ id, category, priority, from, body, link, ...ticket }) => {
+function deskMail(subject: string, messages: readonly OwnerMessage[]) {
+  const parts = messages.map(({ id, category, priority, from, body, link, ...ticket }) => {
     const title = oneLine(ticket.subject)
     const lead = `${from} wrote in ticket ${id} (${category}, priority ${priority}).`
     const shown = excerpt(body)

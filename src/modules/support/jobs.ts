@@ -4,7 +4,7 @@ import type { JobHandler } from '../../jobs/runner.ts'
 import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import { type DeskNews, renderAnswerMail, renderInboxMail } from '../../mail/templates.ts'
+import { type OwnerMessage, renderAnswerMail, renderInboxMail } from '../../mail/templates.ts'
 import type { DeskItem, DeskStore } from './desk-store.ts'
 import type { TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'
@@ -26,7 +26,7 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
     `<${jobId.toLowerCase()}@${new URL(config.publicUrl).hostname}>`
   const linkTo = ({ id }: { id: string }) => `${config.publicUrl}/console#ticket=${id}`
 
-  function newsItem(item: DeskItem, body: string): DeskNews {
+  function ownerMessageOf(item: DeskItem, body: string): OwnerMessage {
     const { id, subject, category, priority, user } = item
     const from = user.deletedAt === null ? `${user.displayName} <${user.email}>` : user.displayName
     return { id, subject, category, priority, from, body, link: linkTo(item) }
@@ -46,8 +46,8 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
       // Messages after the last mail wait for their own job.
       if (inbox === undefined || since > clock.now() - intervalMilliseconds) return undefined
       const items = due.map(({ id }) => desk.get(id))
-      const news = items.map((item) => newsItem(item, newestOf(item)))
-      const mail = { ...renderInboxMail(news), replyTo: replyToOf(items, inbox) }
+      const messages = items.map((item) => ownerMessageOf(item, newestOf(item)))
+      const mail = { ...renderInboxMail(messages), replyTo: replyToOf(items, inbox) }
       await mailer.send({ ...mail, to: inbox, locale: 'en', messageId: messageIdOf(jobId) })
       await write(() => due.forEach(store.updateInboxMailed))
       return due.length === maxPerMail ? { againAfterMilliseconds: 0 } : undefined
@@ -68,7 +68,7 @@ export function createDeskMails(core: Core, { store, desk, mailer }: MailParts) 
     const wait = (assigneeMailedAt ?? 0) + intervalMilliseconds - clock.now()
     if (wait > 0) return { againAfterMilliseconds: wait }
     const mail = {
-      ...renderAnswerMail(newsItem(item, newest.body)),
+      ...renderAnswerMail(ownerMessageOf(item, newest.body)),
       replyTo: replyToOf([item], assignee.email),
     }
     await mailer.send({ ...mail, to: assignee.email, locale: 'en', messageId: messageIdOf(jobId) })
