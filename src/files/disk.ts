@@ -2,11 +2,10 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type FileStorage, mustBeFileKey } from './storage.ts'
 
-/** Syncing a large file in one go would delay the syncs of others. */
-const syncedAtOnceBytes = 4 * 1_024 * 1_024
+/** Larger syncs would delay the syncs of the database. */
+const syncChunkBytes = 4 * 1_024 * 1_024
 
-/** Stores files in a local directory, one file per key. The directory is created with the first file, because the disk
- *  may be full at the start. */
+/** Stores files in a local directory, one file per key. Creates the directory with the first file. */
 export function createDiskStorage(directory: string): FileStorage {
   const pathOf = (key: string) => join(directory, mustBeFileKey(key))
   const unfinishedPathOf = (key: string) => `${pathOf(key)}.part`
@@ -36,7 +35,7 @@ async function writeBytes(path: string, bytes: AsyncIterable<Uint8Array>) {
     for await (const chunk of bytes) {
       await file.writeFile(chunk)
       unsyncedBytes += chunk.byteLength
-      if (unsyncedBytes < syncedAtOnceBytes) continue
+      if (unsyncedBytes < syncChunkBytes) continue
       await file.datasync()
       unsyncedBytes = 0
     }

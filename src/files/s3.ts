@@ -16,7 +16,7 @@ export type Bucket = {
 /** The smallest part size that S3 allows. */
 const partBytes = 5 * 1_024 * 1_024
 /** Each upload holds one or two parts in memory. */
-const uploadsAtOnce = 4
+const concurrentUploads = 4
 const pieceBytes = 512 * 1_024
 const chunkBytes = 64 * 1_024
 
@@ -25,18 +25,18 @@ export function openBucket(bucket: Bucket): S3Client {
   return new S3Client({ endpoint, bucket: name, region, accessKeyId, secretAccessKey })
 }
 
-/** Stores files in a bucket. Uploads are spooled to the disk first: clients are slow, and each open upload to a bucket
- *  holds parts in memory.
+/** Stores files in a bucket. Spools uploads to the disk first, because clients are slow and each upload to a bucket holds
+ *  parts in memory.
  *  @param spool storage for incomplete uploads */
 export function createS3Storage(bucket: Bucket, spool: FileStorage): FileStorage {
   const client = openBucket(bucket)
-  const inTurn = createSemaphore(uploadsAtOnce)
+  const limited = createSemaphore(concurrentUploads)
   const fileOf = (key: string) => client.file(objectName(bucket, mustBeFileKey(key)))
 
   return {
     async write(key, bytes) {
       await spool.write(key, bytes)
-      await inTurn(async () => {
+      await limited(async () => {
         const spooled = await spool.read(key, 0, Number.MAX_SAFE_INTEGER)
         if (spooled instanceof Blob) await upload(spooled, fileOf(key))
       })
@@ -82,7 +82,7 @@ async function upload(from: Blob, to: S3File) {
   await writer.end()
 }
 
-// Bun's reader of a whole object buffers it faster than a slow client reads, so fetch it in pieces.
+// Bun buffers a whole object faster than a slow client reads, so fetch it in pieces.
 async function* piecesOf(file: S3File, start: number, end: number) {
   for (let at = start; at < end; at += pieceBytes) {
     yield await file.slice(at, Math.min(end, at + pieceBytes)).bytes()

@@ -3,24 +3,24 @@ import { PermanentFailure } from '../lib/errors.ts'
 /** Directory of the files, below the data directory. */
 export const filesDirectory = 'files'
 
-/** Whether a name has the form of a file key. Names from a bucket or a database are not trusted: others could be paths. */
+/** Whether a name has the form of a file key. Names from a bucket or a database are untrusted: they could be paths. */
 export const isFileKey = (name: string): boolean => /^[\w-]{43}$/.test(name)
 
-/** @returns the key itself
+/** @returns the key
  *  @throws PermanentFailure when it is not a file key */
 export function mustBeFileKey(key: string): string {
   if (isFileKey(key)) return key
-  throw new PermanentFailure('a file has a name that hostline gives none')
+  throw new PermanentFailure('a file has an invalid name')
 }
 
-/** Storage for the bytes of files. Each file has its own key, which is never used again. */
+/** Storage for the bytes of files. Each file has a key of its own, which is never reused. */
 export type FileStorage = {
-  /** Stores a stream without holding it in memory. Once resolved, the file is safe against a power cut.
-   *  @throws what `bytes` throws; a partial file may be left, which `delete` removes */
+  /** Stores a stream without holding it in memory. When it resolves, the file is safe against a power cut.
+   *  @throws the errors of `bytes`; a partial file may remain, which `delete` removes */
   write(key: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
-  /** Reads the bytes from `start` to before `end`, at the consumer's pace; undefined when there is no such file. */
+  /** Reads the bytes from `start` (inclusive) to `end` (exclusive) at the consumer's pace; undefined for an unknown file. */
   read(key: string, start: number, end: number): Promise<FileBytes | undefined>
-  /** Also succeeds when there is no such file. */
+  /** Also succeeds for an unknown file. */
   delete(key: string): Promise<void>
 }
 

@@ -12,7 +12,7 @@ export async function exchange(
   return { status: response.status, retryAfter, text: await readStart(response, textBytes) }
 }
 
-/** Gives `work` a signal that aborts after a time, or with `signal`.
+/** Calls `work` with a signal that aborts after a time, or with `signal`.
  *  @throws Error `no answer within …`, or the error of `work` */
 export async function within<T>(
   milliseconds: number,
@@ -28,7 +28,7 @@ export async function within<T>(
   }
 }
 
-// A server may send without end. The status decides the outcome, so a truncated body is accepted.
+// A server may send an endless body. Only the status matters, so a truncated body is accepted.
 async function readStart({ body }: Response, bytes: number): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
