@@ -29,7 +29,9 @@ import { createMetrics, type Metrics } from './metrics.ts'
 import { createAccounts } from './modules/accounts/accounts.ts'
 import type { Argon2Cost } from './modules/accounts/sign-in/passwords.ts'
 import { createChat } from './modules/chat/chat.ts'
+import { createUnread } from './modules/chat/unread.ts'
 import { createFiles } from './modules/files/files.ts'
+import { createBlocks } from './modules/moderation/blocks.ts'
 import { createModeration } from './modules/moderation/moderation.ts'
 import { createNotifications } from './modules/notifications/notifications.ts'
 import { createOperator } from './modules/operator/operator.ts'
@@ -246,45 +248,38 @@ const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commi
   },
 })
 
-/** Builds the modules with their dependencies: platform ← notifications ← chat and support. */
+/** Builds the modules with their dependencies: blocks ← notifications ← platform ← chat ← moderation; accounts come last,
+ *  because they export and remove what the others know about a user. */
 async function createModules(core: Core, outside: Outside) {
   const { mailer, pushes, vitals, fileStorage, substitutes } = outside
+  const { dataDir, minFreeBytes } = core.config
+  const { ticketsPerDay, freeBytes = () => freeBytesAt(dataDir) } = substitutes
   const resolveUser = (reference: string) => accounts.resolveUser(reference)
+  const dropPicture = (userId: string) => accounts.dropPicture(userId)
+  const isDiskShort = createDiskWatch(core.clock, minFreeBytes, freeBytes)
+  const takeText = createTextQuota(core)
+  const files = createFiles(core, { storage: fileStorage, isDiskShort, dropPicture })
+  const { attach } = files.uses
+  const blocks = createBlocks(core)
+  const { mayTalk } = blocks
+  const unread = createUnread(core, mayTalk)
   const notifications = createNotifications(core, {
     mailer,
     resolveUser,
-    mayTalk: (...people) => moderation.mayTalk(...people),
+    mayTalk,
+    unreadMessages: unread,
     ...pushOf(core, pushes, substitutes),
-    unreadMessages: {
-      find: (...message) => chat.unread.find(...message),
-      findAll: (...conversation) => chat.unread.findAll(...conversation),
-      count: (userId) => chat.unread.count(userId),
-    },
   })
   const { notify, pushMessage } = notifications
-  const { dataDir, minFreeBytes } = core.config
-  const { ticketsPerDay, freeBytes = () => freeBytesAt(dataDir) } = substitutes
-  const isDiskShort = createDiskWatch(core.clock, minFreeBytes, freeBytes)
-  const files = createFiles(core, {
-    storage: fileStorage,
-    isDiskShort,
-    dropPicture: (userId) => accounts.dropPicture(userId),
-  })
-  const takeText = createTextQuota(core)
+  const platform = createPlatform(core, { notify, resolveUser, blocks })
+  const support = createSupport(core, { mailer, notify, attach, takeText, ticketsPerDay })
+  const chat = createChat(core, { pushMessage, ...platform, mayTalk, unread, takeText })
   const moderation = createModeration(core, {
+    blocks,
     files: files.uses,
     deskUrl: files.deskUrl,
-    findExcerpt: (...message) => chat.findExcerpt(...message),
-    removeMessage: (messageId) => chat.removeMessage(messageId),
-    takeText,
-  })
-  const platform = createPlatform(core, { notify, resolveUser, blocks: moderation })
-  const { attach } = files.uses
-  const support = createSupport(core, { mailer, notify, attach, takeText, ticketsPerDay })
-  const chat = createChat(core, {
-    pushMessage,
-    ...platform,
-    mayTalk: moderation.mayTalk,
+    findExcerpt: chat.findExcerpt,
+    removeMessage: chat.removeMessage,
     takeText,
   })
   const others: Module[] = [platform, chat, files, moderation, support, notifications]

@@ -69,9 +69,9 @@ const mutations: Mutation[] = [
   },
   {
     name: 'muting has no effect',
-    file: `${chat}/read-state.ts`,
-    from: '(mutedUntil ?? 0) > clock.now() ||',
-    to: '(mutedUntil ?? 0) < 0 ||',
+    file: `${chat}/unread.ts`,
+    from: '(participant.mutedUntil ?? 0) > clock.now()',
+    to: '(participant.mutedUntil ?? 0) < 0',
   },
   {
     name: 'a broadcast reaches blocked people',

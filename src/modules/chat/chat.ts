@@ -18,6 +18,7 @@ import { createReadState } from './read-state.ts'
 import { chatRoutes } from './routes.ts'
 import { createChatService, createParticipate, type MayTalk, type PushMessage } from './service.ts'
 import { chatRetention, createChatStore } from './store.ts'
+import type { Unread } from './unread.ts'
 
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
@@ -30,11 +31,12 @@ type Neighbours = {
   areInCall: (userId: string, otherId: string) => boolean
   followers: Followers
   mayTalk: MayTalk
+  unread: Unread
   takeText: TakeText
 }
 
 export function createChat(core: Core, neighbours: Neighbours) {
-  const { pushMessage, areInCall, followers, mayTalk, takeText } = neighbours
+  const { pushMessage, areInCall, followers, mayTalk, unread, takeText } = neighbours
   const { config, orm } = core
   const store = createChatStore(orm)
   const broadcastStore = createBroadcastStore(orm)
@@ -68,7 +70,7 @@ export function createChat(core: Core, neighbours: Neighbours) {
 
   return {
     retention: chatRetention,
-    routes: chatRoutes({ chat, readState, catchUp, broadcasts, itemView }),
+    routes: chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemView }),
     frames: {
       message: clientFrame(MessageFrame, (frame, connection) => {
         const draft = draftOf(frame, frame.message_type)
@@ -88,7 +90,6 @@ export function createChat(core: Core, neighbours: Neighbours) {
     },
     serverFrames,
     replay: catchUp.replay,
-    unread: readState.unread,
     removeMessage: chat.removeAny,
     findExcerpt: chat.findExcerpt,
     eventData: {

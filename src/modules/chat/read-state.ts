@@ -84,16 +84,6 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     return unreadCount
   }
 
-  /** Whether a conversation sends this user no pushes, because it is muted or blocked. */
-  function isSilent({ userId, otherUserId, mutedUntil }: ParticipantRow): boolean {
-    return (mutedUntil ?? 0) > clock.now() || !mayTalk(userId, otherUserId)
-  }
-
-  function findPushable(userId: string, conversationId: string): ParticipantRow | undefined {
-    const participant = store.findParticipant(userId, conversationId)
-    return participant && !isSilent(participant) ? participant : undefined
-  }
-
   return {
     /** Marks a conversation as read, up to a message; the read position never moves back. Notifies the other user and the
      *  reader's sockets except `from`.
@@ -115,17 +105,6 @@ export function createReadState(core: Core, { store, participate, mayTalk }: Par
     async unmute(userId: string, conversationId: string): Promise<void> {
       const { id } = participate(userId, conversationId)
       await write(() => store.updateMuted(userId, id, null))
-    },
-
-    /** For pushes: `find` and `findAll` skip muted and blocked conversations. */
-    unread: {
-      find: (userId: string, conversationId: string, seq: number) =>
-        findPushable(userId, conversationId) && store.findUnread(userId, conversationId, seq),
-      findAll(userId: string, conversationId: string) {
-        const participant = findPushable(userId, conversationId)
-        return participant && store.findAllUnread(participant)
-      },
-      count: store.countUnread,
     },
   }
 }

@@ -37,6 +37,7 @@ import {
 } from './model.ts'
 import type { ReadState } from './read-state.ts'
 import type { ChatService } from './service.ts'
+import type { Unread } from './unread.ts'
 
 const conversationPageSize = 20
 const messagePageSize = 50
@@ -47,12 +48,13 @@ const host = operations('Chat', { access: 'host' })
 type Parts = {
   chat: ChatService
   readState: ReadState
+  unread: Unread
   catchUp: CatchUp
   broadcasts: Broadcasts
   itemView: (row: InboxRow) => ConversationListItem
 }
 
-export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: Parts) {
+export function chatRoutes({ chat, readState, unread, catchUp, broadcasts, itemView }: Parts) {
   return new Elysia({ name: 'chat' })
     .use(routeBase)
     .get(
@@ -209,7 +211,7 @@ export function chatRoutes({ chat, readState, catchUp, broadcasts, itemView }: P
     )
     .get(
       '/v1/chat/unread-count',
-      ({ context }) => ({ count: readState.unread.count(context.user.userId) }),
+      ({ context }) => ({ count: unread.count(context.user.userId) }),
       user('getUnreadMessageCount', 'Counts the unread messages of all conversations.', {
         200: UnreadCount,
       }),

@@ -1,9 +1,8 @@
-import { and, asc, desc, eq, gt, isNull, lt, ne, type SQL, sql } from 'drizzle-orm'
+import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import {
   blocks,
   conversations,
-  inboxes,
   messages,
   participants,
   removedMessages,
@@ -165,51 +164,6 @@ export function createChatStore(orm: Orm) {
       eachRow<{ id: string }>((last, limit) =>
         ownConversations.all(userId, last?.id ?? '', limit),
       ).flatMap(({ id }) => eachMessage(id, userId)),
-    /** The content of a push; undefined when the message was read or removed, or there is a newer one. */
-    findUnread(userId: string, conversationId: string, seq: number) {
-      return orm
-        .select({
-          senderName: users.displayName,
-          text: sql<string>`CASE ${messages.type} WHEN 'file' THEN coalesce(${messages.fileName}, ${messages.body}) ELSE ${messages.body} END`,
-          createdAt: messages.createdAt,
-        })
-        .from(messages)
-        .innerJoin(users, eq(users.id, messages.senderId))
-        .innerJoin(
-          participants,
-          and(participant(userId, conversationId), lt(participants.lastReadSeq, messages.seq)),
-        )
-        .where(
-          and(
-            eq(messages.conversationId, conversationId),
-            eq(messages.seq, seq),
-            sql`${messages.senderId} <> ${userId}`,
-            isNull(messages.deletedAt),
-            sql`NOT EXISTS (SELECT 1 FROM ${messages} AS newer WHERE newer.conversation_id = ${conversationId}
-              AND newer.seq > ${seq} AND newer.sender_id <> ${userId} AND newer.deleted_at IS NULL)`,
-          ),
-        )
-        .get()
-    },
-    /** The `seq` of the newest unread message, and the time of the oldest. */
-    findAllUnread({ userId, conversationId, lastReadSeq, unreadCount }: ParticipantRow) {
-      if (unreadCount === 0) return undefined
-      const { conversationId: conversation, seq, senderId, createdAt } = messages
-      const fromOther = and(
-        eq(conversation, conversationId),
-        gt(seq, lastReadSeq),
-        ne(senderId, userId),
-        isNull(messages.deletedAt),
-      )
-      const first = (order: SQL) =>
-        orm.select({ seq, createdAt }).from(messages).where(fromOther).orderBy(order).limit(1).get()
-      const [oldest, newest] = [first(asc(seq)), first(desc(seq))]
-      return oldest && newest && { newestSeq: newest.seq, since: oldest.createdAt }
-    },
-    /** The unread messages in all conversations of a user. */
-    countUnread: (userId: string): number =>
-      orm.select({ n: inboxes.unreadCount }).from(inboxes).where(eq(inboxes.userId, userId)).get()
-        ?.n ?? 0,
     /** Counts messages of the other user with `after` < seq ≤ `until`. */
     countUnreadIn: (userId: string, conversationId: string, after: number, until: number): number =>
       countFromOther.get(conversationId, after, until, userId)?.n ?? 0,

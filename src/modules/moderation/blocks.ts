@@ -1,11 +1,13 @@
 import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { parseId } from '../../lib/ids.ts'
-import type { BlockStore } from './block-store.ts'
+import { createBlockStore } from './block-store.ts'
 
 export type Blocks = ReturnType<typeof createBlocks>
 
-export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
+export function createBlocks({ orm, write, newId, clock }: Core) {
+  const store = createBlockStore(orm)
+
   /** Called inside a `write`. */
   function unblock(userId: string, otherId: string) {
     if (store.isBlocking(otherId, userId)) store.updateUnblocked(userId, otherId)
@@ -38,6 +40,9 @@ export function createBlocks({ write, newId, clock }: Core, store: BlockStore) {
 
     /** Newest block first. */
     list: store.list,
+    each: store.each,
+    /** False for deleted users. */
+    isPresent: store.isPresent,
 
     /** Deletes the blocks by and of a deleted user. */
     erase(userId: string, limit: number) {

@@ -1,7 +1,6 @@
 import type { Core, Module } from '../../core.ts'
 import { createAvatarUrls } from '../../lib/avatar.ts'
-import { createBlockStore } from './block-store.ts'
-import { createBlocks } from './blocks.ts'
+import type { Blocks } from './blocks.ts'
 import { blockView, exportedReportView, reportView, serverFrames } from './model.ts'
 import { createReportStore, reportRetention } from './report-store.ts'
 import { createReports, type ReportNeighbours } from './reports.ts'
@@ -15,18 +14,12 @@ declare module '../../db/audit-trail.ts' {
   }
 }
 
-export function createModeration(
-  core: Core,
-  { deskUrl, ...neighbours }: ReportNeighbours & { deskUrl: (fileUrl: string) => string },
-) {
-  const blockStore = createBlockStore(core.orm)
+type Neighbours = ReportNeighbours & { blocks: Blocks; deskUrl: (fileUrl: string) => string }
+
+export function createModeration(core: Core, { blocks, deskUrl, ...neighbours }: Neighbours) {
   const reportStore = createReportStore(core.orm)
-  const blocks = createBlocks(core, blockStore)
-  const reports = createReports(core, {
-    store: reportStore,
-    isPresent: blockStore.isPresent,
-    ...neighbours,
-  })
+  const { isPresent } = blocks
+  const reports = createReports(core, { store: reportStore, isPresent, ...neighbours })
   const avatarUrl = createAvatarUrls(core.config.publicUrl)
 
   return {
@@ -40,11 +33,9 @@ export function createModeration(
       },
     },
     exportOf: (userId: string) => ({
-      blocks: blockStore.each(userId).map((item) => blockView(item, avatarUrl)),
+      blocks: blocks.each(userId).map((item) => blockView(item, avatarUrl)),
       reports: reportStore.eachBy(userId).map(exportedReportView),
     }),
     erase: blocks.erase,
-    mayTalk: blocks.mayTalk,
-    listBlockedEitherWay: blocks.listBlockedEitherWay,
   } satisfies Module & Record<string, unknown>
 }
