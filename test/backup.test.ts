@@ -195,7 +195,7 @@ describe('a backup', () => {
     [['backup', workshop.path, '--keep', 'all'], 2, '--keep takes a number from 1 to 9999'],
     [['backup', at('filled', 'hostline.db')], 1, 'is a database in use'],
     [['backup', at('nowhere', 'x.db')], 1, 'no backup was made in'],
-    [['backup', join(import.meta.dir, 'backup.test.ts')], 1, 'is there and is no backup'],
+    [['backup', join(import.meta.dir, 'backup.test.ts')], 1, 'exists and is not a backup'],
     [['restore', at('filled', 'hostline.db'), '--force'], 1, 'is the database itself'],
     [['restore'], 2, 'restore needs the file of a backup'],
     [['restore', at('nowhere.db')], 1, 'there is no'],

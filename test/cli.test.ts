@@ -29,7 +29,7 @@ test.each(['serve', 'standby', 'restore backup.db', 'backup backup.db', 'user li
       expect(await hostline(line, directory.path, { sqliteVersion })).toEqual({
         exitCode: 1,
         out: '',
-        err: `hostline: SQLite ${sqliteVersion} may lose what is committed: 3.51.3 or newer is needed (docs/operations.md, Install)`,
+        err: `hostline: SQLite ${sqliteVersion} may lose commits: 3.51.3 or newer is required (docs/operations.md, Install)`,
       })
     }
     expect(readdirSync(directory.path)).toEqual([])
@@ -97,7 +97,7 @@ describe('usage', () => {
     ['user create --email a@b.co --role root', 'the role must be one of'],
     ['user create --email a@b.co --role admin --shiny', 'shiny'],
     ['user role a@b.co', 'the role must be one of'],
-    ['user verify a', '"a" is no e-mail address'],
+    ['user verify a', '"a" is not an e-mail address'],
     ['keys', 'keys list or rotate'],
     ['service-key', 'service-key create, list or revoke'],
     ['service-key create', 'service-key create needs --name'],
@@ -407,7 +407,7 @@ describe('check', () => {
   test('finds misspelt settings', async () => {
     const environment = { SMTP_URI: 'smtp://secret@x' }
     const { out } = await hostline('check', empty.path, { environment })
-    expect(out).toContain('warn   configuration: names that nobody reads: SMTP_URI (SMTP_URL?)\n')
+    expect(out).toContain('warn   configuration: unknown entries: SMTP_URI (SMTP_URL?)\n')
   })
 
   test('finds no database before the first start, and creates none', async () => {
@@ -484,17 +484,17 @@ describe('health', () => {
     }
     await service.stop()
     const { exitCode, err } = await ask(port)
-    expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers at http://')])
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('no response from http://')])
   })
 
   test('fails when the server is unhealthy', async () => {
     using other = Bun.serve({ port: 0, fetch: () => new Response('no', { status: 503 }) })
     const { exitCode, err } = await ask(other.port ?? 0)
-    expect([exitCode, err]).toEqual([1, expect.stringContaining('/healthz answers 503')])
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('/healthz responded with 503')])
   })
 
   test('fails without a response', async () => {
     const { exitCode, err } = await unanswered
-    expect([exitCode, err]).toEqual([1, expect.stringContaining('nothing answers')])
+    expect([exitCode, err]).toEqual([1, expect.stringContaining('no response from')])
   })
 })

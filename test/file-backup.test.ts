@@ -77,7 +77,7 @@ test('a restore keeps the replaced files aside, with the database', async () => 
   const [aside = ''] = readdirSync(target).filter((name) => name.endsWith('-files'))
   expect(aside).toMatch(/^hostline-replaced-.*Z-.*-files$/)
   expect(readdirSync(join(target, aside)).sort()).toEqual([...Object.keys(all), 'newer'].sort())
-  expect(out).toContain(`what was there is kept as ${join(target, aside)}`)
+  expect(out).toContain(`the former content is kept as ${join(target, aside)}`)
 })
 
 test('a plain database restores as it is and leaves the files unchanged', async () => {
@@ -117,7 +117,7 @@ test('a missing file is reported and left out; unfinished uploads are not in a b
   rmSync(join(own.directory, 'files', lost.body.id))
   own.sqlite.run('UPDATE files SET stored_at = NULL WHERE size = 99')
   const { exitCode, err } = await hostline(['backup', at('missing.db')], own.directory)
-  expect([exitCode, err]).toEqual([0, expect.stringContaining('1 files of people are missing')])
+  expect([exitCode, err]).toEqual([0, expect.stringContaining('1 uploaded files are missing')])
   await hostline(['restore', at('missing.db')], at('missing'))
   expect(Object.values(contents(at('missing')))).toEqual([4])
 })
@@ -132,7 +132,7 @@ test('rows with paths and symbolic links add no foreign file to a backup', async
   rmSync(join(own.directory, 'files', link.body.id))
   symlinkSync(elsewhere, join(own.directory, 'files', link.body.id))
   const { exitCode, err } = await hostline(['backup', at('paths.db')], own.directory)
-  expect([exitCode, err]).toEqual([0, expect.stringContaining('2 files of people are missing')])
+  expect([exitCode, err]).toEqual([0, expect.stringContaining('2 uploaded files are missing')])
   expect(readFileSync(at('paths.db')).includes('grab')).toBe(false)
 })
 

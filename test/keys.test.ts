@@ -28,7 +28,7 @@ test('a key published for less than an hour is not used yet, unless it must be',
   const refused = await rotate(service)
   expect(refused).toMatchObject({
     exitCode: 1,
-    err: expect.stringContaining('has not been published for an hour'),
+    err: expect.stringContaining('must first have been published for an hour'),
   })
   expect(await rotate(service, '--now')).toEqual({
     exitCode: 0,

@@ -424,7 +424,7 @@ describe.concurrent('a bucket', () => {
     const { exitCode, err, path } = await place.restored()
     expect([exitCode, err]).toEqual([
       0,
-      expect.stringMatching(/^hostline: 1 files have foreign names .*$/),
+      expect.stringMatching(/^hostline: 1 files have invalid names .*$/),
     ])
     expect(readdirSync(path)).not.toContain('escaped')
     expect(readdirSync(join(path, 'files'))).toEqual([body.id])

@@ -199,7 +199,7 @@ describe.concurrent('replica status', () => {
     })
     await place.service.stop()
     const after = await hostline(['replica', 'status'], directory, { environment })
-    expect(after.out).toContain('stopped; its database is in step with the log\n')
+    expect(after.out).toContain('stopped; its database is up to date with the log\n')
   })
 
   test('changes nothing on an empty machine', async () => {
@@ -244,19 +244,19 @@ describe.concurrent('check', () => {
       'a bucket without conditions',
       { ignoresConditions: true },
       () => ({}),
-      /^warn {3}replication bucket: \S+ keeps no conditions .* no standby can use it$/m,
+      /^warn {3}replication bucket: \S+ does not support conditional writes .* no standby can use it$/m,
     ],
     [
       'a bucket without conditions for a pair',
       { ignoresConditions: true },
       () => ({ REPLICA_PAIR: 'true' }),
-      /^FAILED replication bucket: \S+ keeps no conditions/m,
+      /^FAILED replication bucket: \S+ does not support conditional writes/m,
     ],
     [
       'uploaded files in the same place',
       {},
       ({ url }: ObjectStore) => ({ FILES_S3_URL: url }),
-      /^warn {3}replication bucket: \S+ holds the files of FILES_S3_URL under the same prefix/m,
+      /^warn {3}replication bucket: \S+ contains the files of FILES_S3_URL under the same prefix/m,
     ],
     ['an empty bucket', {}, () => ({}), /^warn {3}replication: there is no log yet/m],
   ])('finds %s', async (_, faults, environmentOf, expected) => {
@@ -269,7 +269,7 @@ describe.concurrent('check', () => {
   })
 
   test.each([
-    ['a silent leader', 'true', 'true', /was heard \d+ min ago the last time, and no/],
+    ['a silent leader', 'true', 'true', / is \d+ min old, and no standby/],
     [
       'a setting that only one of a pair has',
       'false',
@@ -280,7 +280,7 @@ describe.concurrent('check', () => {
       'that other nodes have led since',
       'false',
       'false',
-      /may hold what was never shipped; \S+ has led/,
+      /may contain commits that were never shipped; \S+ has led/,
     ],
   ])('finds %s', async (_, theirs, ours, expected) => {
     await using store = await startObjectStore()
@@ -384,7 +384,7 @@ testAtLength.concurrent('a standby continues from what a single server left', as
   expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
   expect((await run('replica', 'status')).out).toContain('was restored to the past')
   expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
-  expect((await run('replica', 'status')).out).toContain('is in step with the log')
+  expect((await run('replica', 'status')).out).toContain('is up to date with the log')
   // It listens as soon as it leads.
   await using second = await startService({
     listen: true,

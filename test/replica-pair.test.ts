@@ -448,7 +448,7 @@ describe.concurrent('a log is created by a command, or by the first server on a 
     expect(await init()).toEqual({
       code: 1,
       out: '',
-      err: expect.stringMatching(/^hostline: there is a log already, led by \S+\n$/),
+      err: expect.stringMatching(/^hostline: there is already a log, led by \S+\n$/),
     })
     const a = await pair.start('a')
     await a.ready()
@@ -573,7 +573,7 @@ describe.concurrent('a handover of the lead', () => {
     const { dataDir, end } = await pair.leader('a')
     await end()
     const refused = await command(dataDir, pair.store.url, ['hand-over'])
-    const err = `hostline: no server on ${dataDir} has seen the request\n`
+    const err = `hostline: no server on ${dataDir} has received the request\n`
     expect(refused).toEqual({ code: 1, out: '', err })
     expect(existsSync(join(dataDir, 'hand-over'))).toBe(false)
   })

@@ -227,7 +227,7 @@ describe('removing', () => {
     await hostline(['user', 'reset', pia.email], service.directory)
     expect((await profile(pia)).body.totp).toBe(true)
     const done = await hostline(['user', 'totp-off', pia.email], service.directory)
-    expect([done.exitCode, done.out]).toEqual([0, `${pia.email} logs in with the password alone`])
+    expect([done.exitCode, done.out]).toEqual([0, `${pia.email} logs in with only the password`])
     expect((await login(pia)).status).toBe(200)
     const again = await hostline(['user', 'totp-off', pia.email], service.directory)
     expect([again.exitCode, again.err]).toEqual([

@@ -582,7 +582,7 @@ test('commands create, list, test and delete webhooks, and a running server foll
   const made = await run(`create --url ${receiver.url} --events message.created,user.created`)
   const [, id = ''] = /^(\w{26})\t/.exec(made.out) ?? []
   const [, secret = ''] = /secret: (whsec_\S+)$/.exec(made.out) ?? []
-  expect((await run(`test ${id}`)).out).toBe(`${id} was reached: it answered 204`)
+  expect((await run(`test ${id}`)).out).toBe(`${id} was reached: it responded with 204`)
   verify(secret, receiver.received[0] as never)
   own.clock.advance(2 * second)
   await waitFor(async () => {
@@ -597,7 +597,7 @@ test('commands create, list, test and delete webhooks, and a running server foll
   receiver.respond({ status: 500 })
   expect(await run(`test ${id}`)).toMatchObject({
     exitCode: 1,
-    err: `hostline: ${id} was not reached: it answered 500`,
+    err: `hostline: ${id} was not reached: it responded with 500`,
   })
   expect((await run(`delete ${id}`)).out).toBe(`${id} is removed`)
   expect(await run(`delete ${id}`)).toMatchObject({ exitCode: 1 })

@@ -23,7 +23,7 @@ import { stampOf } from '../replication/local-state.ts'
 import { type Place, placeName } from '../replication/log.ts'
 import { restoreDatabase, restoreFiles } from '../replication/restore.ts'
 import { withService } from './call.ts'
-import { openOwn } from './replica.ts'
+import { openConfiguredNode } from './replica.ts'
 import { readOperand, type Terminal, wrongUsage } from './terminal.ts'
 
 const keptByDefault = 7
@@ -47,9 +47,9 @@ export async function backup(args: string[], terminal: Terminal): Promise<void> 
   const local = files.bucket ? undefined : join(dataDir, filesDirectory)
   const missing = await backUp(dataDir, target, local)
   if (isDirectory) prune(operand, kept)
-  await note(target, terminal)
+  await recordBackup(target, terminal)
   terminal.out(`${target}: ${Math.ceil(statSync(target).size / 1_024)} KiB, checked`)
-  if (missing > 0) terminal.err(`hostline: ${missing} files of people are missing in ${dataDir}`)
+  if (missing > 0) terminal.err(`hostline: ${missing} uploaded files are missing in ${dataDir}`)
 }
 
 function mustHaveRoom(target: string, { minFreeBytes }: Config) {
@@ -75,7 +75,7 @@ function refuseDatabase(target: string, dataDir: string) {
     throw new StartError(`${target} is a database in use: name another file`)
   }
   if (existsSync(target) && !isDatabase(target)) {
-    throw new StartError(`${target} is there and is no backup: name another file`)
+    throw new StartError(`${target} exists and is not a backup: name another file`)
   }
 }
 
@@ -88,17 +88,17 @@ function isDatabase(path: string) {
 }
 
 // The backup counts even if its time cannot be stored, for example on a full disk or in an older database.
-async function note(file: string, terminal: Terminal) {
+async function recordBackup(file: string, terminal: Terminal) {
   try {
     await withService(terminal, (call) => call('POST', '/v1/operator/backups', { file }))
   } catch (error) {
-    terminal.err(`hostline: the backup is made, but not noted: ${(error as Error).message}`)
+    terminal.err(`hostline: the backup was made but not recorded: ${(error as Error).message}`)
   }
 }
 
 const dated = /^hostline-[\dT-]+Z(-\w{8})?\.db(\.(?<pid>\d+)\.partial(-\w+)?)?$/
 
-/** Removes all but the newest dated backups, and partial files of killed ones. */
+/** Removes all but the newest dated backups, and partial files of killed processes. */
 function prune(directory: string, kept: number) {
   const names = readdirSync(directory).filter((name) => dated.test(name))
   const pidOf = (name: string) => dated.exec(name)?.groups?.['pid']
@@ -123,19 +123,19 @@ export async function restore(args: string[], terminal: Terminal): Promise<void>
   const usage = 'restore needs the file of a backup, or s3'
   const options = { force: { type: 'boolean' }, at: { type: 'string' } } as const
   const { operand, values } = readOperand(args, usage, options)
-  const how = {
+  const restoreOptions = {
     isForced: values.force === true,
     asideName: datedName('hostline-replaced'),
   }
-  if (operand === 's3') return restoreFromBucket(readMoment(values.at), how, terminal)
+  if (operand === 's3') return restoreFromBucket(readMoment(values.at), restoreOptions, terminal)
   if (values.at !== undefined) throw wrongUsage('--at is for restore s3')
   const { dataDir } = readConfig(terminal.environment, terminal.isInteractive)
-  tellReplaced(terminal, dataDir, operand, await restoreFile(operand, dataDir, how))
+  printReplaced(terminal, dataDir, operand, await restoreFile(operand, dataDir, restoreOptions))
 }
 
-function tellReplaced({ out }: Terminal, dataDir: string, source: string, kept: string[]) {
+function printReplaced({ out }: Terminal, dataDir: string, source: string, kept: string[]) {
   out(`${join(dataDir, databaseFile)} is now ${source}`)
-  for (const path of kept) out(`what was there is kept as ${path}`)
+  for (const path of kept) out(`the former content is kept as ${path}`)
 }
 
 function readMoment(text: string | undefined): number | undefined {
@@ -147,11 +147,11 @@ function readMoment(text: string | undefined): number | undefined {
 
 async function restoreFromBucket(
   until: number | undefined,
-  how: { isForced: boolean; asideName: string },
+  restoreOptions: { isForced: boolean; asideName: string },
   terminal: Terminal,
 ) {
   const { dataDir, files } = readConfig(terminal.environment, terminal.isInteractive)
-  const node = openOwn(terminal)
+  const node = openConfiguredNode(terminal)
   let restored: { place: Place; restored: 'newest' | 'past' } | undefined
   const source: RestoreSource = {
     name: 'the bucket',
@@ -162,15 +162,15 @@ async function restoreFromBucket(
       if (files.bucket) return false
       mkdirSync(directory, { mode: 0o700 })
       const { missing, foreign } = await restoreFiles(node, database, createDiskStorage(directory))
-      if (missing > 0) terminal.err(`hostline: the bucket lacks ${missing} files of people`)
+      if (missing > 0) terminal.err(`hostline: the bucket lacks ${missing} uploaded files`)
       if (foreign > 0)
-        terminal.err(`hostline: ${foreign} files have foreign names and are left out`)
+        terminal.err(`hostline: ${foreign} files have invalid names and were skipped`)
       return true
     },
     whenInPlace: (path) => node.state.set({ ...restored, stamp: stampOf(path) }),
   }
-  const kept = await restoreFrom(source, dataDir, how)
-  tellReplaced(
+  const kept = await restoreFrom(source, dataDir, restoreOptions)
+  printReplaced(
     terminal,
     dataDir,
     `the state of the bucket at ${restored ? placeName(restored.place) : ''}`,

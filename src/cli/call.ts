@@ -14,11 +14,11 @@ import { Refusal, type Terminal } from './terminal.ts'
 export type Call = <Answer = void>(method: string, path: string, body?: object) => Promise<Answer>
 
 type Send = (request: Request) => Promise<Response>
-type Reached = { send: Send; close: () => Promise<void> }
+type ServiceConnection = { send: Send; close: () => Promise<void> }
 
 const startDeadlineMilliseconds = 5_000
 
-/** Lets a command call the service of the data directory: the running server over its socket, or a service opened for
+/** Lets a command call the service of the data directory: the running server over its socket, or else a service opened for
  *  this command, which runs no jobs.
  *  @throws StartError when there is no database, or another process holds the directory and does not respond */
 export async function withService(
@@ -27,7 +27,7 @@ export async function withService(
 ): Promise<void> {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   mustExist(config.dataDir)
-  const { send, close } = await reach(config, terminal)
+  const { send, close } = await connect(config, terminal)
   try {
     await work(callThrough(send, terminal))
   } finally {
@@ -35,10 +35,10 @@ export async function withService(
   }
 }
 
-/** A server that is starting or stopping holds the directory without responding, so retry both ways. */
-async function reach(config: Config, terminal: Terminal): Promise<Reached> {
+/** Retries both ways, because a server that is starting or stopping holds the directory without responding. */
+async function connect(config: Config, terminal: Terminal): Promise<ServiceConnection> {
   const unix = join(config.dataDir, socketFile)
-  const overSocket: Reached = { send: (it) => fetch(it, { unix }), close: async () => {} }
+  const overSocket: ServiceConnection = { send: (it) => fetch(it, { unix }), close: async () => {} }
   const deadline = performance.now() + startDeadlineMilliseconds
   for (;;) {
     if (await isAnswering(overSocket)) return overSocket
@@ -50,13 +50,13 @@ async function reach(config: Config, terminal: Terminal): Promise<Reached> {
   }
 }
 
-const isAnswering = ({ send }: Reached) =>
+const isAnswering = ({ send }: ServiceConnection) =>
   send(new Request('http://localhost/healthz')).then(
     ({ ok }) => ok,
     () => false,
   )
 
-async function openHere(config: Config, terminal: Terminal): Promise<Reached> {
+async function openHere(config: Config, terminal: Terminal): Promise<ServiceConnection> {
   const { openService } = await import('../serve.ts')
   const log = terminalLog(terminal)
   const onFatal = (error: unknown) => {

@@ -8,6 +8,7 @@ import { copyFile } from '../replication/local-state.ts'
 import { type Node, openNode, type Replicated } from '../replication/node.ts'
 import type { Finding } from './check.ts'
 import {
+  ageText,
   agoText,
   isLeftBehind,
   machineText,
@@ -45,25 +46,30 @@ async function checkBucket({ store, settings }: Node, files: Bucket | undefined)
   const subject = 'replication bucket'
   const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
   if (!(await store.probeConditions())) {
-    const told = `${detail} keeps no conditions (If-None-Match)`
-    if (pair) return { subject, problem: `${told}: no standby can be used with it` }
-    return { subject, warning: `${told}: it is a backup of one machine, and no standby can use it` }
+    const reason = `${detail} does not support conditional writes (If-None-Match)`
+    if (pair) return { subject, problem: `${reason}: no standby can use it` }
+    return {
+      subject,
+      warning: `${reason}: it is a backup of one machine, and no standby can use it`,
+    }
   }
   const warning =
-    files && sharesPlace(bucket, files)
-      ? `${detail} holds the files of FILES_S3_URL under the same prefix: give each its own`
+    files && isWithin(files, bucket)
+      ? `${detail} contains the files of FILES_S3_URL under the same prefix: set different prefixes`
       : undefined
   return { subject, detail, warning }
 }
 
-const sharesPlace = (a: Bucket, b: Bucket) =>
-  a.endpoint === b.endpoint && a.name === b.name && `${b.prefix}/`.startsWith(`${a.prefix}/`)
+const isWithin = (inner: Bucket, outer: Bucket) =>
+  inner.endpoint === outer.endpoint &&
+  inner.name === outer.name &&
+  `${inner.prefix}/`.startsWith(`${outer.prefix}/`)
 
 function checkState(state: ReplicaState, settings: Replicated): Finding[] {
   const { head, now } = state
   const subject = 'replication'
   if (!head) return [{ subject, warning: noLog(settings) }]
-  const detail = `${state.leader ?? 'nobody'} leads, newest entry ${agoText(now - head.entry.at)}`
+  const detail = `${state.leader ?? 'no node'} leads, newest entry ${agoText(now - head.entry.at)}`
   const machine = machineText(state)
   return [
     { subject, detail, warning: leaderWarning(state, settings) },
@@ -77,7 +83,7 @@ function checkState(state: ReplicaState, settings: Replicated): Finding[] {
 }
 
 const noLog = ({ pair }: Replicated) =>
-  `there is no log yet: ${pair ? 'hostline replica init, or the start of the server with the database,' : 'the next start of the server'} makes it`
+  `there is no log yet: ${pair ? 'hostline replica init, or the start of the server with the database,' : 'the next start of the server'} creates it`
 
 function leaderWarning(
   { head, leader, now }: ReplicaState,
@@ -85,13 +91,15 @@ function leaderWarning(
 ) {
   if (!head) return undefined
   if (head.entry.pair !== pair) {
-    return `${head.entry.node} has REPLICA_PAIR=${head.entry.pair}: it must be the same on both`
+    return `${head.entry.node} has REPLICA_PAIR=${head.entry.pair}: it must be the same on both machines`
   }
   if (!pair) return undefined
   const silence = now - head.entry.at
-  if (leader === undefined) return `nobody leads: ${head.entry.node} let go ${agoText(silence)}`
+  if (leader === undefined) {
+    return `no node leads: ${head.entry.node} released the lead ${agoText(silence)}`
+  }
   if (silence <= leaseMilliseconds) return undefined
-  return `${leader} was heard ${agoText(silence)} the last time, and no standby has taken over`
+  return `the last entry of ${leader} is ${ageText(silence)} old, and no standby has taken over`
 }
 
 function checkSnapshot(state: ReplicaState): Finding {

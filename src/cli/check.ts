@@ -26,7 +26,7 @@ export type Finding = {
   detail?: string
 }
 
-/** `hostline check`: tests whether each part is ready for service; exit code 1 when one is not. */
+/** `hostline check`: tests whether each part is ready for service; exit code 1 if one is not. */
 export async function check(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
   const config = readConfig(terminal.environment, terminal.isInteractive)
@@ -52,8 +52,8 @@ function lineOf({ subject, problem, warning, detail }: Finding): string {
 }
 
 function checkConfiguration({ publicUrl }: Config, environment: Environment): Finding {
-  const told = misspeltNames(environment).map(({ name, meant }) => `${name} (${meant}?)`)
-  const warning = told.length > 0 ? `names that nobody reads: ${told.join(', ')}` : undefined
+  const unknown = misspeltNames(environment).map(({ name, meant }) => `${name} (${meant}?)`)
+  const warning = unknown.length > 0 ? `unknown entries: ${unknown.join(', ')}` : undefined
   return { subject: 'configuration', detail: publicUrl, warning }
 }
 
@@ -62,10 +62,10 @@ function checkTls({ tls }: Config): Finding {
   if (!tls) return { subject, detail: 'off' }
   try {
     const certificate = readCertificate(tls)
-    const told = expiryWarning(certificate, Date.now())
-    const hasEnded = certificate.endsAt <= Date.now()
+    const message = expiryWarning(certificate, Date.now())
+    const hasExpired = certificate.endsAt <= Date.now()
     const detail = `${tls.cert}, until ${isoTime(certificate.endsAt)}`
-    return { subject, detail, [hasEnded ? 'problem' : 'warning']: told }
+    return { subject, detail, [hasExpired ? 'problem' : 'warning']: message }
   } catch (error) {
     return { subject, problem: (error as Error).message }
   }
@@ -146,10 +146,10 @@ function checkBackup({ orm }: Connection, hasSnapshot: boolean): Finding {
   const subject = 'last backup'
   const at = createAuditTrail(orm, () => '', systemClock).findLatest('backup_made')?.at
   const days = at === undefined ? Infinity : Math.floor((Date.now() - at) / dayMilliseconds)
-  const told = at === undefined ? 'none' : `${isoTime(at)}, ${days} days ago`
-  if (days < backupDays) return { subject, detail: told }
-  if (hasSnapshot) return { subject, detail: `${told}, but the bucket has a snapshot` }
-  return { subject, warning: at === undefined ? 'none: run hostline backup every day' : told }
+  const age = at === undefined ? 'none' : `${isoTime(at)}, ${days} days ago`
+  if (days < backupDays) return { subject, detail: age }
+  if (hasSnapshot) return { subject, detail: `${age}, but the bucket has a snapshot` }
+  return { subject, warning: at === undefined ? 'none: run hostline backup every day' : age }
 }
 
 function checkAdmins({ orm }: Connection): Finding {

@@ -12,24 +12,24 @@ export async function health(args: string[], { environment, isInteractive, out }
   refuseArguments(args)
   const { host, port, tls } = readConfig(environment, isInteractive)
   const url = `${tls ? 'https' : 'http'}://${addressOf(host)}:${port}/healthz`
-  const status = await ask(url).catch((error: Error) => {
-    throw new StartError(`nothing answers at ${url}: ${error.message}`)
+  const status = await request(url).catch((error: Error) => {
+    throw new StartError(`no response from ${url}: ${error.message}`)
   })
-  if (status !== 200) throw new StartError(`${url} answers ${status}`)
+  if (status !== 200) throw new StartError(`${url} responded with ${status}`)
   out(`ok: ${url}`)
 }
 
-// `fetch` would use the configured outbound proxy.
-function ask(url: string): Promise<number | undefined> {
+// `fetch` would use the proxy of the environment.
+function request(url: string): Promise<number | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
   const get = url.startsWith('https:') ? getOverTls : getInClear
-  // The certificate is for the public name.
+  // The certificate is for the public host name.
   const options = { rejectUnauthorized: false, signal: AbortSignal.timeout(timeoutMilliseconds) }
-  const asked = get(url, options, (answer) => {
+  const sent = get(url, options, (answer) => {
     answer.resume()
     resolve(answer.statusCode)
   })
-  asked.on('error', reject)
+  sent.on('error', reject)
   return promise
 }
 

@@ -27,7 +27,7 @@ function rotate(args: string[], terminal: Terminal) {
       terminal.out(`rotated: ${now ? 'the old keys are withdrawn' : 'nobody is logged out'}`)
       return
     }
-    const reason = `the next key has not been published for an hour; that is so at ${readyAt}`
-    throw new StartError(`${reason} (--now does not wait)`)
+    const reason = 'the next key must first have been published for an hour'
+    throw new StartError(`${reason}: rotate at ${readyAt} or later, or with --now`)
   })
 }

@@ -8,7 +8,7 @@ import { listSnapshots } from '../replication/snapshots.ts'
 
 export type ReplicaState = Awaited<ReturnType<typeof readReplicaState>>
 
-/** The state of the bucket and of this machine, as far as they can be read without a server.
+/** The state of the bucket and of this machine, read without the server.
  *  @throws StoreError · StartError (the last object of the log is not an entry) */
 export async function readReplicaState(node: Node) {
   const head = await node.findHead()
@@ -19,10 +19,10 @@ export async function readReplicaState(node: Node) {
     /** The node that leads or led last; undefined after a release. */
     leader: head && head.entry.kind !== 'release' ? head.entry.node : undefined,
     snapshots: snapshots.length,
-    // The time of an object has a resolution of one second.
+    // Object times have a resolution of one second.
     restorableFrom: snapshots[0] && snapshots[0].modifiedAt + 1_000,
     lastSnapshotAt: snapshots.at(-1)?.modifiedAt,
-    machine: lookAround(node, head),
+    machine: readMachine(node, head),
   }
 }
 
@@ -33,11 +33,11 @@ type Machine = {
   /** The entry up to which the data is complete; undefined when unknown. */
   place: Place | undefined
   isPast: boolean
-  /** The number of log entries that it lacks. */
+  /** The number of missing log entries. */
   behind: number | undefined
 }
 
-function lookAround(node: Node, head: Head | undefined): Machine {
+function readMachine(node: Node, head: Head | undefined): Machine {
   const { state, dataDir } = node
   const hasCopy = existsSync(join(dataDir, copyFile))
   const holds = node.hasDatabase() ? 'database' : hasCopy ? 'copy' : 'nothing'
@@ -59,23 +59,23 @@ export function machineText(state: ReplicaState): string {
   const { isRunning, isLeader, holds } = state.machine
   if (isRunning && isLeader) return 'leads'
   if (isRunning && holds === 'copy') return 'follows as a standby'
-  if (isRunning) return 'runs, and does not lead'
+  if (isRunning) return 'runs, but does not lead'
   return holds === 'nothing' ? 'has neither a database nor a copy' : stoppedText(state)
 }
 
 function stoppedText({ machine, head, leader }: ReplicaState): string {
   const { isLeader, holds, place, isPast, behind = 0 } = machine
-  const what = holds === 'copy' ? 'the copy of a standby' : 'its database'
-  if (!head) return `${what} is not in the bucket yet`
+  const data = holds === 'copy' ? 'the copy of a standby' : 'its database'
+  if (!head) return `${data} is not in the bucket yet`
   if (isPast)
-    return 'stopped; its database was restored to the past, and its next start leads from there'
-  if (place && behind === 0) return `stopped; ${what} is in step with the log`
-  if (place) return `stopped; ${what} lacks ${behind} entries`
+    return 'stopped; its database was restored to a moment in the past, and its next start leads from there'
+  if (place && behind === 0) return `stopped; ${data} is up to date with the log`
+  if (place) return `stopped; ${data} lacks ${behind} entries`
   if (isLeader) return 'stopped; its database may be ahead of the log, and the next start ships it'
-  return `its database may hold what was never shipped; ${leader ?? head.entry.node} has led since`
+  return `its database may contain commits that were never shipped; ${leader ?? head.entry.node} has led since`
 }
 
-/** Whether the database here cannot simply continue, because another node has led since it was used. */
+/** Whether the database here cannot continue, because another node has led since its last use. */
 export function isLeftBehind({ machine, head }: ReplicaState): boolean {
   const { isRunning, isLeader, holds, place } = machine
   return head !== undefined && holds === 'database' && !isRunning && !isLeader && !place
@@ -89,7 +89,9 @@ const units = [
 ] as const
 
 /** For example `3 s ago`. */
-export function agoText(milliseconds: number): string {
+export const agoText = (milliseconds: number) => `${ageText(milliseconds)} ago`
+
+export function ageText(milliseconds: number): string {
   const [unit, size] = units.find(([, one]) => milliseconds >= 2 * one) ?? ['s', 1_000]
-  return `${Math.max(0, Math.floor(milliseconds / size))} ${unit} ago`
+  return `${Math.max(0, Math.floor(milliseconds / size))} ${unit}`
 }

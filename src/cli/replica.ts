@@ -10,19 +10,19 @@ import { terminalLog } from './call.ts'
 import { agoText, machineText, type ReplicaState, readReplicaState } from './replica-state.ts'
 import { readListOptions, refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 
-const seenMilliseconds = 5_000
+const requestTimeoutMilliseconds = 5_000
 const pollMilliseconds = 250
 const stopMilliseconds = 30_000
 
 export async function replica([action, ...args]: string[], terminal: Terminal): Promise<void> {
   if (action === 'status') return status(args, terminal)
   refuseArguments(args)
-  if (action === 'init') return init(openOwn(terminal), terminal)
+  if (action === 'init') return init(openConfiguredNode(terminal), terminal)
   throw wrongUsage('replica status or init')
 }
 
 /** @throws StartError when replication is not configured */
-export function openOwn(terminal: Terminal): Node {
+export function openConfiguredNode(terminal: Terminal): Node {
   const config = readConfig(terminal.environment, terminal.isInteractive)
   if (!config.replica) throw new StartError('set REPLICA_S3_URL: there is no bucket')
   return openNode(config.dataDir, config.replica, terminalLog(terminal))
@@ -30,7 +30,7 @@ export function openOwn(terminal: Terminal): Node {
 
 async function status(args: string[], terminal: Terminal) {
   const { isJson } = readListOptions(args)
-  const node = openOwn(terminal)
+  const node = openConfiguredNode(terminal)
   const state = await readReplicaState(node)
   if (isJson) return terminal.out(JSON.stringify(statusView(node, state), null, 2))
   for (const [name, value] of statusLines(node, state)) terminal.out(`${name}\t${value}`)
@@ -84,24 +84,24 @@ async function init(node: Node, { out }: Terminal) {
     throw new StartError(`there is no database in ${node.dataDir}: start the server once`)
   }
   const head = await node.findHead()
-  if (head) throw new StartError(`there is a log already, led by ${head.entry.node}`)
+  if (head) throw new StartError(`there is already a log, led by ${head.entry.node}`)
   if (!(await node.claim(undefined))) throw new StartError('another node has just begun the log')
-  out(`the log begins with the database in ${node.dataDir}, once its server starts`)
+  out(`the log begins with the database in ${node.dataDir} when its server starts`)
 }
 
-/** `hostline hand-over`: ends the term of the leader on this machine and waits for the next leader. */
+/** `hostline hand-over`: ends the leadership of this machine and waits for the next leader. */
 export async function handOver(args: string[], terminal: Terminal): Promise<void> {
   refuseArguments(args)
-  const node = openOwn(terminal)
+  const node = openConfiguredNode(terminal)
   const head = await node.findHead()
   if (head?.entry.node !== node.state.node) throw new StartError('this node does not lead')
   if (!head.entry.pair) throw new StartError('no standby may take over: REPLICA_PAIR is false')
   const request = join(node.dataDir, handOverFile)
   rmSync(request, { force: true })
   writeFileSync(request, '', { flag: 'wx' })
-  if (!(await until(seenMilliseconds, async () => !existsSync(request)))) {
+  if (!(await until(requestTimeoutMilliseconds, async () => !existsSync(request)))) {
     rmSync(request, { force: true })
-    throw new StartError(`no server on ${node.dataDir} has seen the request`)
+    throw new StartError(`no server on ${node.dataDir} has received the request`)
   }
   const isReleased = ({ entry }: Head) => entry.kind === 'release'
   const next = await until(stopMilliseconds + node.settings.leaseMilliseconds, async () => {
@@ -112,9 +112,9 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
   terminal.out(`${next.entry.node} leads since ${placeName(next.place)}`)
 }
 
-async function until<T>(milliseconds: number, look: () => Promise<T>): Promise<T | undefined> {
+async function until<T>(milliseconds: number, poll: () => Promise<T>): Promise<T | undefined> {
   for (const end = performance.now() + milliseconds; performance.now() < end; ) {
-    const found = await look()
+    const found = await poll()
     if (found) return found
     await Bun.sleep(pollMilliseconds)
   }

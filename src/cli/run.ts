@@ -6,49 +6,51 @@ import { refuseArguments, type Terminal, wrongUsage } from './terminal.ts'
 /** The text of `help COMMAND`, in the order of `help`. */
 const usages: Record<string, string> = {
   serve: `  serve                                     serve until SIGTERM (the default)`,
-  standby: `  standby                                   follow the machine that leads, and take over when it is gone
+  standby: `  standby                                   follow the leader, and take over when it is gone
                                             (REPLICA_S3_URL; REPLICA_PAIR=true on both)`,
-  'hand-over': `  hand-over                                 on the machine that leads: let the standby lead now;
-                                            this server ends`,
-  replica: `  replica status [--json]                   who leads, how far the bucket is, what can be restored,
-                                            and what this machine is
+  'hand-over': `  hand-over                                 on the leader: let the standby take over now and stop
+                                            this server`,
+  replica: `  replica status [--json]                   show the leader, the state of the bucket and of this
+                                            machine, and what can be restored
   replica init                              begin the log in an empty bucket with the database here`,
-  user: `  user create --email E --role R            make an account that counts as verified
-              [--password-stdin]            (without it a password is made and shown once)
+  user: `  user create --email E --role R            create an account with a verified address
+              [--password-stdin]            (without it, generates a password and shows it once)
   user role E R                             guest, user, verified_user, host or admin
-  user verify E                             count the e-mail address as verified
-  user disable E                            shut the account out; user enable E lets it in again
-  user delete E                             remove it; messages stay, shown as from a deleted user
-  user reset E                              mail a link to a new password
-  user totp-off E                           take the second factor from who lost it and the recovery codes
-  user list [--json]                        id, e-mail, role, state of every account`,
-  keys: `  keys list [--json]                        the keys that access tokens are signed with
-  keys rotate [--now]                       go over to the next key; nobody is logged out
-                                            (--now, after a leak: the old keys end at once)`,
-  'service-key': `  service-key create --name N --scope S     make a key for another part of the platform, shown once;
-              [--expires 90d]               scopes: notifications, follows, calls, users, sessions, all
-  service-key list [--json]                 every key, when it ends and when it was used last
-  service-key revoke ID                     end a key`,
-  webhook: `  webhook create --url U --events a,b       tell an endpoint what happens; shows its secret once
+  user verify E                             mark the e-mail address as verified
+  user disable E                            disable the account; user enable E enables it again
+  user delete E                             delete it; messages stay, shown as from a deleted user
+  user reset E                              mail a link for a new password
+  user totp-off E                           remove a second factor that was lost
+  user list [--json]                        list id, e-mail, role and state of every account`,
+  keys: `  keys list [--json]                        list the keys that sign access tokens
+  keys rotate [--now]                       change to the next key; nobody is logged out
+                                            (--now, after a leak: withdraw the old keys at once)`,
+  'service-key': `  service-key create --name N --scope S     create a key for another part of the platform, shown
+              [--expires 90d]               once; scopes: notifications, follows, calls, users,
+                                            sessions, all
+  service-key list [--json]                 list every key with its expiry and last use
+  service-key revoke ID                     revoke a key`,
+  webhook: `  webhook create --url U --events a,b       send events to an endpoint; shows its secret once
                  [--description …]
-  webhook list [--json]                     every webhook, and since when one fails or is off
+  webhook list [--json]                     list every webhook, and since when it fails or is off
   webhook test ID                           send it a signed request now
-  webhook delete ID                         remove it`,
-  jobs: `  jobs list [--dead] [--json]               mails, pushes and other work that is still to be done
-  jobs retry ID                             do it now (--all: everything that was given up)
-  jobs discard ID                           leave it undone (--all: everything that was given up)`,
-  backup: `  backup FILE                               copy the database, also beside a running server
-  backup DIR [--keep 7]                     the same under a dated name; of those the newest stay`,
-  restore: `  restore FILE [--force]                    put a backup in the place of the database
+  webhook delete ID                         delete it`,
+  jobs: `  jobs list [--dead] [--json]               list waiting and dead jobs, such as mails and pushes
+  jobs retry ID                             retry a job now (--all: all dead jobs)
+  jobs discard ID                           discard a job (--all: all dead jobs)`,
+  backup: `  backup FILE                               copy the database, also while the server runs
+  backup DIR [--keep 7]                     the same with a dated name; keeps the newest`,
+  restore: `  restore FILE [--force]                    replace the database by a backup
   restore s3 [--at TIME] [--force]          the same from the bucket of REPLICA_S3_URL: the newest
-                                            state, or the one at that time (2026-11-22T10:00:00Z)
-                                            (--force: what is there is kept aside)`,
-  check: `  check                                     configuration, database, disk, mail, push, replication`,
-  health: `  health                                    whether the server on this machine is well
-                                            (exit 1: it is not; for containers)`,
+                                            state, or that of a time (2026-11-22T10:00:00Z)
+                                            (--force: replace a database, and keep it aside)`,
+  check: `  check                                     check configuration, database, disk, mail, push and
+                                            replication`,
+  health: `  health                                    check the health of the server on this machine, for
+                                            containers (exit code 1: unhealthy)`,
   openapi: `  openapi                                   print the API description`,
-  version: `  version                                   that of this executable`,
-  help: `  help [COMMAND]                            this, or the part about one command`,
+  version: `  version                                   print the version`,
+  help: `  help [COMMAND]                            print this help, or the part about one command`,
 }
 
 const help = (
@@ -133,7 +135,7 @@ async function start(name: string, command: Command, { args, terminal }: Call) {
 function mustBeRecent(sqliteVersion: string): void {
   if (Bun.semver.order(sqliteVersion, leastSqliteVersion) >= 0) return
   throw new StartError(
-    `SQLite ${sqliteVersion} may lose what is committed: ${leastSqliteVersion} or newer is needed (docs/operations.md, Install)`,
+    `SQLite ${sqliteVersion} may lose commits: ${leastSqliteVersion} or newer is required (docs/operations.md, Install)`,
   )
 }
 

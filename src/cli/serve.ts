@@ -32,15 +32,15 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
     now: Date.now,
     write: (line) => process.stdout.write(line),
   })
-  // Registered from the start, because an unhandled SIGHUP would end the process.
+  // Registered first, because an unhandled SIGHUP ends the process.
   let reload = () => {}
   process.on('SIGHUP', () => reload())
-  // The reader of the log may be gone; that must not stop the server.
+  // The server must continue when the reader of the log is gone.
   process.stdout.on('error', () => {})
   for (const { name, meant } of misspeltNames(terminal.environment)) {
-    log.warn(`${name} is no entry of the configuration: was ${meant} meant?`)
+    log.warn(`${name} is not a configuration entry: did you mean ${meant}?`)
   }
-  // Registered before the log says that the server listens. A standby has nothing to finish.
+  // Registered before the log reports that the server listens. A standby has nothing to finish.
   const stopped = stopSignal(log)
   const running = await Promise.race([serve(config, log, {}, isStandby), stopped])
   if (!running) process.exit(0)
@@ -51,7 +51,7 @@ async function run(config: Config, terminal: Terminal, { isStandby }: { isStandb
     log.warn('no SMTP_URL: mails are written to this log instead of being sent')
   }
   if (setUpLink !== undefined) {
-    log.info('there is no admin yet: make one within 30 minutes', { link: setUpLink })
+    log.info('there is no admin yet: create one within 30 minutes', { link: setUpLink })
   }
   await Promise.race([stopped, running.handOver.then(() => log.info('handing over'))])
   await running.stop()

@@ -9,7 +9,7 @@ export type Terminal = {
   out(line: string): void
   err(line: string): void
   readStdin(): Promise<string>
-  /** Lowers the priority of this process for good. */
+  /** Permanently lowers the priority of this process. */
   yieldToOthers(): void
   /** Replaces the version of the loaded library in tests. */
   sqliteVersion?: string | undefined
@@ -23,7 +23,7 @@ export function refuseArguments(args: string[]): void {
   if (args.length > 0) throw wrongUsage(`unexpected "${args.join(' ')}"`)
 }
 
-/** Parses a command line that has options only.
+/** Parses a command line with only options.
  *  @throws StartError (wrong usage) */
 export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
@@ -56,7 +56,7 @@ export function readOperand<T extends NonNullable<ParseArgsConfig['options']>>(
   return { operand, values }
 }
 
-/** Parses a command line with one id or `--all`, which returns undefined.
+/** Parses a command line with one id, or `--all`, for which it returns undefined.
  *  @throws StartError (wrong usage) */
 export function readOneOrAll(args: string[], usage: string): string | undefined {
   const { values, positionals } = parse(args, { all: { type: 'boolean' } })
@@ -97,7 +97,7 @@ export function readWord<T extends string>(name: string, words: readonly T[], te
 }
 
 export class Refusal extends StartError {
-  /** The error's reason, or its code when there is none. */
+  /** The reason of the error, or its code when there is none. */
   readonly reason: string
   readonly fields: Record<string, string>
 
@@ -109,7 +109,7 @@ export class Refusal extends StartError {
   }
 }
 
-/** For a `catch`: explains a refusal to the user of this command, by its reason or code. */
+/** For a `catch`: replaces the message of a refusal, by its reason or code. */
 export function explained(texts: Record<string, string>) {
   return (error: unknown): never => {
     const text = error instanceof Refusal ? texts[error.reason] : undefined

@@ -33,7 +33,7 @@ const acts = new Map([
     {
       method: 'DELETE',
       path: (id: string) => `/v1/admin/users/${id}`,
-      done: 'is removed; what was theirs goes while the server runs',
+      done: 'is removed; their data is deleted while the server runs',
     },
   ],
   [
@@ -41,7 +41,7 @@ const acts = new Map([
     {
       method: 'POST',
       path: (id: string) => `/v1/admin/users/${id}/password-reset`,
-      done: 'gets a link to a new password',
+      done: 'gets a link for a new password',
     },
   ],
   [
@@ -49,7 +49,7 @@ const acts = new Map([
     {
       method: 'DELETE',
       path: (id: string) => `/v1/admin/users/${id}/totp`,
-      done: 'logs in with the password alone',
+      done: 'logs in with only the password',
     },
   ],
 ])
@@ -146,7 +146,7 @@ function withUser(
 const refusalsOf = (email: string) => ({
   not_found: `there is no account ${email}`,
   last_admin: `${email} is the last admin`,
-  mail_throttled: `${email} has got such a mail already: try again later`,
+  mail_throttled: `${email} has already got such a mail: try again later`,
 })
 
 function stateOf({
@@ -159,7 +159,7 @@ function stateOf({
 
 function parseEmail(text: string) {
   const email = normalizeEmail(text)
-  if (email === undefined) throw wrongUsage(`"${text}" is no e-mail address`)
+  if (email === undefined) throw wrongUsage(`"${text}" is not an e-mail address`)
   return email
 }
 

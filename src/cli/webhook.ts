@@ -72,7 +72,7 @@ function test(args: string[], terminal: Terminal) {
       'POST',
       `${path}/${id}/test`,
     ).catch(missing(id))
-    const answer = response_status === null ? response : `it answered ${response_status}`
+    const answer = response_status === null ? response : `it responded with ${response_status}`
     if (status === 'failed') throw new StartError(`${id} was not reached: ${answer}`)
     terminal.out(`${id} was reached: ${answer}`)
   })
