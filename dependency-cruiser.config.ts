@@ -25,7 +25,7 @@ const rules: IForbiddenRuleType[] = [
   {
     name: 'machinery-knows-no-module',
     from: {
-      path: '^src/(api|http|realtime|jobs|mail|push|outside|files|db|replication|web|metrics)[/.]',
+      path: '^src/(api|http|realtime|jobs|outside|files|db|replication|web|metrics)[/.]',
     },
     to: { path: '^src/modules/' },
   },
@@ -56,8 +56,8 @@ const rules: IForbiddenRuleType[] = [
     from: { pathNot: [start, '^src/files/'] },
     to: {
       path: [
-        '^src/mail/smtp[.]ts$',
-        '^src/push/(fcm|web-push)[.]ts$',
+        '^src/outside/mail/smtp[.]ts$',
+        '^src/outside/push/(fcm|web-push)[.]ts$',
         '^src/files/(disk|s3)[.]ts$',
       ],
       dependencyTypesNot: ['type-only'],

@@ -3,7 +3,7 @@ import type { Bucket } from './files/s3.ts'
 import { isLoopback, type Network, parseNetwork } from './http/client-ip.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { normalizeEmail } from './lib/text.ts'
-import { parseServiceAccount, type ServiceAccount } from './push/service-account.ts'
+import { parseServiceAccount, type ServiceAccount } from './outside/push/service-account.ts'
 
 /** Parsers for the texts of environment variables. Each throws a reason that completes "NAME must …". It omits the
  *  value, which may be a secret. */

@@ -22,7 +22,7 @@ import {
 import { requestLogModes } from './http/request-log.ts'
 import { StartError } from './lib/errors.ts'
 import { logLevels } from './lib/log.ts'
-import { publicPushServices } from './push/subscription.ts'
+import { publicPushServices } from './outside/push/subscription.ts'
 
 const megabyte = 1_000_000
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { locales, texts } from '../src/lib/i18n.ts'
-import { renderMail } from '../src/mail/templates.ts'
+import { renderMail } from '../src/outside/mail/templates.ts'
 
 const english = listTexts(texts.en)
 const translations = locales.filter((locale) => locale !== 'en')

@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'bun:test'
 import { createECDH, ECDH, generateKeyPairSync } from 'node:crypto'
 import { RetryLater } from '../src/lib/errors.ts'
-import { createFcmDriver } from '../src/push/fcm.ts'
+import { createFcmDriver } from '../src/outside/push/fcm.ts'
 import {
   createPusher,
   type FcmTarget,
   type PushMessage,
   PushRefused,
   targetOf,
-} from '../src/push/pusher.ts'
-import { createAccessTokens, parseServiceAccount } from '../src/push/service-account.ts'
+} from '../src/outside/push/pusher.ts'
+import { createAccessTokens, parseServiceAccount } from '../src/outside/push/service-account.ts'
 import {
   isAllowedEndpoint,
   parseSubscription,
   publicPushServices,
-} from '../src/push/subscription.ts'
-import { makeVapidKeys } from '../src/push/vapid-key-store.ts'
-import { createWebPushDriver, encrypt, maxPlaintextBytes } from '../src/push/web-push.ts'
+} from '../src/outside/push/subscription.ts'
+import { makeVapidKeys } from '../src/outside/push/vapid-key-store.ts'
+import { createWebPushDriver, encrypt, maxPlaintextBytes } from '../src/outside/push/web-push.ts'
 import { createTestClock } from './support/clock.ts'
 import { startGoogle, startPushService } from './support/push-services.ts'
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { importJWK, type JWTPayload, jwtVerify } from 'jose'
 import type { Clock } from '../../src/lib/clock.ts'
-import type { WebPushSubscription } from '../../src/push/subscription.ts'
+import type { WebPushSubscription } from '../../src/outside/push/subscription.ts'
 
 type Answer = { status: number; headers?: Record<string, string>; body?: unknown }
 /** `hang`: no response. `stall`: the body begins and never ends. `flood`: an endless error. */

@@ -1,6 +1,6 @@
 import type { Core, Module } from '../../core.ts'
-import type { Mailer } from '../../mail/mailer.ts'
-import type { Pusher } from '../../push/pusher.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
+import type { Pusher } from '../../outside/push/pusher.ts'
 import { createAnnouncementStore } from './announcement-store.ts'
 import { createAnnouncements } from './announcements.ts'
 import { serverFrames } from './frames.ts'

@@ -2,7 +2,7 @@ import type { Core } from '../../core.ts'
 import { AppError, invalidField } from '../../lib/errors.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { parseId } from '../../lib/ids.ts'
-import { type PushPlatform, serviceOf, targetOf } from '../../push/pusher.ts'
+import { type PushPlatform, serviceOf, targetOf } from '../../outside/push/pusher.ts'
 import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 
 type Device = { userId: string; sessionId: string; token: string; platform: PushPlatform }

@@ -3,8 +3,12 @@ import { inPieces } from '../../db/pieces.ts'
 import type { JobHandler } from '../../jobs/runner.ts'
 import { day } from '../../lib/clock.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
-import type { Mailer } from '../../mail/mailer.ts'
-import { type OwnerMessage, renderAnswerMail, renderInboxMail } from '../../mail/templates.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
+import {
+  type OwnerMessage,
+  renderAnswerMail,
+  renderInboxMail,
+} from '../../outside/mail/templates.ts'
 import type { DeskItem, DeskStore } from './desk-store.ts'
 import type { TicketStore } from './store.ts'
 import type { TicketChangesMaker } from './ticket-changes.ts'

@@ -1,7 +1,7 @@
 import type { Core, Module } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import type { DomainEvent } from '../../lib/events.ts'
-import type { Mailer } from '../../mail/mailer.ts'
+import type { Mailer } from '../../outside/mail/mailer.ts'
 import { cannedReplyRoutes } from './canned-replies.ts'
 import { deskRoutes } from './desk-routes.ts'
 import { createDeskService, type Notify } from './desk-service.ts'

@@ -6,8 +6,8 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto'
-import type { Clock } from '../lib/clock.ts'
-import { createLru } from '../lib/lru.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { createLru } from '../../lib/lru.ts'
 import { outcomeOf, post } from './post.ts'
 import {
   type PushDriver,

@@ -1,4 +1,4 @@
-import { PermanentFailure } from '../lib/errors.ts'
+import { PermanentFailure } from '../../lib/errors.ts'
 import { type Mailer, RecipientRefused } from './mailer.ts'
 
 const timeoutMilliseconds = 20_000

@@ -1,8 +1,8 @@
-import { PermanentFailure } from '../lib/errors.ts'
-import type { Locale } from '../lib/i18n.ts'
-import type { Log } from '../lib/log.ts'
-import { withoutAddresses } from '../lib/text.ts'
-import type { DeliveryState } from '../outside/delivery-state.ts'
+import { PermanentFailure } from '../../lib/errors.ts'
+import type { Locale } from '../../lib/i18n.ts'
+import type { Log } from '../../lib/log.ts'
+import { withoutAddresses } from '../../lib/text.ts'
+import type { DeliveryState } from '../delivery-state.ts'
 
 /** An outgoing mail with its text in plain form and as HTML. */
 export type Mail = {

@@ -1,6 +1,6 @@
-import { type Clock, retryAfterMilliseconds } from '../lib/clock.ts'
-import { RetryLater } from '../lib/errors.ts'
-import { type Answer, exchange, within } from '../outside/exchange.ts'
+import { type Clock, retryAfterMilliseconds } from '../../lib/clock.ts'
+import { RetryLater } from '../../lib/errors.ts'
+import { type Answer, exchange, within } from '../exchange.ts'
 import { PushRefused } from './pusher.ts'
 
 const usualTimeoutMilliseconds = 10_000

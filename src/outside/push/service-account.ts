@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
-import { parseJson } from '../api/fields.ts'
-import type { Clock } from '../lib/clock.ts'
-import { RetryLater } from '../lib/errors.ts'
+import { parseJson } from '../../api/fields.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { RetryLater } from '../../lib/errors.ts'
 import { post } from './post.ts'
 
 /** The credentials of this server at Google. */

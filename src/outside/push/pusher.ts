@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Log } from '../lib/log.ts'
-import { withoutAddresses } from '../lib/text.ts'
-import type { pushPlatforms } from '../lib/vocabulary.ts'
-import type { DeliveryState } from '../outside/delivery-state.ts'
+import type { Log } from '../../lib/log.ts'
+import { withoutAddresses } from '../../lib/text.ts'
+import type { pushPlatforms } from '../../lib/vocabulary.ts'
+import type { DeliveryState } from '../delivery-state.ts'
 import { isWithin, parseSubscription, type WebPushSubscription } from './subscription.ts'
 
 /** A push message for one device. */

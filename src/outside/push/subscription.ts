@@ -1,7 +1,7 @@
 import { ECDH } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type Static, Type } from '@sinclair/typebox'
-import { parseJson } from '../api/fields.ts'
+import { parseJson } from '../../api/fields.ts'
 
 const WebPushSubscription = Type.Object({
   endpoint: Type.String({ maxLength: 2_048 }),

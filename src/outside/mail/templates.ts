@@ -1,4 +1,4 @@
-import { type Locale, type Texts, texts } from '../lib/i18n.ts'
+import { type Locale, type Texts, texts } from '../../lib/i18n.ts'
 
 type MailText = { subject: string; lead: string; button?: string; note: string }
 

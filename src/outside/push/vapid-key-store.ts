@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { Orm } from '../db/open.ts'
-import { vapidKeys } from '../db/schema.ts'
+import type { Orm } from '../../db/open.ts'
+import { vapidKeys } from '../../db/schema.ts'
 
 /** The key pair that browsers bind their subscriptions to (RFC 8292). */
 export type VapidKeys = {
