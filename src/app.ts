@@ -27,7 +27,7 @@ type AppOptions = {
   version: string
 }
 
-/** Seconds without traffic after which a connection is closed. Ends responses that the client does not read. */
+/** Seconds without traffic until a connection is closed, also while a client does not read its response. */
 const idleTimeout = 30
 
 /** The application: the pipeline, then the modules' routes. */
@@ -53,8 +53,8 @@ export function createApp({ config, log }: Core, options: AppOptions) {
   const app = new Elysia({
     systemRouter: false, // one router, so that in-process tests and the server see the same paths
     strictPath: true,
-    // The router finds the path from a fixed offset: after `http://`, to allow short host names, or further right for
-    // `https://`.
+    // The router searches the path from a fixed offset in the URL: after `http://`, to allow short host names, or further
+    // right for `https://`.
     handler: { standardHostname: tls !== undefined },
     normalize: false,
     serve: { development: false, maxRequestBodySize: Number.MAX_SAFE_INTEGER, idleTimeout },
@@ -66,7 +66,7 @@ export function createApp({ config, log }: Core, options: AppOptions) {
     options.onAnswered(answered)
   }
   app
-    // The framework's type covers neither the request nor the promise.
+    // The framework's type omits the request and the promise.
     .wrap((answer) => observeRequests(answer as never, onAnswered))
     .use(routeBase)
     .onError({ as: 'global' }, createErrorAnswer(log))
@@ -100,7 +100,7 @@ const channelDoc = (channel: Channel) => ({
   address: '/v1/chat/ws',
   title: 'Chat channel',
   description:
-    'JSON frames both ways, one object each. The access token comes as `token` in the query, in the Authorization header, or as a subprotocol `bearer.<token>` beside `hostline.v1`.',
+    'JSON frames in both directions, one object each. The access token is sent as `token` in the query, in the Authorization header, or as the subprotocol `bearer.<token>` together with `hostline.v1`.',
   query: {
     token: Sample(samples.accessToken, { description: 'A valid access token.' }),
     ...socketQuery(channel),

@@ -5,12 +5,12 @@ import { asOperator } from './http/operator.ts'
 export const socketFile = 'hostline.sock'
 
 const onlyOwner = 0o177
-// Long enough for testing a webhook, whose endpoint may take 15 seconds.
+// Long enough to test a webhook, whose endpoint may take 15 seconds.
 const idleTimeoutSeconds = 30
 
 type App = { fetch: (request: Request) => Response | Promise<Response> }
 
-/** Serves commands on this machine over a socket in the data directory that only its owner can open.
+/** Serves commands on this machine over a socket in the data directory, which only the directory's owner can open.
  *  @returns the function that stops it after the running requests */
 export function listenForCommands(app: App, dataDir: string): () => Promise<void> {
   const path = join(dataDir, socketFile)

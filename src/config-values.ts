@@ -5,8 +5,8 @@ import type { RateLimit } from './http/rate-limit.ts'
 import { normalizeEmail } from './lib/text.ts'
 import { parseServiceAccount, type ServiceAccount } from './outside/push/service-account.ts'
 
-/** Parsers for the texts of environment variables. Each throws a reason that completes "NAME must …". It omits the
- *  value, which may be a secret. */
+/** Parsers for environment variables. Each throws a reason that completes "NAME must …", without the value, which may be a
+ *  secret. */
 
 const checked = (rule: string, isValid: (text: string) => boolean) => (text: string) => {
   if (isValid(text)) return text
@@ -36,7 +36,7 @@ export function oneOf<const T extends string>(choices: readonly T[]) {
 
 export const trueOrFalse = (text: string): boolean => oneOf(['true', 'false'])(text) === 'true'
 
-/** Comma-separated. */
+/** Parses a comma-separated list. */
 export function list<T>(parse: (text: string) => T) {
   return (text: string): readonly T[] => {
     const parts = text.split(',').map((part) => part.trim())
@@ -83,7 +83,7 @@ export const sender = checked('be an address such as Example <noreply@example.co
   return normalizeEmail(address) !== undefined
 })
 
-/** The JSON of a key file, plain or in base64, or the path of one. */
+/** Parses the JSON of a key file, plain or in base64, or reads the file at a path. */
 export function serviceAccount(text: string): ServiceAccount {
   const json = [text, Buffer.from(text, 'base64').toString()].find((it) => /^\s*\{\s*["}]/.test(it))
   return parseServiceAccount(json ?? readFile(text))
@@ -93,7 +93,7 @@ function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    throw new Error('be JSON, its base64, or the path of a file that can be read')
+    throw new Error('be JSON, JSON in base64, or the path of a readable file')
   }
 }
 
@@ -117,7 +117,7 @@ export const origin = checked(
   (text) => httpUrl(text)?.origin === text,
 )
 
-/** Without a trailing slash. */
+/** Parses the public URL, and removes a trailing slash. */
 export function publicUrl(text: string): string {
   const url = httpUrl(text)
   if (url && url.pathname === '/' && !url.search && !url.hash && !url.username) return url.origin
@@ -137,7 +137,7 @@ export function rateLimit(text: string): RateLimit {
 const bucketForm =
   's3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX][?region=…&tls=off], with %2F for / and %2B for + in key and secret'
 
-/** A bucket and its credentials, in one URL. */
+/** Parses a URL of a bucket with its credentials. */
 export function bucket(text: string): Bucket {
   const url = URL.parse(text)
   const [, name, prefix = ''] = /^\/([^/]+)(?:\/(.*?))?\/?$/.exec(url?.pathname ?? '') ?? []

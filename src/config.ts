@@ -44,35 +44,35 @@ const optional = <T>(parse: (text: string) => T, doc: string, shown = '–') => 
   isSecret: false,
 })
 
-/** An entry that may hold a password or a key, if only by mistake; its value is never shown. */
+/** An entry that may contain a password or a key, even by mistake; its value is never shown. */
 const secret = <T>(one: T) => ({ ...one, isSecret: true })
 
-/** Every entry of the configuration. A test holds the table in the README against it. */
+/** Every entry of the configuration. A test compares them with the table in the README. */
 export const entries = {
   PORT: entry('3000', wholeNumber(0, 65_535), 'Port to listen on; 0 picks a free one.'),
   HOST: entry('0.0.0.0', nonEmpty, 'Address to listen on.'),
   PUBLIC_URL: secret(
     optional(
       publicUrl,
-      'Where clients reach the service: links, and the issuer of tokens (its host name).',
+      'URL of the service for clients and in links; its host name is the issuer of tokens.',
       'http://localhost:PORT',
     ),
   ),
   DATA_DIR: entry(
     './data',
     (text) => (isAbsolute(text) ? text : resolve(nonEmpty(text))),
-    'Directory of everything that must be kept.',
+    'Directory of all persistent data.',
   ),
   SMTP_URL: secret(
     optional(
       smtpUrl,
-      'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it mails are logged.',
+      'Mail server: `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; without it, mails are written to the log.',
     ),
   ),
   SMTP_INSECURE: entry(
     'false',
     trueOrFalse,
-    'Whether mails and the password may go to a mail server without TLS; one on this machine needs none.',
+    'Whether mails and the password may be sent to a mail server without TLS; one on this machine needs no TLS.',
   ),
   MAIL_FROM: optional(
     sender,
@@ -82,13 +82,13 @@ export const entries = {
   TRUSTED_PROXIES: entry(
     '',
     list(network),
-    'CIDR blocks or addresses of proxies whose `X-Forwarded-For` is believed, comma-separated.',
+    'CIDR blocks or addresses of proxies whose `X-Forwarded-For` is trusted, comma-separated.',
   ),
   CORS_ORIGINS: secret(
     entry(
       '',
       list(origin),
-      'Exact origins of web pages that may call the API and, if any are named, open sockets; comma-separated.',
+      'Exact origins of web pages that may call the API, comma-separated; if set, only they may open sockets.',
     ),
   ),
   TLS_CERT: secret(
@@ -99,7 +99,7 @@ export const entries = {
   ),
   TLS_KEY: secret(optional(pemFile, 'Private key (PEM file) of `TLS_CERT`.')),
   METRICS_TOKEN: secret(
-    optional(nonEmpty, 'Bearer token of `/metrics`; without it only this machine itself may read.'),
+    optional(nonEmpty, 'Bearer token of `/metrics`; without it, only this machine may read them.'),
   ),
   RATE_LIMIT_LOGIN: entry('5/15m', rateLimit, 'Logins per address: `N/window` (s, m, h) or `off`.'),
   RATE_LIMIT_REGISTER: entry('3/1h', rateLimit, 'Registrations per address.'),
@@ -109,7 +109,7 @@ export const entries = {
   RATE_LIMIT_FRAMES: entry(
     '10/1s',
     rateLimit,
-    'Frames of one socket; three times as many at once.',
+    'Frames of one socket; bursts may be three times as large.',
   ),
   REGISTRATION: entry(
     'open',
@@ -124,7 +124,7 @@ export const entries = {
   FCM_SERVICE_ACCOUNT: secret(
     optional(
       serviceAccount,
-      'Push to apps: the JSON key file of a Firebase service account, as it is, in base64, or its path.',
+      'Push to apps: the JSON key file of a Firebase service account, as plain text, in base64, or its path.',
     ),
   ),
   FCM_URL: secret(
@@ -133,22 +133,22 @@ export const entries = {
   WEB_PUSH_HOSTS: entry(
     publicPushServices.join(','),
     list(hostSuffix),
-    'Hosts of browsers’ push services, each with every host below it, comma-separated.',
+    'Hosts of browsers’ push services, each including its subdomains, comma-separated.',
   ),
   FILES_MAX_MB: entry(
     '25',
     wholeNumber(1, 10_000),
-    'Largest file that is taken, in MB (1,000,000 bytes).',
+    'Largest accepted file, in MB (1,000,000 bytes).',
   ),
   FILES_QUOTA_MB: entry(
     '500',
     wholeNumber(0, 100_000_000),
-    'Room for the files of one user, in MB; each takes 16 KiB at least.',
+    'Storage for the files of one user, in MB; each file counts at least 16 KiB.',
   ),
   MIN_FREE_MB: entry(
     '1000',
     wholeNumber(0, 1_000_000_000),
-    'Room that stays free on the disk, in MB: with less, uploads and backups stop; 0 is off.',
+    'Disk space that must stay free, in MB; with less, uploads and backups are refused; 0 is off.',
   ),
   FILES_S3_URL: secret(
     optional(
@@ -160,52 +160,52 @@ export const entries = {
   REPLICA_S3_URL: secret(
     optional(
       bucket,
-      'Bucket that the database, and files of people on the disk, are replicated to; in the form of `FILES_S3_URL`.',
+      'Bucket to which the database and uploaded files on the disk are replicated, in the form of `FILES_S3_URL`.',
     ),
   ),
   REPLICA_ACK: entry(
     'disk',
     oneOf(['disk', 'bucket']),
-    'When a write is acknowledged: `disk` (the bucket gets it within a second) or `bucket` (it is there).',
+    'When a write is acknowledged: `disk` (the bucket gets it within a second) or `bucket` (the bucket has it).',
   ),
   REPLICA_PUTS: entry(
     '10',
     wholeNumber(1, 1_000),
-    'Objects a second at most with `REPLICA_ACK=bucket`; each is a request that costs money.',
+    'Maximum number of objects per second with `REPLICA_ACK=bucket`; each is a request that costs money.',
   ),
   REPLICA_PAIR: entry(
     'false',
     trueOrFalse,
-    'Whether a standby may take over; then nothing is acknowledged while the bucket is away for most of a lease.',
+    'Whether a standby may take over; writes are then refused when the bucket is unavailable for most of a lease.',
   ),
   REPLICA_LEASE: entry(
     '10',
     wholeNumber(1, 300),
-    'Seconds of silence of the leader after which a standby takes over; that of the leader counts.',
+    'Seconds without an entry of the leader until a standby takes over; the value of the leader counts.',
   ),
   REPLICA_KEEP: entry(
     '7',
     wholeNumber(1, 3_650),
-    'Days that the bucket can be restored to any moment of.',
+    'Days for which any moment can be restored from the bucket.',
   ),
   WEBHOOK_PRIVATE: entry(
     'false',
     trueOrFalse,
-    'Whether webhooks may lead to http and to private addresses.',
+    'Whether webhooks may use http and private addresses.',
   ),
   SUPPORT_REOPEN_DAYS: entry(
     '14',
     wholeNumber(0, 3_650),
-    'Days in which an answer of its owner opens a closed ticket again; 0 is never.',
+    'Days for which an answer of its owner reopens a closed ticket; 0 is never.',
   ),
   SUPPORT_AUTOCLOSE_DAYS: entry(
     '7',
     wholeNumber(0, 3_650),
-    'Days of silence after which a resolved ticket closes by itself; 0 is never.',
+    'Days without a message until a resolved ticket is closed; 0 is never.',
   ),
   SUPPORT_INBOX: optional(
     emailAddress,
-    'E-mail address that gets one mail for all that came to unassigned tickets within ten minutes.',
+    'E-mail address for messages to unassigned tickets, with at most one mail in ten minutes.',
   ),
   DEMO: optional(
     trueOrFalse,
@@ -226,11 +226,11 @@ export const entries = {
   LOG_LEVEL: entry(
     'info',
     oneOf(logLevels),
-    'Least level that is logged: debug, info, warn, error.',
+    'Lowest level that is logged: debug, info, warn, error.',
   ),
   LOG_FORMAT: optional(
     oneOf(['pretty', 'json']),
-    'Form of the log: pretty or json.',
+    'Format of the log: pretty or json.',
     '`pretty` on a terminal, else `json`',
   ),
 }
@@ -257,12 +257,11 @@ export function readConfig(environment: Environment, isTerminal: boolean): Confi
     mistakes.push('TLS_CERT and TLS_KEY must be set together')
   }
   if (mistakes.length > 0) throw new StartError(mistakes.join('\n'))
-  return configOf(values as Values, isTerminal) // each value came from the parser of its name
+  return configOf(values as Values, isTerminal) // each value comes from the parser of its entry
 }
 
-/** Finds environment variables that look like misspelt entries, each with the entry that was probably meant. Two names
- *  match when they differ only in case and underscores, or when one begins like the other beyond the first word
- *  (`FILES_MAX`). */
+/** Finds environment variables that look like misspelt entries, each with the probably intended entry. Two names match if
+ *  they differ only in case and underscores, or share more than the first word at the start (`FILES_MAX`). */
 export function misspeltNames(environment: Environment): { name: string; meant: string }[] {
   const known = Object.keys(entries)
   const strange = Object.keys(environment).filter((name) => !known.includes(name))
@@ -276,7 +275,7 @@ export function misspeltNames(environment: Environment): { name: string; meant: 
   })
 }
 
-// Other programs use the first words too: LOG_, MAIL_.
+// Letters after the first word: other programs use words such as LOG_ and MAIL_ too.
 const sharedBeyondWord = 2
 
 const lettersOf = (name: string) => name.toUpperCase().replace(/[^A-Z]/g, '')
@@ -296,7 +295,7 @@ function configOf(values: Values, isTerminal: boolean) {
     host: values.HOST,
     /** Without a trailing slash. */
     publicUrl,
-    /** Host name of the public URL, without port: the issuer of access tokens. */
+    /** The host name of the public URL, without port; the issuer of access tokens. */
     issuer: hostname,
     dataDir: values.DATA_DIR,
     smtpUrl: SMTP_URL && (values.SMTP_INSECURE ? SMTP_URL : requiringTls(SMTP_URL)),

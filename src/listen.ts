@@ -36,7 +36,7 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
   let port = config.port
   let servers: Server[] = []
   let certificate: Certificate | undefined
-  let seen = ''
+  let loadedFingerprint = ''
 
   function open() {
     const pem = certificate && { cert: certificate.cert, key: certificate.key, ciphers }
@@ -59,18 +59,18 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
   }
 
   function load(files: TlsFiles) {
-    seen = stampOf(files)
+    loadedFingerprint = fingerprintOf(files)
     certificate = readCertificate(files)
     const warning = expiryWarning(certificate, clock.now())
     if (warning !== undefined) log.warn(warning)
   }
 
-  // Bun cannot change the certificate of a server, so a new server replaces it. Open connections stay with the old one.
+  // Bun cannot change the certificate of a server, so a new server replaces it. Open connections stay on the old server.
   function renew(files: TlsFiles) {
     try {
       load(files)
     } catch (error) {
-      log.error('the certificate is not renewed, the old one stays', { error })
+      log.error('the certificate could not be renewed, so the old one stays', { error })
       return
     }
     const former = servers.filter((it) => it.pendingWebSockets > 0 || it.pendingRequests > 0)
@@ -78,7 +78,7 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
     servers = former
     try {
       open()
-      log.info('the certificate is renewed', { until: certificate && isoTime(certificate.endsAt) })
+      log.info('the certificate was renewed', { until: certificate && isoTime(certificate.endsAt) })
     } catch (error) {
       onFatal(error)
     }
@@ -88,7 +88,7 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
   open()
   const stopWatching = tls
     ? clock.every(certificatePollMilliseconds, () => {
-        if (stampOf(tls) !== seen) renew(tls)
+        if (fingerprintOf(tls) !== loadedFingerprint) renew(tls)
       })
     : () => {}
 
@@ -107,8 +107,8 @@ export function listen({ app, channel, config, clock, log, onFatal }: Parts) {
   }
 }
 
-/** A fingerprint that changes with the files, also while a file is briefly missing. */
-function stampOf({ cert, key }: TlsFiles): string {
+/** A fingerprint that changes with the files, also when a file is temporarily missing. */
+function fingerprintOf({ cert, key }: TlsFiles): string {
   return [cert, key]
     .map((path) => {
       const { mtimeMs, size, ino } = statSync(path, { throwIfNoEntry: false }) ?? {}
@@ -120,7 +120,7 @@ function stampOf({ cert, key }: TlsFiles): string {
 // Bun reports the same error for a port in use and for an address of another machine.
 function advice({ message, code }: Error & { code?: string }, host: string): string {
   if (!isOfThisMachine(host)) return 'set HOST to an address of this machine, or to 0.0.0.0 for all'
-  if (code === 'EADDRINUSE') return 'the port is in use: stop what listens there, or set PORT'
+  if (code === 'EADDRINUSE') return 'the port is in use: stop the other program, or set PORT'
   if (code === 'EACCES') return 'this user may not use the port: set PORT above 1023'
   return message
 }

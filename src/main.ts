@@ -1,4 +1,4 @@
-// Must be set before any import: outside of production the framework formats every refused body at length.
+// Set before any import: outside of production the framework writes a long text for every refused body.
 process.env['NODE_ENV'] ??= 'production'
 const { setPriority } = await import('node:os')
 const { run } = await import('./cli/run.ts')
@@ -16,7 +16,7 @@ const exitCode = await run(process.argv.slice(2), {
     try {
       setPriority(19)
     } catch {
-      // A sandbox may forbid this; long work is paced anyway.
+      // A sandbox may forbid this. Long work also pauses regularly.
     }
   },
 })

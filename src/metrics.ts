@@ -15,7 +15,7 @@ type Sources = {
   outbox: () => OutboxStats
   hub: () => { sockets: number; users: number; dropped: number }
   storage: () => { databaseBytes: number; walBytes: number; freeBytes: number }
-  /** When the last backup was made, ms since the epoch. */
+  /** The time of the last backup in ms since the epoch. */
   lastBackupAt: () => number | undefined
 }
 
@@ -50,7 +50,7 @@ export function createMetrics(
       addTotal(
         registry,
         'hostline_frames_dropped_total',
-        'Frames that a slow reader did not get.',
+        'Frames not delivered to slow readers.',
         () => hub().dropped,
       )
       addGauges(registry, {
@@ -58,24 +58,21 @@ export function createMetrics(
         hostline_socket_users: ['Users with an open socket.', () => hub().users],
         hostline_database_bytes: ['Size of the database file.', () => storage().databaseBytes],
         hostline_database_wal_bytes: [
-          'Size of the write-ahead log, which is used again and again.',
+          'Size of the write-ahead log, which is reused.',
           () => storage().walBytes,
         ],
-        hostline_disk_free_bytes: ['Room on the disk.', () => storage().freeBytes],
+        hostline_disk_free_bytes: ['Free space on the disk.', () => storage().freeBytes],
         hostline_last_backup_timestamp_seconds: [
-          'When the last backup was made, since the epoch; 0 stands for never.',
+          'Time of the last backup since the epoch; 0 means never.',
           () => (lastBackupAt() ?? 0) / 1_000,
         ],
         hostline_outbox_waiting: [
-          'Jobs that are due or will be; 10000 stands for that many or more.',
+          'Waiting jobs; 10000 means that many or more.',
           () => outbox().waiting,
         ],
-        hostline_outbox_dead: [
-          'Jobs that were given up; 10000 stands for that many or more.',
-          () => outbox().dead,
-        ],
+        hostline_outbox_dead: ['Dead jobs; 10000 means that many or more.', () => outbox().dead],
         hostline_outbox_oldest_seconds: [
-          'How long the longest due job has been due.',
+          'Time since the longest due job became due.',
           () => outbox().oldestAge / 1_000,
         ],
       })
@@ -88,40 +85,40 @@ export function createMetrics(
 function readReplica(registry: Registry, stats: () => ReplicaStats) {
   const leads = (role: ReplicaStats['role']) => (role === 'leader' ? 1 : 0)
   addGauges(registry, {
-    hostline_replica_leader: ['1 on the node that leads.', () => leads(stats().role)],
+    hostline_replica_leader: ['1 on the leader, else 0.', () => leads(stats().role)],
     hostline_replica_position: [
-      'Position of the newest entry of the log that is stored, or applied.',
+      'Position of the newest stored log entry; on a standby, of the newest applied one.',
       () => stats().place?.position ?? 0,
     ],
     hostline_replica_lag_seconds: [
-      'How old the oldest change is that is not in the bucket; of a standby, how old its newest entry is.',
+      'Age of the oldest change that is not in the bucket yet; on a standby, age of its newest entry.',
       () => stats().lagMilliseconds / 1_000,
     ],
     hostline_replica_last_stored_timestamp_seconds: [
-      'When the newest entry was stored, since the epoch; 0 stands for never.',
+      'Time of the newest stored entry since the epoch; 0 means never.',
       () => (stats().storedAt ?? 0) / 1_000,
     ],
     hostline_replica_last_snapshot_timestamp_seconds: [
-      'When the newest snapshot was taken, since the epoch; 0 stands for never.',
+      'Time of the newest snapshot since the epoch; 0 means never.',
       () => (stats().snapshotAt ?? 0) / 1_000,
     ],
   })
   addTotal(
     registry,
     'hostline_replica_objects_total',
-    'Objects that were appended to the log.',
+    'Objects appended to the log.',
     () => stats().objects,
   )
   addTotal(
     registry,
     'hostline_replica_bytes_total',
-    'Bytes that were appended to the log.',
+    'Bytes appended to the log.',
     () => stats().bytes,
   )
   addTotal(
     registry,
     'hostline_replica_failures_total',
-    'Requests to the bucket that failed.',
+    'Failed requests to the bucket.',
     () => stats().failures,
   )
 }
@@ -131,7 +128,7 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 function countRequests(registry: Registry) {
   const duration = new Histogram({
     name: 'hostline_http_request_duration_seconds',
-    help: 'From the head of a request to its answer, which a stream then only begins; route is unknown where there is none, preflights included.',
+    help: 'Time from the head of a request to its response, or to the start of a streamed one; route is unknown for unknown paths and preflights.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
@@ -144,7 +141,7 @@ function countRequests(registry: Registry) {
   }
 }
 
-// Clients may close with any of four thousand codes: only those of the protocol and our own get a label.
+// Clients may close with any of four thousand codes. Only codes of the protocol and of this server get a label.
 const protocolCodes = { first: 1000, last: 1015 }
 const ownCodes = new Set<number>(Object.values(closeCodes))
 
@@ -154,7 +151,7 @@ function countChannel(registry: Registry) {
   const received = new Map<string, number>()
   new Counter({
     name: 'hostline_frames_received_total',
-    help: 'Frames of clients by type; malformed: not understood, refused: over the limit.',
+    help: 'Frames from clients by type; malformed: invalid, refused: over the limit.',
     labelNames: ['type'],
     registers,
     collect() {
@@ -192,24 +189,24 @@ function countCommits(registry: Registry) {
   const registers = [registry]
   const duration = new Histogram({
     name: 'hostline_commit_duration_seconds',
-    help: 'How long a commit with the writes in it held the event loop.',
+    help: 'Time for which a commit and its writes blocked the event loop.',
     buckets: commitBuckets,
     registers,
   })
   const writes = new Histogram({
     name: 'hostline_commit_writes',
-    help: 'Writes that shared a commit.',
+    help: 'Writes per commit.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers,
   })
   const failed = new Counter({
     name: 'hostline_commits_failed_total',
-    help: 'Commits of which nothing was written.',
+    help: 'Failed commits, of which nothing was written.',
     registers,
   })
   const sync = new Histogram({
     name: 'hostline_sync_duration_seconds',
-    help: 'How long the disk took to make commits safe, beside the event loop.',
+    help: 'Duration of syncs to the disk, outside the event loop.',
     buckets: commitBuckets,
     registers,
   })
@@ -227,7 +224,7 @@ function countCommits(registry: Registry) {
 function countJobs(registry: Registry) {
   const total = new Counter({
     name: 'hostline_jobs_total',
-    help: 'Runs of jobs by kind and outcome; again: a part of it, failed: tried again later.',
+    help: 'Runs of jobs by kind and outcome; again: unfinished, continues later; failed: retried later.',
     labelNames: ['kind', 'outcome'],
     registers: [registry],
   })
@@ -238,13 +235,13 @@ const loopPeriodMilliseconds = 50
 /** Limits the samples of one long delay. */
 const maxSamples = 1_000
 
-/** Measures the delay of the event loop with a timer. Choice: a histogram, because the runtime's own measure gives
- *  quantiles that each reader would reset for the others.
+/** Measures the delay of the event loop with a timer. Choice: a histogram, because the runtime's own measure has quantiles
+ *  that each reader would reset for the others.
  *  @returns the function that stops it */
 function watchEventLoop(registry: Registry, clock: Clock): () => void {
   const delay = new Histogram({
     name: 'hostline_event_loop_delay_seconds',
-    help: 'How long what is due waits for the event loop.',
+    help: 'Delay of due work by the event loop.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
     registers: [registry],
   })
@@ -262,12 +259,12 @@ function watchEventLoop(registry: Registry, clock: Clock): () => void {
   })
 }
 
-/** Process metrics under the usual names of Prometheus libraries. The library's own collection includes metrics that
- *  mean nothing on this runtime, and names that `promtool` rejects. */
+/** Process metrics with the usual names of Prometheus libraries. The library's own collection includes metrics that have no
+ *  meaning on this runtime, and names that `promtool` rejects. */
 function readProcess(registry: Registry, version: string) {
   new Gauge({
     name: 'hostline_build_info',
-    help: 'What runs.',
+    help: 'The running version.',
     labelNames: ['version'],
     registers: [registry],
   }).set({ version }, 1)
@@ -277,7 +274,7 @@ function readProcess(registry: Registry, version: string) {
   })
   addGauges(registry, {
     process_start_time_seconds: [
-      'When the process started, since the epoch.',
+      'Start time of the process since the epoch.',
       () => performance.timeOrigin / 1_000,
     ],
     process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
@@ -287,12 +284,12 @@ function readProcess(registry: Registry, version: string) {
   const limits = readFileSync('/proc/self/limits', 'utf8')
   const maxFiles = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
   addGauges(registry, {
-    process_open_fds: ['Open files, sockets included.', countOpenFiles],
-    process_max_fds: ['How many files may be open.', () => maxFiles],
+    process_open_fds: ['Open files, including sockets.', countOpenFiles],
+    process_max_fds: ['Maximum number of open files.', () => maxFiles],
   })
 }
 
-// From Linux 6.2 on the directory's size is the number of open files; older kernels need a listing.
+// Since Linux 6.2 the size of the directory is the number of open files; older kernels need a listing.
 function countOpenFiles() {
   const files = '/proc/self/fd'
   return statSync(files).size || readdirSync(files).length

@@ -54,7 +54,7 @@ import { serveStandby } from './replication/standby-server.ts'
 
 export const { version } = packageJson
 
-// Resolved here because in the executable this module is at the root of the embedded files.
+// Resolved here, because in the executable this module is at the root of the embedded files.
 const checkpointWorker = new URL('./db/checkpoint-worker.ts', import.meta.url)
 
 export type Substitutes = {
@@ -62,7 +62,7 @@ export type Substitutes = {
   /** Replaces `fdatasync` of the wal; receives the real one. */
   sync?: (real: () => Promise<void>) => Promise<void>
   maxPendingWrites?: number
-  /** How long scrapes of the metrics share one result. */
+  /** Time for which scrapes of the metrics share one result. */
   metricsSharedMilliseconds?: number
   fileStorage?: FileStorage
   /** Replaces the free space of the disk. */
@@ -70,7 +70,7 @@ export type Substitutes = {
   passwordCost?: Argon2Cost
   /** Replaces the daily quota, which tests with many tickets would exceed. */
   ticketsPerDay?: number
-  /** Replaces the rule that endpoints must be at a push service, over https. */
+  /** Replaces the rule that endpoints must use https and belong to a push service. */
   isAllowedPushEndpoint?: (endpoint: string) => boolean
   /** Replaces DNS for webhooks. */
   resolveHost?: ResolveHost
@@ -248,7 +248,7 @@ const capturing = (replica: Replica, counts: Metrics['commits']): Metrics['commi
   },
 })
 
-/** Builds the modules with their dependencies: blocks ← notifications ← platform ← chat ← moderation; accounts come last,
+/** Creates the modules with their dependencies: blocks ← notifications ← platform ← chat ← moderation; accounts come last,
  *  because they export and remove what the others know about a user. */
 async function createModules(core: Core, outside: Outside) {
   const { mailer, pushes, vitals, fileStorage, substitutes } = outside
@@ -302,7 +302,7 @@ async function createModules(core: Core, outside: Outside) {
   return { accounts, platform, chat, modules }
 }
 
-/** Files are stored in a bucket, else in the data directory and in the replica's bucket. */
+/** Stores files in the bucket for files, else in the data directory, with copies in the replica's bucket. */
 function createFileStorage(
   { sqlite }: Connection,
   { dataDir, files: { bucket } }: Config,
@@ -320,14 +320,14 @@ function createMailer({ smtpUrl, mailFrom, publicUrl }: Config, log: Log): Maile
     : createSmtpMailer(smtpUrl, mailFrom)
 }
 
-/** Web Push always, FCM with a service account. */
+/** Web Push is always available, FCM only with a service account. */
 function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substitutes: Substitutes) {
   const { fcm, publicUrl, issuer, webPushHosts } = config
   const isAllowed =
     substitutes.isAllowedPushEndpoint ??
     ((endpoint: string) => isAllowedEndpoint(endpoint, webPushHosts))
   const keys = loadVapidKeys(orm)
-  // The contact for push services, which refuse addresses that are not publicly reachable.
+  // The contact for push services, which refuse URLs that are not publicly reachable.
   const subject = publicUrl.startsWith('https:') ? publicUrl : `mailto:hostline@${issuer}`
   const pusher = createPusher({
     fcm: fcm && createFcmDriver({ ...fcm, clock }),
@@ -340,8 +340,8 @@ function pushOf({ config, orm, clock, log }: Core, state: DeliveryState, substit
   }
 }
 
-/** Serves until `stop` is called. A standby starts to serve once it leads.
- *  @param isStandby follow another node first; needs a bucket to replicate from
+/** Serves until `stop` is called. A standby serves when it becomes the leader.
+ *  @param isStandby follows another node first; requires a bucket to replicate from
  *  @throws StartError with one line for the operator */
 export async function serve(
   config: Config,
@@ -349,11 +349,11 @@ export async function serve(
   substitutes: Substitutes = {},
   isStandby = false,
 ) {
-  const stopAtOnce = (why: string) => (error: unknown) => {
-    log.error(`${why}: stopping at once`, { error })
+  const exitWith = (reason: string) => (error: unknown) => {
+    log.error(`${reason}: stopping at once`, { error })
     process.exit(1)
   }
-  const onDiskFailure = stopAtOnce('the disk refused to keep data')
+  const onDiskFailure = exitWith('the disk failed to store data')
   const replica = config.replica && (await joinAsNode(config, config.replica, log, isStandby))
   const service = await openService(config, log, onDiskFailure, { ...substitutes, replica })
   const { app, channel, core } = service
@@ -365,7 +365,7 @@ export async function serve(
       config,
       clock: core.clock,
       log,
-      onFatal: stopAtOnce('the port was lost with the renewed certificate'),
+      onFatal: exitWith('the port could not be opened again with the renewed certificate'),
     }),
   ).catch(async (error: unknown) => {
     await service.close()
@@ -377,7 +377,7 @@ export async function serve(
 
   return {
     port: listener.port,
-    /** Link for making the first admin, valid for 30 minutes; undefined when there is an admin. */
+    /** The link for creating the first admin, valid for 30 minutes; undefined when there is an admin. */
     setUpLink: setUpToken && `${config.publicUrl}/set-up#token=${setUpToken}`,
     service,
     /** Resolves when the operator wants another node to lead. */
@@ -407,23 +407,23 @@ function joinAsNode(
       const metrics = createMetrics(version, systemClock)
       metrics.readReplica(stats)
       const server = serveStandby({ config, version, metrics })
-      log.info(`hostline ${version} is a standby and answers on ${config.host}:${server.port}`)
+      log.info(`hostline ${version} is a standby and listens on ${config.host}:${server.port}`)
       return async () => {
         metrics.stop()
         await server.stop(true)
       }
     },
     onFenced({ message }) {
-      log.error(`${message}: this node ends, and acknowledges nothing any more`)
+      log.error(`${message}: this node acknowledges no more writes and stops`)
       process.exit(1)
     },
   })
 }
 
-/** A service that cannot write yet starts without a link. */
+/** While writes fail, the service starts without a link. */
 async function offerSetUp({ accounts }: Service, log: Log): Promise<string | undefined> {
   return accounts.offerSetUp().catch((error: unknown) => {
-    log.error('there is no link for the first admin: writes fail', { error })
+    log.error('no link for the first admin could be created, because writes fail', { error })
     return undefined
   })
 }

@@ -77,7 +77,7 @@ const allowed = [
   ['src/jobs/outbox.ts', '../db/schema.ts'],
   ['src/serve.ts', './db/open.ts'],
   ['src/serve.ts', './outside/mail/smtp.ts'],
-  ['src/cli/check.ts', '../push/web-push.ts'],
+  ['src/cli/check.ts', '../outside/push/web-push.ts'],
   ['src/serve.ts', './files/disk.ts'],
   ['src/files/s3.ts', './disk.ts'],
   ['src/modules/files/service.ts', 'type ../../files/storage.ts'],

@@ -64,12 +64,12 @@ describe.skipIf(!openssl)('a certificate', () => {
     expect(answer.status).toBe(200)
     install('new')
     process.kill(server.pid, 'SIGHUP')
-    await waitFor(() => server.output().includes('the certificate is renewed'))
+    await waitFor(() => server.output().includes('the certificate was renewed'))
     expect(await shownName(base)).toBe('new')
 
     install('old', 'short') // halfway through a renewal
     process.kill(server.pid, 'SIGHUP')
-    await waitFor(() => server.output().includes('the certificate is not renewed'))
+    await waitFor(() => server.output().includes('the certificate could not be renewed'))
     expect(await shownName(base)).toBe('new')
     const still = await fetch(`${base}/healthz`, { tls: { rejectUnauthorized: false } })
     expect(still.status).toBe(200)

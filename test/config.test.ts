@@ -82,7 +82,7 @@ describe('each mistake is one clear line', () => {
     [
       'FCM_SERVICE_ACCOUNT',
       '/nowhere.json',
-      'be JSON, its base64, or the path of a file that can be read',
+      'be JSON, JSON in base64, or the path of a readable file',
     ],
     [
       'FCM_SERVICE_ACCOUNT',

@@ -134,6 +134,6 @@ describe.skipIf(!tools.gcc)('with a simulated disk', () => {
     const status = await sending.then(({ status }) => status).catch(() => 'cut off')
     expect([503, 'cut off']).toContain(status)
     expect(await server.exited).toBe(1)
-    expect(server.output()).toContain('the disk refused to keep data')
+    expect(server.output()).toContain('the disk failed to store data')
   })
 })

@@ -137,7 +137,7 @@ function sendWithoutWaiting(base: string, people: People) {
 }
 
 const endOfLeader =
-  /"message":"(?:\S+ leads since|the log goes on at) \S+: this node ends, and acknowledges nothing any more"/g
+  /"message":"(?:\S+ leads since|the log goes on at) \S+: this node acknowledges no more writes and stops"/g
 
 describe('a leader that was stopped for longer than its lease', () => {
   test.each(['disk', 'bucket'].slice(0, size(2, 2, 0)))(
