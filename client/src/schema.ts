@@ -550,7 +550,7 @@ export interface Block {
   blocked_at: string
 }
 /**
- * Of a person or of a message.
+ * About a user or a message.
  */
 export interface NewReport {
   user_id?: string | null

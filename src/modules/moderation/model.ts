@@ -52,7 +52,7 @@ export const NewReport = Refined(
     },
     {
       title: 'NewReport',
-      description: 'Of a person or of a message.',
+      description: 'About a user or a message.',
       examples: [{ user_id: samples.guest.id, reason: 'spam', body: bodyText }],
       ...open,
     },
