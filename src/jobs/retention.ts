@@ -33,7 +33,7 @@ const rulesOf = ({ auditDays }: Config): RetentionRule[] => [
  *  @returns the function that stops it */
 export function startRetention(core: Core, ofModules: readonly RetentionRule[]): () => void {
   const { config, orm, write, clock, log } = core
-  const all = [...rulesOf(config), ...ofModules]
+  const all = [...ofModules, ...rulesOf(config)]
   const byInterval = Map.groupBy(all, ({ everyMilliseconds = hour }) => everyMilliseconds)
   let isStopped = false
   const options = { size: deletedPerWrite, isStopping: () => isStopped }
