@@ -45,13 +45,13 @@ const cases: Case[] = [
   {
     name: `socket, ${senders} senders`,
     ...socket,
-    goals: { rate: ['≥', 0.75], cpu: ['≤', 1.5], p99: ['≤', 2] },
+    goals: { rate: ['≥', 0.85], cpu: ['≤', 1.35], p99: ['≤', 2] },
     own: { what: 'RSS, MB', of: ({ rssMegabytes }) => rssMegabytes, goal: ['≤', 130] },
   },
   {
     name: `rest, ${senders} senders`,
     senders,
-    goals: { rate: ['≥', 0.6], cpu: ['≤', 1.9], p99: ['≤', 2] },
+    goals: { rate: ['≥', 0.7], cpu: ['≤', 1.6], p99: ['≤', 2] },
   },
   { name: 'pages of 50, 16 readers', readers: 16, goals: { rate: ['≥', 0.6] } },
   { ...socket, name: 'socket, sync + 2 ms', syncMs: 2, goals: { rate: ['≥', 0.9] } },

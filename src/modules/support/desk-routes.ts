@@ -13,16 +13,15 @@ import type { DeskService, DeskUpdate } from './desk-service.ts'
 import type { TicketFilter } from './desk-store.ts'
 import {
   attachedUrls,
-  CategoryField,
   DeskTicket,
   DeskTicketListItem,
   DeskTicketMessage,
   deskTicketListItemView,
   deskTicketMessageView,
   deskTicketView,
+  filterFields,
   NewTicketNote,
   NewTicketReply,
-  PriorityField,
   TicketCounts,
   TicketNote,
   TicketUpdate,
@@ -49,8 +48,7 @@ const DeskQuery = Type.Partial(
       description:
         '`true` shows only tickets that wait for an answer of the desk (`waiting_since` is not null), `false` only the others.',
     }),
-    priority: PriorityField,
-    category: CategoryField,
+    ...filterFields,
     assignee_id: CheckedText(
       (text) => (text === 'me' || text === 'none' || parseId(text) ? undefined : problem('id')),
       { description: 'The id of an admin, `me`, or `none`.', examples: ['me'] },
@@ -200,16 +198,15 @@ function updateIn({ status, priority, assignee_id, assigned_to }: TicketUpdate):
 
 /** @param adminId the calling admin, for `me` */
 function deskQuery(
-  { status, waiting, priority, category, assignee_id, user_id, q }: DeskFilters,
+  { status, waiting, assignee_id, user_id, q, ...exact }: DeskFilters,
   adminId: string,
 ) {
   const assignee = assignee_id === 'me' ? adminId : assignee_id
   const named = status?.split(',')
   const filter: TicketFilter = {
+    ...exact,
     statuses: named && ticketStatuses.filter((one) => named.includes(one)),
     isWaiting: waiting === undefined ? undefined : waiting === 'true',
-    priority,
-    category,
     assigneeId: assignee === 'none' ? null : assignee && parseId(assignee),
     userId: user_id && parseId(user_id),
   }

@@ -4,15 +4,18 @@ import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketNotes, tickets, users } from '../../db/schema.ts'
 import { lazy } from '../../db/statements.ts'
 import type { RowRange } from '../../lib/list-range.ts'
-import type { TicketCategory, TicketPriority, TicketStatus } from '../../lib/vocabulary.ts'
-import { waitingUntil } from './store.ts'
+import type { TicketStatus } from '../../lib/vocabulary.ts'
+import { filterFields } from './model.ts'
+import { type TicketRow, waitingUntil } from './store.ts'
+
+const filterNames = Object.keys(filterFields) as (keyof typeof filterFields)[]
 
 /** Filters of the desk's list; a null assignee means unassigned. */
 export type TicketFilter = {
+  [Name in keyof typeof filterFields]?: TicketRow[Name] | undefined
+} & {
   /** Any of these; without duplicates. */
   statuses?: readonly TicketStatus[] | undefined
-  priority?: TicketPriority | undefined
-  category?: TicketCategory | undefined
   assigneeId?: string | null | undefined
   userId?: string | undefined
   /** Whether the owner waits for a reply. */
@@ -128,12 +131,11 @@ export function createDeskStore(orm: Orm) {
 /** The conditions of a filter. Each index of the desk's order contains every filter column, so that pages and counts read
  *  only the index. */
 export function matching(filter: TicketFilter) {
-  const { statuses, priority, category, assigneeId, userId, isWaiting } = filter
+  const { statuses, assigneeId, userId, isWaiting } = filter
   const waits = isWaiting ? lt : gte
   return and(
     statuses && inArray(tickets.status, [...statuses]),
-    priority && eq(tickets.priority, priority),
-    category && eq(tickets.category, category),
+    ...filterNames.map((name) => filter[name] && eq(tickets[name], filter[name])),
     assigneeId === null ? isNull(tickets.assigneeId) : undefined,
     assigneeId ? eq(tickets.assigneeId, assigneeId) : undefined,
     userId ? eq(tickets.userId, userId) : undefined,

@@ -59,6 +59,17 @@ export const NewTicket = Body('NewTicket', {
   client_id: Maybe(ClientId),
 })
 
+/** The fields by whose value the desk filters. The indexes of the desk's order contain them. */
+export const filterFields = { priority: PriorityField, category: CategoryField }
+
+/** The fields of a new ticket, without its first message. */
+export const contentOf = ({ subject, category, priority }: Static<typeof NewTicket>) => ({
+  subject: subject.trim(),
+  category: category ?? ('other' as const),
+  priority: priority ?? ('normal' as const),
+})
+export type TicketContent = ReturnType<typeof contentOf>
+
 export const NewTicketMessage = Body('NewTicketMessage', {
   body: TicketText,
   attachments,

@@ -5,6 +5,7 @@ import { ListOf, listAnswer, listQuery, listRange } from '../../http/pagination.
 import { routeBase } from '../../http/request-context.ts'
 import {
   attachedUrls,
+  contentOf,
   NewTicket,
   NewTicketMessage,
   Ticket,
@@ -26,10 +27,8 @@ export function supportRoutes(tickets: TicketService) {
       '/v1/support/tickets',
       async ({ body, context, request, set }) => {
         const opened = await tickets.open(context.user.userId, {
-          subject: body.subject.trim(),
+          content: contentOf(body),
           body: body.body.trim(),
-          category: body.category ?? 'other',
-          priority: body.priority ?? 'normal',
           fileUrls: attachedUrls(body.attachments),
           clientId: body.client_id ?? idempotencyKey(request.headers) ?? null,
         })

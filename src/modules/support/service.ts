@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Core } from '../../core.ts'
 import type { TakeText } from '../../db/text-quota.ts'
 import { day } from '../../lib/clock.ts'
 import { AppError, quotaExceeded } from '../../lib/errors.ts'
 import { getById } from '../../lib/ids.ts'
 import { type Listing, type ListRange, listByNumber } from '../../lib/list-range.ts'
-import { type TicketDetail, ticketView } from './model.ts'
+import { type TicketContent, type TicketDetail, ticketView } from './model.ts'
 import type { TicketMessageRow, TicketRow, TicketStore } from './store.ts'
 import {
   hasContent,
@@ -14,7 +15,8 @@ import {
 } from './ticket-changes.ts'
 import type { TicketMessages } from './ticket-messages.ts'
 
-type TicketRequest = Pick<TicketRow, 'subject' | 'category' | 'priority'> & {
+type TicketRequest = {
+  content: TicketContent
   body: string
   fileUrls: readonly string[]
   clientId: string | null
@@ -51,26 +53,25 @@ export function createTicketService(core: Core, parts: Parts) {
 
   /** The ticket opened by an earlier request with the same key, as it was returned then. */
   function findOpened(userId: string, request: TicketRequest): TicketDetail | undefined {
-    const { clientId, subject, body, fileUrls, category, priority } = request
+    const { clientId, content, body, fileUrls } = request
     const first = clientId === null ? undefined : store.findMessageByClientId(userId, clientId)
     if (!first) return undefined
     const ticket = store.find(first.ticketId)
     if (first.seq > 1 || !ticket) throw new AppError('idempotency_mismatch')
-    const before = store.findFirstPriorityChange(ticket.id)?.from ?? ticket.priority
-    const isSame = ticket.subject === subject && hasContent(first, { body, fileUrls })
-    if (!isSame || ticket.category !== category || before !== priority) {
-      throw new AppError('idempotency_mismatch')
-    }
+    const priority = store.findFirstPriorityChange(ticket.id)?.from ?? ticket.priority
     const updatedAt = first.createdAt
-    const opened = { ...ticket, priority, status: 'open', updatedAt, messageCount: 1 } as const
+    const opened = { ...ticket, priority, status: 'open', updatedAt, messageCount: 1 } as TicketRow // a history of priorities holds priorities
+    const isSame =
+      isDeepStrictEqual({ ...opened, ...content }, opened) && hasContent(first, { body, fileUrls })
+    if (!isSame) throw new AppError('idempotency_mismatch')
     return detailOf(opened)
   }
 
   function open(userId: string, request: TicketRequest): TicketDetail {
-    const { subject, body, fileUrls, category, priority, clientId } = request
+    const { content, body, fileUrls, clientId } = request
     mustBeWithinQuota(userId)
-    takeText(userId, subject, body)
-    const row = { id: newId(), userId, subject, category, priority, createdAt: clock.now() }
+    takeText(userId, content.subject, body)
+    const row = { id: newId(), userId, ...content, createdAt: clock.now() }
     const message = { authorId: userId, isAdmin: false, body, fileUrls, clientId }
     return detailOf(changes.open(row, message))
   }

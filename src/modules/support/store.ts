@@ -14,16 +14,14 @@ import {
 import type { Orm } from '../../db/open.ts'
 import { ticketHistory, ticketMessages, tickets, users } from '../../db/schema.ts'
 import { eachRow, lazy, placeholders, prepareInsert, selectList } from '../../db/statements.ts'
+import type { TicketContent } from './model.ts'
 
 export type TicketRow = typeof tickets.$inferSelect
 /** A message with the name of its author, for the desk. */
 export type AuthoredMessage = TicketMessageRow & { authorName: string }
 export type TicketMessageRow = typeof ticketMessages.$inferSelect
 export type HistoryRow = typeof ticketHistory.$inferSelect
-export type NewTicketRow = Pick<
-  TicketRow,
-  'id' | 'userId' | 'subject' | 'category' | 'priority' | 'createdAt'
->
+export type NewTicketRow = TicketContent & Pick<TicketRow, 'id' | 'userId' | 'createdAt'>
 /** Changes of a ticket. The two times are required because they determine its position in the queue. */
 type TicketChanges = Partial<TicketRow> & Pick<TicketRow, 'waitingSince' | 'updatedAt'>
 
