@@ -23,7 +23,7 @@ export async function measureStart(workshop: string): Promise<Figure[]> {
   return [
     { what: 'start, ms', value: time, goal: ['≤', 80] },
     { what: 'start of an empty program, ms', value: emptyTime },
-        ...(await measureIdle(hostline, dataDir)),
+    ...(await measureIdle(hostline, dataDir)),
   ]
 }
 
