@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isoTime } from '../src/lib/clock.ts'
-import { decodeEntry, parsePlace, placeAfter, placeName } from '../src/replication/log.ts'
+import { decodeEntry, nextPosition, parsePosition, positionName } from '../src/replication/log.ts'
 import { startBucket } from './support/bucket.ts'
 import { hostline } from './support/command.ts'
 import { executable } from './support/executable.ts'
@@ -35,9 +35,9 @@ async function during(milliseconds: number, work: () => Promise<unknown>) {
 
 /** The key of the next entry. */
 function nextKey(store: ObjectStore) {
-  const last = parsePlace(store.keys('log/').at(-1)?.slice('log/'.length) ?? '')
+  const last = parsePosition(store.keys('log/').at(-1)?.slice('log/'.length) ?? '')
   if (!last) throw new Error('there is no log')
-  return `log/${placeName(placeAfter(last, { kind: 'beat' }))}`
+  return `log/${positionName(nextPosition(last, { kind: 'beat' }))}`
 }
 
 /** The time of the last entry, by the clock of the store. */
@@ -61,10 +61,10 @@ describe.concurrent('a bucket', () => {
         said.push(`message ${said.length}`)
         expect((await say(service, people, said.at(-1) ?? '')).status).toBe(201)
       })
-      await waitFor(() => count(service.log(), 'the bucket takes nothing') === 1)
+      await waitFor(() => count(service.log(), 'the bucket stores nothing') === 1)
       place.store.faults.away = false
       await place.has(said)
-      expect(count(service.log(), 'the bucket takes nothing')).toBe(1)
+      expect(count(service.log(), 'the bucket stores nothing')).toBe(1)
     },
     longest,
   )
@@ -158,7 +158,7 @@ describe.concurrent('a bucket', () => {
       const key = nextKey(place.store)
       place.store.put(key, Buffer.from('a stranger'))
       expect((await say(service, people, 'one')).status).toBe(201)
-      const line = `an object lies in the way at ${key} (hostline has not written it): remove it`
+      const line = `${key} is not an entry (it was not written by hostline): remove this object`
       await waitFor(() => service.log().includes(line))
       place.store.delete(key)
       await place.has(['one'])
@@ -174,7 +174,9 @@ describe.concurrent('a bucket', () => {
       if (kind !== 's3rver') place.store.faults[kind] = true
       const options = kind === 's3rver' ? { bucket: s3rver.url } : {}
       const first = await place.start('a', options)
-      expect(count(first.log(), 'the bucket keeps no conditions (If-None-Match)')).toBe(1)
+      expect(
+        count(first.log(), 'the bucket does not support conditional writes (If-None-Match)'),
+      ).toBe(1)
       const people = await first.pair()
       await say(first, people, 'one')
       await first.stop()
@@ -186,7 +188,7 @@ describe.concurrent('a bucket', () => {
       expect(await hostline(['serve'], place.directory('a'), { environment })).toMatchObject({
         exitCode: 1,
         err: expect.stringMatching(
-          /^hostline: the bucket keeps no conditions .*REPLICA_PAIR=false$/,
+          /^hostline: the bucket does not support conditional writes .*REPLICA_PAIR=false$/,
         ),
       })
     },
@@ -406,7 +408,7 @@ describe.concurrent('a bucket', () => {
       place.store.put(`files/${name}.removed`, Buffer.of())
     }
     const again = await place.start('a')
-    await waitFor(() => again.log().includes('under files/ in the bucket are none of ours'))
+    await waitFor(() => again.log().includes('unknown objects under files/ in the bucket'))
     expect(again.log()).toContain('"foreign":4')
     expect(readdirSync(place.directory('a'))).toContain('hostline.db')
     expect(readFileSync(canary, 'utf8')).toBe('alive')

@@ -137,7 +137,7 @@ function sendWithoutWaiting(base: string, people: People) {
 }
 
 const endOfLeader =
-  /"message":"(?:\S+ leads since|the log goes on at) \S+: this node acknowledges no more writes and stops"/g
+  /"message":"(?:\S+ leads since|the log continues at) \S+: this node acknowledges no more writes and stops"/g
 
 describe('a leader that was stopped for longer than its lease', () => {
   test.each(['disk', 'bucket'].slice(0, size(2, 2, 0)))(
@@ -170,7 +170,7 @@ describe('a leader that was stopped for longer than its lease', () => {
   )
 })
 
-const databaseIsKept = 'the log may lack what this node committed last: its database is kept'
+const databaseIsKept = 'the log may lack the last commits of this node: its database is kept'
 const lineOf = (node: ReplicaNode, message: string) =>
   node
     .output()
@@ -270,7 +270,11 @@ describe('in disk mode a leader without the bucket', () => {
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
       expect(await a.isReady()).toBe(false)
       expect((await call(a.base, 'GET', path, people.a)).status).toBe(200)
-      await waitFor(() => b.output().includes('this standby hears nothing'), 'the standby', 20_000)
+      await waitFor(
+        () => b.output().includes('this standby cannot read the bucket'),
+        'the standby',
+        20_000,
+      )
       await waitOut(2_000)
       faults.away = false
       faults.hangs = 0
@@ -338,7 +342,7 @@ describe('a node that was suspended until the log was trimmed', () => {
     b.signal('SIGSTOP')
     await passRetention(pair, a, people)
     b.signal('SIGCONT')
-    await b.says('the log has moved on without this standby: it starts again from a snapshot')
+    await b.says('the log no longer continues from this copy: starting again from a snapshot')
     await waitFor(() => b.output().split('this standby follows the log').length === 3)
     const all = await texts(a.base, people)
     await a.end('SIGKILL')

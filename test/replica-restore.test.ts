@@ -15,7 +15,7 @@ import { zstdCompressSync } from 'bun'
 import { bucket } from '../src/config-values.ts'
 import { isoTime } from '../src/lib/clock.ts'
 import { createBucketLog } from '../src/replication/bucket-log.ts'
-import { placeName } from '../src/replication/log.ts'
+import { positionName } from '../src/replication/log.ts'
 import { openObjectStore } from '../src/replication/object-store.ts'
 import { trimSnapshots } from '../src/replication/snapshots.ts'
 import { startObjectStore } from './support/object-store.ts'
@@ -102,7 +102,7 @@ test('of snapshots older than a day, one an hour is kept, as are base snapshots 
   const foreign = ['snapshots/../elsewhere', 'snapshots/0/manifest', 'elsewhere']
   for (const key of foreign) other.put(key, Buffer.from('x'))
   const take = (position: number, hoursAgo: number, isBase = false) => {
-    const name = `snapshots/${placeName({ epoch: 1, position })}-00000000`
+    const name = `snapshots/${positionName({ epoch: 1, position })}-00000000`
     other.faults.clockOffset = -hoursAgo * 3_600_000
     const place = { epoch: 1, position }
     const manifest = { format: 1, place, isBase, at: 0, pageSize: 4_096, pages: 1, pieces: ['0'] }
@@ -163,13 +163,18 @@ const isPiece = (key: string) => key.endsWith('/000000')
 const isManifest = (key: string) => key.endsWith('/manifest')
 
 test.each<[string, (key: string) => boolean, Change | undefined, string]>([
-  ['a foreign entry', isEntry, foreign, 'KEY .*hostline has not written it'],
+  ['a foreign entry', isEntry, foreign, 'KEY .*was not written by hostline'],
   ['a damaged entry', isEntry, flipped, 'KEY .*it is damaged'],
-  ['an entry of a later version', isEntry, laterEntry, 'KEY .*a later version wrote it'],
+  ['an entry of a later version', isEntry, laterEntry, 'KEY .*it is from a later version'],
   ['a missing entry', isEntry, undefined, 'KEY is missing'],
   ['a damaged piece', isPiece, flipped, 'piece 0 of the snapshot .* is damaged'],
-  ['a missing piece', isPiece, undefined, 'piece 0 of the snapshot .* is gone'],
-  ['a manifest of a later version', isManifest, laterEntry, 'a later version made the snapshot'],
+  ['a missing piece', isPiece, undefined, 'piece 0 of the snapshot .* is missing'],
+  [
+    'a manifest of a later version',
+    isManifest,
+    laterEntry,
+    'the snapshot .* is from a later version',
+  ],
   ['a foreign manifest', isManifest, foreign, 'KEY'],
 ])('%s is reported, and nothing is replaced', async (name, isOne, change, message) => {
   await place.restore(name, ['--at', afterOne])

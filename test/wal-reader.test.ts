@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { copyFileSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { openWalReader, type WalMark } from '../src/replication/wal-reader.ts'
+import { openWalReader, type WalPosition } from '../src/replication/wal-reader.ts'
 import { memoryFolder, temporaryDirectory } from './support/directory.ts'
 
 const pageSize = 4_096
@@ -124,7 +124,7 @@ test('a second reader continues from a position, and reads only later commits', 
   expect(other.read(wal.take)).toBe('nothing')
 })
 
-test.each<[string, Partial<WalMark>]>([
+test.each<[string, Partial<WalPosition>]>([
   ['other salts', { salts: '00112233aabbccdd' }],
   ['another checksum', { checksum: '00112233aabbccdd' }],
   ['a frame that is not there yet', { frame: 100 }],

@@ -19,8 +19,8 @@ import { filesDirectory } from '../files/storage.ts'
 import { parseTime } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
 import { freeBytesAt } from '../lib/free-space.ts'
-import { stampOf } from '../replication/local-state.ts'
-import { type Place, placeName } from '../replication/log.ts'
+import { fingerprintOf } from '../replication/local-state.ts'
+import { type LogPosition, positionName } from '../replication/log.ts'
 import { restoreDatabase, restoreFiles } from '../replication/restore.ts'
 import { withService } from './call.ts'
 import { openConfiguredNode } from './replica.ts'
@@ -152,7 +152,7 @@ async function restoreFromBucket(
 ) {
   const { dataDir, files } = readConfig(terminal.environment, terminal.isInteractive)
   const node = openConfiguredNode(terminal)
-  let restored: { place: Place; restored: 'newest' | 'past' } | undefined
+  let restored: { place: LogPosition; restored: 'newest' | 'past' } | undefined
   const source: RestoreSource = {
     name: 'the bucket',
     async stage(database, directory) {
@@ -167,13 +167,13 @@ async function restoreFromBucket(
         terminal.err(`hostline: ${foreign} files have invalid names and were skipped`)
       return true
     },
-    whenInPlace: (path) => node.state.set({ ...restored, stamp: stampOf(path) }),
+    whenInPlace: (path) => node.state.set({ ...restored, stamp: fingerprintOf(path) }),
   }
   const kept = await restoreFrom(source, dataDir, restoreOptions)
   printReplaced(
     terminal,
     dataDir,
-    `the state of the bucket at ${restored ? placeName(restored.place) : ''}`,
+    `the state of the bucket at ${restored ? positionName(restored.place) : ''}`,
     kept,
   )
 }

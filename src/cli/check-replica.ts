@@ -45,7 +45,7 @@ async function checkBucket({ store, settings }: Node, files: Bucket | undefined)
   const { bucket, pair } = settings
   const subject = 'replication bucket'
   const detail = `${new URL(bucket.endpoint).host}/${bucket.name}`
-  if (!(await store.probeConditions())) {
+  if (!(await store.probeConditionalWrites())) {
     const reason = `${detail} does not support conditional writes (If-None-Match)`
     if (pair) return { subject, problem: `${reason}: no standby can use it` }
     return {

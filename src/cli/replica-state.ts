@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isInUse } from '../db/open.ts'
 import { copyFile } from '../replication/local-state.ts'
-import type { Place } from '../replication/log.ts'
+import type { LogPosition } from '../replication/log.ts'
 import type { Head, Node } from '../replication/node.ts'
 import { listSnapshots } from '../replication/snapshots.ts'
 
@@ -31,7 +31,7 @@ type Machine = {
   isLeader: boolean
   holds: 'database' | 'copy' | 'nothing'
   /** The entry up to which the data is complete; undefined when unknown. */
-  place: Place | undefined
+  place: LogPosition | undefined
   isPast: boolean
   /** The number of missing log entries. */
   behind: number | undefined
@@ -42,7 +42,8 @@ function readMachine(node: Node, head: Head | undefined): Machine {
   const hasCopy = existsSync(join(dataDir, copyFile))
   const holds = node.hasDatabase() ? 'database' : hasCopy ? 'copy' : 'nothing'
   const { place: known } = state.get()
-  const isKnown = known !== undefined && (holds === 'copy' || node.stampAt(known) !== undefined)
+  const isKnown =
+    known !== undefined && (holds === 'copy' || node.fingerprintAt(known) !== undefined)
   const place = isKnown && holds !== 'nothing' ? known : undefined
   return {
     isRunning: isInUse(dataDir),

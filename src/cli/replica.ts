@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readConfig } from '../config.ts'
 import { isoTime, timeOrNull } from '../lib/clock.ts'
 import { StartError } from '../lib/errors.ts'
-import { placeName } from '../replication/log.ts'
+import { positionName } from '../replication/log.ts'
 import { type Head, type Node, openNode } from '../replication/node.ts'
 import { handOverFile } from '../replication/replication.ts'
 import { terminalLog } from './call.ts'
@@ -44,10 +44,10 @@ function statusView({ state: { node } }: Node, state: ReplicaState) {
     running: isRunning,
     leads: machine.isLeader,
     holds,
-    place: place ? placeName(place) : null,
+    place: place ? positionName(place) : null,
     entries_behind: behind ?? null,
     leader: state.leader ?? null,
-    newest_entry: head ? placeName(head.place) : null,
+    newest_entry: head ? positionName(head.place) : null,
     newest_entry_at: timeOrNull(head?.entry.at),
     standby_allowed: head?.entry.pair ?? null,
     restorable_from: timeOrNull(state.restorableFrom),
@@ -68,7 +68,7 @@ function statusLines({ state: { node } }: Node, state: ReplicaState) {
   return [
     machine,
     ['leader', leader],
-    ['newest entry', `${placeName(head.place)} of ${withAge(head.entry.at)}`],
+    ['newest entry', `${positionName(head.place)} of ${withAge(head.entry.at)}`],
     ['standby', head.entry.pair ? 'may take over' : 'may not take over (REPLICA_PAIR)'],
     ...(hasSnapshot
       ? [
@@ -109,7 +109,7 @@ export async function handOver(args: string[], terminal: Terminal): Promise<void
     return found && (isReleased(found) || found.entry.node === node.state.node) ? undefined : found
   })
   if (!next) throw new StartError('no standby has taken over: see hostline replica status')
-  terminal.out(`${next.entry.node} leads since ${placeName(next.place)}`)
+  terminal.out(`${next.entry.node} leads since ${positionName(next.place)}`)
 }
 
 async function until<T>(milliseconds: number, poll: () => Promise<T>): Promise<T | undefined> {

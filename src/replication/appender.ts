@@ -1,18 +1,18 @@
 import type { Log } from '../lib/log.ts'
 import { readClocks, silenceOf } from './clocks.ts'
-import type { Lead } from './leader.ts'
+import type { Leadership } from './leader.ts'
 import {
-  comparePlaces,
+  comparePositions,
   decodeEntry,
   type Entry,
   type EntryOf,
   encodeEntry,
-  type Place,
-  placeAfter,
-  placeName,
+  type LogPosition,
+  nextPosition,
+  positionName,
   type ReplicaLog,
 } from './log.ts'
-import type { WalMark } from './wal-reader.ts'
+import type { WalPosition } from './wal-reader.ts'
 
 type AppenderOptions = {
   shared: ReplicaLog
@@ -25,28 +25,30 @@ type AppenderOptions = {
   /** Called when another node leads. */
   onFenced: (error: Error) => void
 }
-type Own<Kind extends Entry['kind']> = Omit<
+/** The fields of an entry that its kind requires; the appender adds the others. */
+type EntryFields<Kind extends Entry['kind']> = Omit<
   EntryOf<Kind>,
   'format' | 'node' | 'at' | 'pair' | 'lease' | 'kind'
 >
 
 const firstRetryMilliseconds = 100
 const lastRetryMilliseconds = 3_000
-const toldFailures = 3
-/** After a longer silence others may have led and their entries may have been trimmed, so that the next place is free
- *  again. Trimming takes at least a day; a signed request is valid for 15 minutes. */
+/** The number of consecutive failures after which one is logged. */
+const loggedFailures = 3
+/** After a longer silence another node may have led and its entries may have been trimmed, so the next place may be free
+ *  again. Trimming takes at least a day, and a signed request is valid for 15 minutes. */
 const longSilenceMilliseconds = 5 * 60_000
 
 export type Appender = ReturnType<typeof createAppender>
 
-/** Appends the entries of one leader one by one, retrying each until it is stored. */
+/** Appends the entries of a leader one at a time. Retries each until it is stored. */
 export function createAppender(options: AppenderOptions) {
   const { shared, now, node, pair, leaseMilliseconds, log, onFenced } = options
   const longestDelay = pair ? leaseMilliseconds / 8 : lastRetryMilliseconds
   const silenceMilliseconds = pair ? leaseMilliseconds : longSilenceMilliseconds
-  let next: Place | undefined
-  let last: Place | undefined
-  let mark: WalMark | undefined
+  let next: LogPosition | undefined
+  let last: LogPosition | undefined
+  let walPosition: WalPosition | undefined
   let isOver = false
   /** When the last stored entry was sent. */
   let confirmed = readClocks()
@@ -60,46 +62,46 @@ export function createAppender(options: AppenderOptions) {
     counts.failures++
     failuresInARow++
     failure = { at: now(), reason: error.message }
-    // A single failure is not logged; it is retried at once.
-    if (failuresInARow === toldFailures) {
-      log.error('the bucket takes nothing: trying again', { error })
+    // Single failures are not logged, because the retry follows at once.
+    if (failuresInARow === loggedFailures) {
+      log.error('the bucket stores nothing: trying again', { error })
     }
   }
 
-  async function tryOnce(place: Place, bytes: Uint8Array): Promise<void> {
+  async function tryOnce(place: LogPosition, bytes: Uint8Array): Promise<void> {
     if (silenceOf(confirmed) > silenceMilliseconds) await mustStillLead(place)
     const sent = readClocks()
     sentAt = performance.now()
     if (!(await shared.append(place, bytes))) await fence(place)
-    // The request may have taken long.
+    // The request itself may have taken too long.
     if (silenceOf(sent) > silenceMilliseconds) await mustStillLead(place)
     confirmed = sent
   }
 
-  /** @throws Fenced when another node has written an entry after this place */
-  async function mustStillLead(place: Place) {
+  /** @throws Fenced when the log has an entry after this place, which another node has written */
+  async function mustStillLead(place: LogPosition) {
     for await (const places of shared.listAfter({ ...place, position: place.position - 1 })) {
-      const later = places.find((one) => comparePlaces(one, place) > 0)
-      if (later) throw new Fenced(`the log goes on at ${placeName(later)}`)
+      const later = places.find((one) => comparePositions(one, place) > 0)
+      if (later) throw new Fenced(`the log continues at ${positionName(later)}`)
     }
   }
 
   /** @throws Fenced · Error (the object there is not an entry) */
-  async function fence(place: Place): Promise<never> {
+  async function fence(place: LogPosition): Promise<never> {
     const found = await shared.read(place)
-    if (!found) throw new Error(`the place ${placeName(place)} is refused, and empty`)
+    if (!found) throw new Error(`log/${positionName(place)} was refused but does not exist`)
     const { entry } = await decodeEntry(found).catch((error: Error) => {
       throw new Error(
-        `an object lies in the way at log/${placeName(place)} (${error.message}): remove it`,
+        `log/${positionName(place)} is not an entry (${error.message}): remove this object`,
       )
     })
-    throw new Fenced(`${entry.node} leads since ${placeName(place)}`)
+    throw new Fenced(`${entry.node} leads since ${positionName(place)}`)
   }
 
-  async function tryUntilStored(place: Place, bytes: Uint8Array): Promise<void> {
+  async function tryUntilStored(place: LogPosition, bytes: Uint8Array): Promise<void> {
     let delay = firstRetryMilliseconds
     while (!(await tryOnce(place, bytes).then(succeed, refused))) {
-      // Nothing may follow the end, so this never resolves.
+      // No entry may follow the end, so this never resolves.
       if (isOver) await new Promise<never>(() => {})
       await Bun.sleep(delay)
       delay = Math.min(delay * 2, longestDelay)
@@ -107,7 +109,7 @@ export function createAppender(options: AppenderOptions) {
   }
 
   function succeed(): true {
-    if (failuresInARow >= toldFailures) log.info('the bucket takes entries again')
+    if (failuresInARow >= loggedFailures) log.info('the bucket stores entries again')
     failuresInARow = 0
     return true
   }
@@ -125,24 +127,24 @@ export function createAppender(options: AppenderOptions) {
 
   return {
     /** Continues after the entry that made this node the leader. */
-    start({ next: place, sentAt: since, from }: Lead): void {
+    start({ next: place, sentAt: since, from }: Leadership): void {
       next = place
       confirmed = since
       sentAt = since.steady
-      mark = from && 'mark' in from ? from.mark : undefined
+      walPosition = from && 'walPosition' in from ? from.walPosition : undefined
     },
     next: () => next,
     last: () => last,
 
-    /** Resolves when the entry is stored, after any number of tries. Never resolves once another node leads. */
+    /** Resolves when the entry is stored, after any number of attempts. Never resolves if another node leads. */
     async append<Kind extends Entry['kind']>(
       kind: Kind,
-      own: Own<Kind>,
+      fields: EntryFields<Kind>,
       pages?: readonly Uint8Array[],
     ): Promise<void> {
       const place = next
-      if (!place) throw new Error('nothing is appended before the start')
-      mark = own.mark ?? mark
+      if (!place) throw new Error('append before start')
+      walPosition = fields.mark ?? walPosition
       const common = {
         format: 1,
         node,
@@ -150,13 +152,13 @@ export function createAppender(options: AppenderOptions) {
         pair,
         lease: leaseMilliseconds,
         kind,
-        mark,
+        mark: walPosition,
       } as const
-      // The compiler cannot see that `kind` and `own` match.
-      const entry = { ...own, ...common } as unknown as Entry
+      // The compiler cannot see that `kind` and `fields` match.
+      const entry = { ...fields, ...common } as unknown as Entry
       const bytes = await encodeEntry(entry, pages)
       await tryUntilStored(place, bytes)
-      next = placeAfter(place, entry)
+      next = nextPosition(place, entry)
       last = place
       storedAt = entry.at
       counts.objects++
@@ -164,9 +166,9 @@ export function createAppender(options: AppenderOptions) {
     },
 
     fail,
-    /** When the last entry was sent, by `performance.now()`. */
+    /** The time of the last sent entry, by `performance.now()`. */
     sentAt: () => sentAt,
-    /** Milliseconds since the last confirmed entry. Uses two clocks, because one stops while the machine sleeps. */
+    /** Milliseconds since the last stored entry was sent. Uses two clocks, because one stops while the machine sleeps. */
     silence: () => silenceOf(confirmed),
     stats: () => ({ ...counts, storedAt, failure }),
     stop(): void {
@@ -175,5 +177,5 @@ export function createAppender(options: AppenderOptions) {
   }
 }
 
-/** Another node leads: this one must not acknowledge any more writes. */
+/** Another node leads, so this one must not acknowledge any more writes. */
 class Fenced extends Error {}

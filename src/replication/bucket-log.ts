@@ -1,14 +1,14 @@
-import { type Place, parsePlace, placeName, type ReplicaLog } from './log.ts'
+import { type LogPosition, parsePosition, positionName, type ReplicaLog } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
 
 const deletedAtOnce = 8
-const keyOf = (place: Place) => `log/${placeName(place)}`
+const keyOf = (place: LogPosition) => `log/${positionName(place)}`
 
 /** The log as objects of a bucket, one per entry. */
 export function createBucketLog(store: ObjectStore): ReplicaLog {
-  async function* listAfter(place: Place | undefined) {
+  async function* listAfter(place: LogPosition | undefined) {
     for await (const page of store.list('log/', place && keyOf(place))) {
-      yield page.flatMap(({ key }) => parsePlace(key.slice('log/'.length)) ?? [])
+      yield page.flatMap(({ key }) => parsePosition(key.slice('log/'.length)) ?? [])
     }
   }
 

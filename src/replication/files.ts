@@ -18,21 +18,21 @@ type Options = {
   log: Log
 }
 
-const compareMilliseconds = 3_600_000
+const reconcileMilliseconds = 3_600_000
 /** Pause after a failure. */
 const retryMilliseconds = 30_000
 const idsAtOnce = 256
 const whole = Number.MAX_SAFE_INTEGER
 const keyOf = (id: string) => `files/${id}`
-const markOf = (id: string) => `files/${id}.removed`
+const tombstoneOf = (id: string) => `files/${id}.removed`
 
-/** Uploaded files on the disk, each with a copy in the bucket. A removed file stays in the bucket, with a tombstone, as
- *  long as a restore may need it. */
+/** Stores uploaded files on the disk, with a copy of each in the bucket. A removed file stays in the bucket with a tombstone
+ *  as long as a restore may need it. */
 export function createReplicatedFiles(options: Options): FileStorage & { stop: () => void } {
   const { store, directory, disk, waitsForBucket, log } = options
   const oneByOne = createKeyedSemaphore(1)
   const row = options.sqlite.prepare('SELECT 1 FROM files WHERE id = ? AND stored_at IS NOT NULL')
-  const isNamed = (id: string) => row.get(id) !== null
+  const isListed = (id: string) => row.get(id) !== null
   let timer: Timer | undefined
   let isStopped = false
 
@@ -61,12 +61,12 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
         else foreign++
       }
     }
-    if (foreign > 0) log.warn('objects under files/ in the bucket are none of ours', { foreign })
+    if (foreign > 0) log.warn('unknown objects under files/ in the bucket', { foreign })
     return found
   }
 
-  /** Yields to the event loop now and then. */
-  async function* inTurns(ids: Iterable<string>) {
+  /** Yields to the event loop regularly. */
+  async function* paced(ids: Iterable<string>) {
     let count = 0
     for (const id of ids) {
       if (++count % idsAtOnce === 0) await Bun.sleep(0)
@@ -76,65 +76,66 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
   }
 
   /** Reconciles the disk, the bucket and the database after a crash, an outage or a change of leader. */
-  async function compare() {
+  async function reconcile() {
     const names = await readdir(directory).catch(() => [] as string[])
     const local = new Set(names.filter(isFileKey))
     const remote = await listBucket()
     const others = [...remote.keys()].map((name) => name.replace('.removed', ''))
     let failure: unknown
-    for await (const id of inTurns(new Set([...local, ...others]))) {
-      const found = { isLocal: local.has(id), isRemote: remote.has(id) }
-      await settle(id, { ...found, removedAt: remote.get(`${id}.removed`) }).catch((error) => {
+    for await (const id of paced(new Set([...local, ...others]))) {
+      const removedAt = remote.get(`${id}.removed`)
+      const state = { isLocal: local.has(id), isRemote: remote.has(id), removedAt }
+      await reconcileFile(id, state).catch((error: unknown) => {
         failure = error
       })
     }
     if (failure !== undefined) throw failure
   }
 
-  type Found = { isLocal: boolean; isRemote: boolean; removedAt: number | undefined }
+  type FileState = { isLocal: boolean; isRemote: boolean; removedAt: number | undefined }
 
-  function settle(id: string, found: Found): Promise<void> {
-    return isNamed(id) ? keep(id, found) : drop(id, found)
+  function reconcileFile(id: string, state: FileState): Promise<void> {
+    return isListed(id) ? keep(id, state) : drop(id, state)
   }
 
-  async function keep(id: string, { isLocal, isRemote, removedAt }: Found) {
+  async function keep(id: string, { isLocal, isRemote, removedAt }: FileState) {
     if (!isLocal) await download(id)
     else if (!isRemote) await upload(id)
-    // A restore has brought the file back.
-    if (removedAt !== undefined) await store.delete(markOf(id))
+    // A restore has restored the removed file.
+    if (removedAt !== undefined) await store.delete(tombstoneOf(id))
   }
 
-  async function drop(id: string, { isLocal, isRemote, removedAt }: Found) {
-    // It may still be uploading; otherwise retention removes it.
+  async function drop(id: string, { isLocal, isRemote, removedAt }: FileState) {
+    // The file may still be uploading; otherwise retention removes it.
     if (removedAt === undefined && isLocal) return
-    if (removedAt === undefined) return await store.put(markOf(id), new Uint8Array())
+    if (removedAt === undefined) return await store.put(tombstoneOf(id), new Uint8Array())
     await disk.delete(id)
     if (removedAt > store.now() - options.keepMilliseconds) return
     if (isRemote) await store.delete(keyOf(id))
-    await store.delete(markOf(id))
+    await store.delete(tombstoneOf(id))
   }
 
-  function compareIn(milliseconds: number) {
+  function scheduleReconcile(milliseconds: number) {
     if (isStopped) return
     clearTimeout(timer)
     timer = setTimeout(() => {
-      compare().then(
-        () => compareIn(compareMilliseconds),
+      reconcile().then(
+        () => scheduleReconcile(reconcileMilliseconds),
         (error: unknown) => {
           log.warn('some uploaded files are not in the bucket yet', { error })
-          compareIn(retryMilliseconds)
+          scheduleReconcile(retryMilliseconds)
         },
       )
     }, milliseconds)
   }
-  compareIn(0)
+  scheduleReconcile(0)
 
   return {
     async write(id, bytes) {
       await disk.write(id, bytes)
       const uploading = upload(id)
       if (waitsForBucket) return await uploading
-      uploading.catch(() => compareIn(retryMilliseconds))
+      uploading.catch(() => scheduleReconcile(retryMilliseconds))
     },
     async read(id, start, end) {
       const local = await disk.read(id, start, end)
@@ -143,9 +144,9 @@ export function createReplicatedFiles(options: Options): FileStorage & { stop: (
       return disk.read(id, start, end)
     },
     async delete(id) {
-      // Delete locally first: that must not wait for the bucket. After a crash in between, both steps run again.
+      // Delete locally first, without waiting for the bucket. After a crash in between, both steps run again.
       await disk.delete(id)
-      await store.put(markOf(id), new Uint8Array())
+      await store.put(tombstoneOf(id), new Uint8Array())
     },
     stop() {
       isStopped = true

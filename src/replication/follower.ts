@@ -1,13 +1,13 @@
 import { writeSync } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import {
-  comparePlaces,
+  comparePositions,
   decodeEntry,
   type Entry,
   type EntryOf,
-  type Place,
-  placeAfter,
-  placeName,
+  type LogPosition,
+  nextPosition,
+  positionName,
   type ReplicaLog,
 } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -18,7 +18,7 @@ const readAhead = 8
 type FollowerOptions = {
   store: ObjectStore
   shared: ReplicaLog
-  /** The copy of the database; no connection has it open. */
+  /** The path of the copy of the database, which no connection has open. */
   path: string
   /** Called with each entry before it is applied; `false` stops before it. */
   onEntry?: ((entry: Entry) => boolean) | undefined
@@ -28,39 +28,39 @@ type Part = { entry: EntryOf<'pages'>; pages: Uint8Array }
 
 export type Follower = Awaited<ReturnType<typeof openFollower>>
 
-/** Keeps a copy of the database up to date from the log.
- *  @param at the place of the copy; without it, the copy is made from the newest snapshot taken until `until` (ms since
- *  the epoch)
+/** Keeps a copy of the database up to date with the log.
+ *  @param at the position of the copy; without it, the copy is created from the newest snapshot taken until `until` (ms
+ *  since the epoch)
  *  @throws Error when there is no snapshot to start from */
 export async function openFollower(
   options: FollowerOptions,
-  { at, until = Number.POSITIVE_INFINITY }: { at?: Place | undefined; until?: number },
+  { at, until = Number.POSITIVE_INFINITY }: { at?: LogPosition | undefined; until?: number },
 ) {
   const { store, shared, path, onEntry = () => true } = options
   let place = at ?? (await loadNewest(options, until))
   let last = place
   let newest = await entryAt(place)
-  let next = placeAfter(last, newest)
+  let next = nextPosition(last, newest)
   let parts: Part[] = []
-  // Open the file last: no failure may occur between opening and `close`.
+  // Open the file last, so that no failure can occur between opening and `close`.
   let file = await open(path, 'r+')
 
-  async function entryAt(one: Place): Promise<Entry> {
+  async function entryAt(one: LogPosition): Promise<Entry> {
     const bytes = await shared.read(one)
-    if (!bytes) throw new Error(`the log does not reach back to ${placeName(one)}`)
+    if (!bytes) throw new Error(`the log does not reach back to ${positionName(one)}`)
     return (await decode(bytes, one)).entry
   }
 
-  async function rebase({ snapshot }: EntryOf<'base'>) {
+  async function loadSnapshotOf({ snapshot }: EntryOf<'base'>) {
     await loadSnapshot(store, snapshot, `${path}.new`)
     await file.close()
     await rename(`${path}.new`, path)
     file = await open(path, 'r+')
   }
 
-  /** @returns the parts of an incomplete commit; those that a leader never completed are dropped */
+  /** @returns the parts of an incomplete commit; parts that a leader never completed are dropped */
   async function apply(entry: Entry, pages: Uint8Array): Promise<Part[]> {
-    if (entry.kind === 'base') await rebase(entry)
+    if (entry.kind === 'base') await loadSnapshotOf(entry)
     if (entry.kind !== 'pages') return []
     const part = { entry, pages }
     const all = [...parts, part]
@@ -78,19 +78,19 @@ export async function openFollower(
     if (parts.length === 0) place = next
     last = next
     newest = entry
-    next = placeAfter(next, entry)
+    next = nextPosition(next, entry)
     return true
   }
 
   return {
-    /** The place of the last entry applied to the copy. */
+    /** The position of the last entry applied to the copy. */
     place: () => place,
-    /** The place of the next entry. */
+    /** The position of the next entry. */
     next: () => next,
     last: () => last,
     newest: () => newest,
 
-    /** Applies the entries that the log has by now.
+    /** Applies the new entries of the log.
      *  @returns the number of entries
      *  @throws StoreError · Error (an unreadable entry) */
     async advance(): Promise<number> {
@@ -103,9 +103,9 @@ export async function openFollower(
     /** Like `advance`, but faster over a long log. */
     async catchUp(): Promise<void> {
       for await (const [one, bytes] of readAll(shared, place)) {
-        const order = comparePlaces(one, next)
-        if (order > 0) throw new Error(`log/${placeName(next)} is missing in the bucket`)
-        // Earlier places belong to late entries of former leaders.
+        const order = comparePositions(one, next)
+        if (order > 0) throw new Error(`log/${positionName(next)} is missing in the bucket`)
+        // Entries at earlier positions are late entries of former leaders.
         if (order === 0 && !(await take(bytes))) return
       }
     },
@@ -116,8 +116,8 @@ export async function openFollower(
   }
 }
 
-/** Reads the entries after a place, several at a time. */
-async function* readAll(shared: ReplicaLog, behind: Place) {
+/** Reads the entries after a position, several at a time. */
+async function* readAll(shared: ReplicaLog, behind: LogPosition) {
   for await (const places of shared.listAfter(behind)) {
     for (let n = 0; n < places.length; n += readAhead) {
       const some = places.slice(n, n + readAhead)
@@ -130,9 +130,9 @@ async function* readAll(shared: ReplicaLog, behind: Place) {
   }
 }
 
-async function decode(bytes: Uint8Array, place: Place) {
+async function decode(bytes: Uint8Array, place: LogPosition) {
   return await decodeEntry(bytes).catch((error: Error) => {
-    throw new Error(`log/${placeName(place)} in the bucket cannot be read: ${error.message}`)
+    throw new Error(`log/${positionName(place)} in the bucket cannot be read: ${error.message}`)
   })
 }
 
@@ -145,12 +145,15 @@ function writePages(file: FileHandle, part: Part) {
   }
 }
 
-async function loadNewest({ store, shared, path }: FollowerOptions, until: number): Promise<Place> {
+async function loadNewest(
+  { store, shared, path }: FollowerOptions,
+  until: number,
+): Promise<LogPosition> {
   for (const { name } of (await listSnapshots(store)).reverse()) {
     const manifest = await readManifest(store, name)
     if (manifest.at > until || !(await isUsable(shared, name, manifest))) continue
     await loadSnapshot(store, name, path)
     return manifest.place
   }
-  throw new Error('there is no snapshot in the bucket to begin with')
+  throw new Error('there is no snapshot in the bucket to start from')
 }

@@ -4,14 +4,14 @@ import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createAppender } from './appender.ts'
 import type { Clocks } from './clocks.ts'
-import { stampOf } from './local-state.ts'
-import { type Place, pagesOfPiece, type ReplicaLog } from './log.ts'
+import { fingerprintOf } from './local-state.ts'
+import { type LogPosition, pagesPerPiece, type ReplicaLog } from './log.ts'
 import type { Replicated } from './node.ts'
 import type { ObjectStore } from './object-store.ts'
 import { createPageBuffer } from './page-buffer.ts'
 import { createSnapshotTaker } from './snapshot-taker.ts'
 import { pinState } from './snapshots.ts'
-import { openWalReader, type WalMark, type WalPosition, type WalReader } from './wal-reader.ts'
+import { openWalReader, type WalIndex, type WalPosition, type WalReader } from './wal-reader.ts'
 
 export type LeaderOptions = {
   store: ObjectStore
@@ -20,28 +20,29 @@ export type LeaderOptions = {
   node: string
   settings: Replicated
   log: Log
-  /** Called when another node leads: no more writes may be acknowledged. */
+  /** Called when another node leads, so that this node acknowledges no more writes. */
   onFenced: (error: Error) => void
 }
-/** The position from which a leader continues the log. */
-export type Lead = {
-  /** The first place after its `begin` entry, and when that entry was sent. */
-  next: Place
+/** The start of a leader's epoch. */
+export type Leadership = {
+  /** The first place after its `begin` entry. */
+  next: LogPosition
+  /** The time at which the `begin` entry was sent. */
   sentAt: Clocks
-  /** The state that the log has: the database file with this fingerprint, or the wal up to this mark. Undefined when
-   *  unknown. */
-  from: { stamp: string } | { mark: WalMark } | undefined
+  /** The local state that the log contains: the database file with this fingerprint, or the wal up to this position.
+   *  Undefined when unknown. */
+  from: { fingerprint: string } | { walPosition: WalPosition } | undefined
 }
 
 const diskIntervalMilliseconds = 1_000
 /** Writes that wait longer than this for the bucket are refused. */
-const patienceMilliseconds = 5_000
-/** Share of the lease in which a leader may acknowledge; the rest allows for clocks that drift. */
+const acknowledgeTimeoutMilliseconds = 5_000
+/** The part of the lease in which a leader may acknowledge; the rest allows for clock drift. */
 const acknowledgedShare = 0.75
 const lapsePollMilliseconds = 50
 const retryAfterSeconds = 2
 const stallCheckMilliseconds = 200
-const baseRetryMilliseconds = 2_000
+const restartMilliseconds = 2_000
 const dayMilliseconds = 86_400_000
 export const drainMilliseconds = 15_000
 
@@ -51,18 +52,18 @@ export function createLeader(options: LeaderOptions) {
   const { ack, pair, leaseMilliseconds } = settings
   const appender = createAppender({ ...options, ...settings, now: store.now })
   const snapshots = createSnapshotTaker(options, appender)
-  const beatMilliseconds = leaseMilliseconds / 3
+  const heartbeatMilliseconds = leaseMilliseconds / 3
   const ownInterval = ack === 'bucket' ? 1_000 / settings.putsPerSecond : diskIntervalMilliseconds
   // Pending pages delay heartbeats too, so ship at least that often.
-  const interval = pair ? Math.min(ownInterval, beatMilliseconds) : ownInterval
+  const interval = pair ? Math.min(ownInterval, heartbeatMilliseconds) : ownInterval
   const pages = createPageBuffer()
-  let lead: Lead | undefined
+  let lead: Leadership | undefined
   let wal: WalReader | undefined
-  /** The wal cannot show what changed, so the log must continue from a new snapshot. */
-  let needsBase = false
+  /** The changes cannot be read from the wal, so the log must continue from a new snapshot. */
+  let needsSnapshot = false
   let captured = 0
   let stored = 0
-  /** Unknown until the leader has attached to the wal. */
+  /** The start of the process, until the leader has attached to the wal. */
   let unstoredSince: number | undefined = performance.now()
   let storing: { upTo: number; resolve: () => void }[] = []
   const waiting = new Set<(error: AppError) => void>()
@@ -76,7 +77,7 @@ export function createLeader(options: LeaderOptions) {
   const silentFor = () => performance.now() - appender.sentAt()
   const lagMilliseconds = () =>
     unstoredSince === undefined ? 0 : performance.now() - unstoredSince
-  /** From then on a standby may lead. */
+  /** Whether this node may no longer acknowledge writes, because a standby may lead. */
   const hasLapsed = () => pair && appender.silence() > leaseMilliseconds * acknowledgedShare
 
   function isStalled(): boolean {
@@ -84,7 +85,7 @@ export function createLeader(options: LeaderOptions) {
     if (ack === 'disk') return false
     // A start waits for its first snapshot.
     if (lead && isUploading && !isServing) return false
-    return !lead || lagMilliseconds() > patienceMilliseconds
+    return !lead || lagMilliseconds() > acknowledgeTimeoutMilliseconds
   }
 
   function capture(): void {
@@ -92,13 +93,13 @@ export function createLeader(options: LeaderOptions) {
     if (outcome === undefined || outcome === 'nothing') return
     captured++
     unstoredSince ??= performance.now()
-    if (outcome === 'gap' || pages.isFull()) needsBase = true
-    // The snapshot that follows contains these pages.
-    if (needsBase) pages.clear()
+    if (outcome === 'gap' || pages.isFull()) needsSnapshot = true
+    // The next snapshot contains these pages.
+    if (needsSnapshot) pages.clear()
     wakeUp()
   }
 
-  /** An unreadable wal is not a failed disk: the log continues from a new snapshot. */
+  /** If the wal cannot be read, the log continues from a new snapshot. */
   function readWal() {
     try {
       if (lead && !wal) attach(lead)
@@ -109,48 +110,48 @@ export function createLeader(options: LeaderOptions) {
     }
   }
 
-  /** After a start on a full disk the wal has no shared index to read. The first commit creates one. */
-  function attach({ from }: Lead) {
+  /** The first commit may have yet to create the index of the wal. */
+  function attach({ from }: Leadership) {
     if (!existsSync(`${databasePath}-shm`)) {
-      needsBase = true
+      needsSnapshot = true
       return
     }
     wal = openWalReader(databasePath)
-    if (needsBase) return
-    needsBase = !goesOn(wal, from)
-    if (!needsBase) unstoredSince = undefined
+    if (needsSnapshot) return
+    needsSnapshot = !continuesFrom(wal, from)
+    if (!needsSnapshot) unstoredSince = undefined
   }
 
-  // The database is open: from now on every change of the file by another process leaves a trace in the wal.
-  function goesOn(reader: WalReader, from: Lead['from']): boolean {
+  // The database is open, so every later change of the file by another process is in the wal too.
+  function continuesFrom(reader: WalReader, from: Leadership['from']): boolean {
     if (!from) return false
-    if ('mark' in from) return reader.resume(from.mark)
+    if ('walPosition' in from) return reader.resume(from.walPosition)
     reader.resumeAtBeginning()
-    return from.stamp === stampOf(databasePath)
+    return from.fingerprint === fingerprintOf(databasePath)
   }
 
   async function run() {
-    while (!isOver && !(await step().catch(startAnew)));
+    while (!isOver && !(await step().catch(restartFromSnapshot)));
   }
 
   /** @returns whether it was the last step */
   async function step(): Promise<boolean> {
-    if (needsBase || !pages.isEmpty()) await shipInTime()
+    if (needsSnapshot || !pages.isEmpty()) await shipAtInterval()
     else if (ending) return await end(ending)
     else await stayAlive()
     return false
   }
 
-  async function startAnew(error: unknown): Promise<boolean> {
+  async function restartFromSnapshot(error: unknown): Promise<boolean> {
     appender.fail(error as Error)
-    needsBase = true
+    needsSnapshot = true
     pages.clear()
-    await pause(baseRetryMilliseconds, () => !!ending)
+    await pause(restartMilliseconds, () => !!ending)
     return false
   }
 
-  async function shipInTime() {
-    if (needsBase) return await shipBase()
+  async function shipAtInterval() {
+    if (needsSnapshot) return await shipSnapshot()
     const rest = interval - silentFor()
     if (rest > 0 && !ending) await pause(rest, () => ending !== undefined)
     await shipPages()
@@ -158,7 +159,7 @@ export function createLeader(options: LeaderOptions) {
 
   /** Sends a heartbeat (pair), or one entry a day (single) so that an idle day still gets a snapshot. */
   async function stayAlive() {
-    const rest = (pair ? beatMilliseconds : dayMilliseconds) - silentFor()
+    const rest = (pair ? heartbeatMilliseconds : dayMilliseconds) - silentFor()
     if (rest > 0) return await pause(rest, () => true)
     const pinned = wal && pinForSnapshot(wal)
     await appender.append('beat', {})
@@ -171,12 +172,12 @@ export function createLeader(options: LeaderOptions) {
     return true
   }
 
-  /** Waits for the time, or until a wake-up for which `isReason` is true. */
-  function pause(milliseconds: number, isReason: () => boolean): Promise<void> {
+  /** Waits for a time, or until a wake-up while `endsPause` returns true. */
+  function pause(milliseconds: number, endsPause: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, milliseconds)
       wakeUp = () => {
-        if (!isReason()) return
+        if (!endsPause()) return
         clearTimeout(timer)
         resolve()
       }
@@ -186,33 +187,33 @@ export function createLeader(options: LeaderOptions) {
   async function shipPages() {
     capture()
     const position = wal?.position()
-    if (needsBase || !wal || !position) return
+    if (needsSnapshot || !wal || !position) return
     const [upTo, takenAt] = [captured, performance.now()]
     const batch = pages.take()
     const pinned = pinForSnapshot(wal)
-    for (let n = 0; n < batch.length; n += pagesOfPiece) {
-      const part = batch.slice(n, n + pagesOfPiece)
-      const partial = n + pagesOfPiece < batch.length
-      const own = {
+    for (let n = 0; n < batch.length; n += pagesPerPiece) {
+      const part = batch.slice(n, n + pagesPerPiece)
+      const partial = n + pagesPerPiece < batch.length
+      const fields = {
         partial,
         databasePages: position.pages,
         numbers: part.map(({ number }) => number),
         // Replication cannot resume in the middle of a commit.
-        mark: partial ? undefined : markOf(position),
+        mark: partial ? undefined : walPositionOf(position),
       }
       const bytes = part.map((page) => page.bytes)
-      await appender.append('pages', own, bytes)
+      await appender.append('pages', fields, bytes)
     }
-    settle(upTo, takenAt)
+    markStored(upTo, takenAt)
     if (pinned?.isHeld()) void snapshots.take(wal, pinned)
   }
 
-  /** A pinned state makes the wal grow, so the pin is dropped when the bucket does not respond in time. */
+  /** A pinned state lets the wal grow, so it is released when the bucket does not respond in time. */
   function pinForSnapshot(from: WalReader) {
     const pinned = snapshots.isDue() && !ending ? tryPin(from) : undefined
     if (!pinned) return undefined
     const release = () => snapshots.isRunning() || pinned.release()
-    setTimeout(release, patienceMilliseconds).unref()
+    setTimeout(release, acknowledgeTimeoutMilliseconds).unref()
     return pinned
   }
 
@@ -227,50 +228,50 @@ export function createLeader(options: LeaderOptions) {
   }
 
   /** Uploads a snapshot and continues the log from it. */
-  async function shipBase() {
+  async function shipSnapshot() {
     capture()
     pages.clear()
     const [upTo, takenAt] = [captured, performance.now()]
     const pinned = wal && pinState(databasePath, wal)
     if (!wal || !pinned) return await pause(lapsePollMilliseconds, () => false)
-    // Pages captured from now on come after the snapshot.
-    needsBase = false
+    // Pages captured from here on are newer than the snapshot.
+    needsSnapshot = false
     isUploading = true
-    const uploading = snapshots.takeBase(wal, pinned, beatBeside)
+    const uploading = snapshots.takeForEntry(wal, pinned, sendHeartbeatsDuring)
     const snapshot = await uploading.finally(() => {
       isUploading = false
     })
-    await appender.append('base', { snapshot, mark: markOf(pinned) })
-    settle(upTo, takenAt)
+    await appender.append('base', { snapshot, mark: walPositionOf(pinned) })
+    markStored(upTo, takenAt)
   }
 
   /** Sends heartbeats while a long upload runs. */
-  async function beatBeside(work: Promise<unknown>) {
+  async function sendHeartbeatsDuring(work: Promise<unknown>) {
     let isDone = false
     const done = work.finally(() => {
       isDone = true
     })
-    let beat: Promise<void> | undefined
+    let heartbeat: Promise<void> | undefined
     const send = async () => {
       await appender.append('beat', {})
-      beat = undefined
+      heartbeat = undefined
     }
     try {
       while (pair && !isDone) {
-        const rest = Math.max(lapsePollMilliseconds, beatMilliseconds - silentFor())
+        const rest = Math.max(lapsePollMilliseconds, heartbeatMilliseconds - silentFor())
         // Unreferenced, so that it does not keep the process alive.
         const later = new Promise<void>((resolve) => setTimeout(resolve, rest).unref())
         await Promise.race([done, later])
-        if (!isDone) beat ??= send()
+        if (!isDone) heartbeat ??= send()
       }
       await done
     } finally {
       // Only one entry may be in flight.
-      await beat
+      await heartbeat
     }
   }
 
-  function settle(upTo: number, takenAt: number) {
+  function markStored(upTo: number, takenAt: number) {
     stored = upTo
     unstoredSince = captured > upTo ? takenAt : undefined
     const covered = storing.filter((one) => one.upTo <= upTo)
@@ -291,11 +292,11 @@ export function createLeader(options: LeaderOptions) {
     if (isStalled()) refuseWaiting()
   }, stallCheckMilliseconds)
 
-  /** Ends shipping. Waiting writes are refused as unacknowledged. */
+  /** Ends shipping, and refuses waiting writes, which are not acknowledged. */
   function stopWaiting() {
     refuseWaiting()
     isEnded = true
-    settle(captured, performance.now())
+    markStored(captured, performance.now())
   }
 
   return {
@@ -303,26 +304,26 @@ export function createLeader(options: LeaderOptions) {
     capture,
 
     /** Starts shipping; the database must be open. */
-    begin(begun: Lead): void {
-      lead = begun
-      appender.start(begun)
+    begin(leadership: Leadership): void {
+      lead = leadership
+      appender.start(leadership)
       capture()
-      void snapshots.start(begun.next)
+      void snapshots.start(leadership.next)
       void run()
     },
 
-    /** Replaces the sync of the wal: resolves when everything committed so far may be acknowledged. */
+    /** Replaces the sync of the wal: resolves when every commit so far may be acknowledged. */
     async sync(real: () => Promise<void>): Promise<void> {
       capture()
-      // A commit that cannot be read yet will be in the next base snapshot.
+      // The next snapshot contains commits that cannot be read yet.
       if (!wal) captured++
       await Promise.all([real(), ack === 'bucket' && storedUpTo(captured)])
-      // Another node may lead by now: the next entry shows it.
+      // Another node may lead by now. The next entry reveals it.
       while (hasLapsed() && !isEnded) await Bun.sleep(lapsePollMilliseconds)
     },
 
-    /** Refuses writes with 503 while they cannot be acknowledged. A write already committed may still be stored; a retry
-     *  with the same key returns it. */
+    /** Refuses writes with 503 while they cannot be acknowledged. A committed write may still be stored; a retry with the
+     *  same key returns it. */
     guard(write: Write): Write {
       if (ack === 'disk' && !pair) return write
       return <T>(work: () => T): Promise<T> => {
@@ -339,7 +340,7 @@ export function createLeader(options: LeaderOptions) {
     /** Counts a failure that happened before the start. */
     fail: appender.fail,
 
-    /** Clients are served from now on: writes are refused instead of waiting. */
+    /** Called when the node serves clients: from then on writes are refused instead of waiting. */
     serve(): void {
       isServing = true
     },
@@ -353,31 +354,31 @@ export function createLeader(options: LeaderOptions) {
     async drain(isRelease: boolean): Promise<boolean> {
       capture()
       snapshots.stop()
-      const whole =
+      const ended =
         wal &&
         new Promise<true>((resolve) => {
           ending = { isRelease, resolve: () => resolve(true) }
           wakeUp()
         })
-      const tooLong = new Promise<false>((resolve) => {
+      const timedOut = new Promise<false>((resolve) => {
         setTimeout(() => resolve(false), drainMilliseconds).unref()
       })
-      const isWhole = await Promise.race([whole ?? false, tooLong])
+      const isComplete = await Promise.race([ended ?? false, timedOut])
       stopWaiting()
-      return isWhole
+      return isComplete
     },
 
     /** Must be called after the database is closed.
      *  @returns the place of the last entry if the log is complete up to it, else undefined */
-    close(): Place | undefined {
+    close(): LogPosition | undefined {
       clearInterval(stallTimer)
       isOver = true
       appender.stop()
       wakeUp()
-      const isWhole = wal?.isAtEnd() === true && pages.isEmpty() && !needsBase
+      const isComplete = wal?.isAtEnd() === true && pages.isEmpty() && !needsSnapshot
       // A running snapshot may still read from these files.
       if (!snapshots.isRunning()) wal?.close()
-      return isWhole ? appender.last() : undefined
+      return isComplete ? appender.last() : undefined
     },
 
     stats: () => ({
@@ -390,6 +391,10 @@ export function createLeader(options: LeaderOptions) {
   }
 }
 
-const markOf = ({ salts, frame, checksum }: WalPosition): WalMark => ({ salts, frame, checksum })
+const walPositionOf = ({ salts, frame, checksum }: WalIndex): WalPosition => ({
+  salts,
+  frame,
+  checksum,
+})
 const unavailable = () =>
   new AppError('unavailable', { retryAfterSeconds, cause: 'the bucket stores nothing' })

@@ -6,24 +6,24 @@ import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createBucketLog } from './bucket-log.ts'
 import { type Clocks, readClocks } from './clocks.ts'
-import type { Lead } from './leader.ts'
-import { openLocalState, stampOf } from './local-state.ts'
+import type { Leadership } from './leader.ts'
+import { fingerprintOf, openLocalState } from './local-state.ts'
 import {
-  comparePlaces,
+  comparePositions,
   decodeEntry,
   type Entry,
   encodeEntry,
+  type LogPosition,
+  nextPosition,
   origin,
-  type Place,
-  placeAfter,
-  placeName,
+  positionName,
 } from './log.ts'
 import { openObjectStore } from './object-store.ts'
 import { listSnapshots } from './snapshots.ts'
 
-export type Head = { place: Place; entry: Entry }
-/** The place of the `begin` entry that makes a node the leader, and when it was sent. */
-export type Begun = { place: Place; sentAt: Clocks }
+export type Head = { place: LogPosition; entry: Entry }
+/** The position of the `begin` entry of a leadership, and the time at which it was sent. */
+export type TermStart = { place: LogPosition; sentAt: Clocks }
 export type Replicated = NonNullable<Config['replica']>
 export type Node = ReturnType<typeof openNode>
 
@@ -35,10 +35,10 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
   const databasePath = join(dataDir, databaseFile)
 
   /** Appends the entry that makes this node the leader.
-   *  @returns its place and the time it was sent; undefined when another entry has that place
+   *  @returns undefined when another entry has the position
    *  @throws StoreError */
-  async function begin(head: Head | undefined): Promise<Begun | undefined> {
-    const place = head ? placeAfter(head.place, head.entry) : origin
+  async function begin(head: Head | undefined): Promise<TermStart | undefined> {
+    const place = head ? nextPosition(head.place, head.entry) : origin
     const mark = head?.entry.node === state.node ? head.entry.mark : undefined
     const { pair, leaseMilliseconds: lease } = settings
     const common = { format: 1, node: state.node, at: store.now(), pair, lease } as const
@@ -47,8 +47,8 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     return (await shared.append(place, bytes)) ? { place, sentAt } : undefined
   }
 
-  /** Finds an entry near the end of the log: the place of the newest snapshot. */
-  async function findLateEntry(): Promise<Place | undefined> {
+  /** Finds an entry near the end of the log, by the newest snapshot. */
+  async function findLateEntry(): Promise<LogPosition | undefined> {
     for (const { place } of (await listSnapshots(store)).reverse()) {
       if (await shared.read(place)) return place
     }
@@ -68,11 +68,11 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
     /** A first start on a full disk leaves an empty file. */
     hasDatabase: () => existsSync(databasePath) && statSync(databasePath).size > 0,
 
-    /** The fingerprint of the database, if it is the unchanged state after this entry. */
-    stampAt(place: Place): string | undefined {
-      const { place: own, stamp } = state.get()
-      if (!own || !stamp || comparePlaces(own, place) !== 0) return undefined
-      return stamp === stampOf(databasePath) ? stamp : undefined
+    /** The fingerprint of the database, if it is unchanged since the entry at `place`. */
+    fingerprintAt(place: LogPosition): string | undefined {
+      const { place: stored, stamp: fingerprint } = state.get()
+      if (!stored || !fingerprint || comparePositions(stored, place) !== 0) return undefined
+      return fingerprint === fingerprintOf(databasePath) ? fingerprint : undefined
     },
 
     /** @returns undefined when the log is empty
@@ -83,29 +83,29 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
       const bytes = last && (await shared.read(last))
       if (!last || !bytes) return undefined
       const { entry } = await decodeEntry(bytes).catch((error: Error) => {
-        throw new StartError(`log/${placeName(last)} in the bucket: ${error.message}`)
+        throw new StartError(`log/${positionName(last)} in the bucket: ${error.message}`)
       })
       return { place: last, entry }
     },
 
-    /** Makes this node the leader, continuing from its own database.
-     *  @returns undefined when another entry came first, perhaps a late one of its own
+    /** Makes this node the leader, which continues from its local database.
+     *  @returns undefined when another entry was stored first, perhaps a late one of this node
      *  @throws StoreError */
-    async claim(head: Head | undefined): Promise<Lead | undefined> {
-      const stamp = head && this.hasDatabase() ? this.stampAt(head.place) : undefined
-      const begun = await begin(head)
-      if (!begun) return undefined
-      remember(stamp === undefined ? {} : { place: begun.place, stamp })
-      if (stamp !== undefined) return leadFrom(begun, { stamp })
-      const mark = head?.entry.node === state.node ? head.entry.mark : undefined
-      return leadFrom(begun, mark && { mark })
+    async claim(head: Head | undefined): Promise<Leadership | undefined> {
+      const fingerprint = head && this.hasDatabase() ? this.fingerprintAt(head.place) : undefined
+      const start = await begin(head)
+      if (!start) return undefined
+      saveState(fingerprint === undefined ? {} : { place: start.place, stamp: fingerprint })
+      if (fingerprint !== undefined) return leadershipFrom(start, { fingerprint })
+      const walPosition = head?.entry.node === state.node ? head.entry.mark : undefined
+      return leadershipFrom(start, walPosition && { walPosition })
     },
   }
 
-  /** On a full disk the old state stays. Its place no longer matches the log, so no node continues from it. */
-  function remember(known: Parameters<typeof state.set>[0]) {
+  /** On a full disk the old state stays. It no longer matches the end of the log, so no start continues from it. */
+  function saveState(changed: Parameters<typeof state.set>[0]) {
     try {
-      state.set(known)
+      state.set(changed)
     } catch (error) {
       log.warn('the position of this node in the log cannot be stored', { error })
     }
@@ -115,7 +115,7 @@ export function openNode(dataDir: string, settings: Replicated, log: Log) {
 const longestTimeoutMilliseconds = 5_000
 const leastTimeoutMilliseconds = 500
 
-/** Short enough that a single hanging request does not lose the lease. */
+/** A timeout so short that a single hanging request does not lose the lease. */
 function timeoutOf({ pair, leaseMilliseconds }: Replicated): number {
   if (!pair) return longestTimeoutMilliseconds
   return Math.min(
@@ -124,7 +124,6 @@ function timeoutOf({ pair, leaseMilliseconds }: Replicated): number {
   )
 }
 
-/** The position from which a new leader continues. */
-export function leadFrom({ place, sentAt }: Begun, from: Lead['from']): Lead {
-  return { next: placeAfter(place, { kind: 'begin' }), sentAt, from }
+export function leadershipFrom({ place, sentAt }: TermStart, from: Leadership['from']): Leadership {
+  return { next: nextPosition(place, { kind: 'begin' }), sentAt, from }
 }

@@ -2,19 +2,20 @@ import { AwsV4Signer } from 'aws4fetch'
 import type { Bucket } from '../files/s3.ts'
 import { StartError } from '../lib/errors.ts'
 
-const tries = 4
+const attempts = 4
 const retryMilliseconds = 50
-/** A slower transfer counts as dead. */
+/** Slower transfers are aborted. */
 const leastBytesPerSecond = 64 * 1_024
-/** The date of a response may be old on arrival. */
+/** The date of a response may be late by its transfer time. */
 const toleratedSkewMilliseconds = 30_000
 
 export type StoredObject = { key: string; modifiedAt: number }
-/** A failed request to the store; `status` 0 means that there was no response. */
+/** A failed request to the store; `status` 0 means no response. */
 export class StoreError extends StartError {
   readonly status: number
-  constructor(status: number, reason: string, what: string) {
-    super(`the bucket of REPLICA_S3_URL: ${what}: ${status === 0 ? reason : `${status} ${reason}`}`)
+  constructor(status: number, reason: string, request: string) {
+    const outcome = status === 0 ? reason : `${status} ${reason}`
+    super(`the bucket of REPLICA_S3_URL: ${request}: ${outcome}`)
     this.status = status
   }
 }
@@ -24,8 +25,8 @@ type Call = { query?: Record<string, string>; headers?: Record<string, string>; 
 
 export type ObjectStore = ReturnType<typeof openObjectStore>
 
-/** Objects in a bucket of an S3-compatible store, below the bucket's prefix. Every call but `create` is retried a few
- *  times. Bun's own client drops `If-None-Match`, so the requests are made here.
+/** Objects in a bucket of an S3-compatible store, below the bucket's prefix. Every call except `create` is retried a few
+ *  times. Bun's client drops `If-None-Match`, so this sends the requests itself.
  *  @param timeoutMilliseconds per request; longer for large bodies
  *  @throws StoreError from every call */
 export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
@@ -63,14 +64,13 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
     return answer
   }
 
-  // The store refuses a signature whose clock is off. Every response contains the store's time, so this learns the
-  // difference.
+  // The store refuses signatures of a wrong clock. Every response contains the store's time, which corrects it.
   async function request(method: string, path: string, call: Call = {}): Promise<Response> {
     try {
       const before = skew
       const answer = await send(method, path, call)
       learnSkew(answer)
-      // A concurrent request may have learnt the difference already.
+      // A concurrent request may have corrected the clock already.
       return answer.status === 403 && skew !== before ? await send(method, path, call) : answer
     } catch (error) {
       throw new StoreError(0, (error as Error).message, `${method} ${path}`)
@@ -78,15 +78,15 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
   }
 
   function learnSkew(answer: Response) {
-    const told = Date.parse(answer.headers.get('date') ?? '')
-    if (Math.abs(told - now()) >= toleratedSkewMilliseconds) skew = told - Date.now()
+    const storeTime = Date.parse(answer.headers.get('date') ?? '')
+    if (Math.abs(storeTime - now()) >= toleratedSkewMilliseconds) skew = storeTime - Date.now()
   }
 
   /** Keys from listings and entries are untrusted: dot segments could lead to another bucket. */
   function pathOf(key: string): string {
     const segments = nameOf(key).split('/')
     if (segments.some((one) => one === '.' || one === '..')) {
-      throw new StoreError(400, 'dots are no part of a name', key)
+      throw new StoreError(400, 'a key must not have dot segments', key)
     }
     return `/${segments.map(encodeURIComponent).join('/')}`
   }
@@ -112,7 +112,8 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
       return true
     }
     const found = await get(key)
-    if (found === undefined) throw new StoreError(412, 'but there is none', `PUT ${key}`)
+    if (found === undefined)
+      throw new StoreError(412, 'but the object does not exist', `PUT ${key}`)
     return Buffer.compare(found, bytes) === 0
   }
 
@@ -121,9 +122,9 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
       await mustBe(await request('DELETE', pathOf(key)), `DELETE ${key}`, 200, 204, 404)
     })
 
-  /** Tests two concurrent writers and a later third one: exactly one of them may succeed. */
+  /** Tests two concurrent conditional writes and a later third one, of which exactly one may succeed. */
   async function isExclusive(key: string): Promise<boolean> {
-    const write = (text: string) => create(key, Buffer.from(text)).catch(refusalOfConditions)
+    const write = (text: string) => create(key, Buffer.from(text)).catch(conditionalOutcome)
     try {
       const together = await Promise.all([write('first'), write('second')])
       if (together.every((outcome) => outcome === 'undecided')) {
@@ -141,7 +142,7 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
     now,
 
     /** Writes an object only if the key is free.
-     *  @returns whether this object is stored; also true when an earlier try stored it and its response was lost */
+     *  @returns whether this object is stored, by this call or by an earlier one whose response was lost */
     create,
 
     /** Writes or replaces an object. */
@@ -150,10 +151,10 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
         await mustBe(await request('PUT', pathOf(key), { body }), `PUT ${key}`, 200)
       }),
 
-    /** @returns undefined when there is no such object */
+    /** @returns undefined for an unknown key */
     get,
 
-    /** Opens an object as a stream; undefined when there is none. */
+    /** Opens an object as a stream; undefined for an unknown key. */
     open: (key: string) =>
       repeating(async (): Promise<Response | undefined> => {
         const answer = await mustBe(await request('GET', pathOf(key)), `GET ${key}`, 200, 404)
@@ -183,20 +184,20 @@ export function openObjectStore(bucket: Bucket, timeoutMilliseconds: number) {
       } while (token !== '')
     },
 
-    /** Also succeeds when there is no such object. */
+    /** Also succeeds for an unknown key. */
     delete: remove,
 
     /** Tests whether the store supports conditional writes, on which replication depends. If it does not, `create`
      *  writes unconditionally.
      *  @throws StoreError when it does not respond or cannot store objects */
-    async probeConditions(): Promise<boolean> {
+    async probeConditionalWrites(): Promise<boolean> {
       isConditional = await isExclusive(`probe/${crypto.randomUUID()}`)
       return isConditional
     },
   }
 }
 
-/** Reads the body of a response; the connection may break off. */
+/** Reads the body of a response, during which the connection may be lost. */
 const whole = <T>(body: Promise<T>, what: string) =>
   body.catch((error: Error) => {
     throw new StoreError(0, error.message, what)
@@ -208,15 +209,15 @@ async function repeating<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      const isPassing = error instanceof StoreError && (error.status === 0 || error.status >= 500)
-      if (!isPassing || n === tries) throw error
+      const isTransient = error instanceof StoreError && (error.status === 0 || error.status >= 500)
+      if (!isTransient || n === attempts) throw error
       await Bun.sleep(retryMilliseconds * 2 ** n)
     }
   }
 }
 
-/** 409: the store may have decided for the other writer. 501: it does not support conditions. */
-function refusalOfConditions(error: unknown): false | 'undecided' {
+/** 409: the store may have accepted the other write. 501: it does not support conditions. */
+function conditionalOutcome(error: unknown): false | 'undecided' {
   if (error instanceof StoreError && error.status === 409) return 'undecided'
   if (error instanceof StoreError && error.status === 501) return false
   throw error

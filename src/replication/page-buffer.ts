@@ -1,9 +1,9 @@
 type Page = { number: number; bytes: Uint8Array }
 
-/** Bytes of unshipped pages that are kept in memory. */
+/** The maximum size of unshipped pages in memory. */
 const maxBytes = 64 * 1_048_576
 
-/** The newest version of each changed page. */
+/** Keeps the newest version of each changed page. */
 export function createPageBuffer() {
   let pages = new Map<number, Buffer>()
   let bytes = 0

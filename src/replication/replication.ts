@@ -8,9 +8,9 @@ import type { FileStorage } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import { createReplicatedFiles } from './files.ts'
-import { createLeader, type Lead } from './leader.ts'
-import { stampOf } from './local-state.ts'
-import type { Place } from './log.ts'
+import { createLeader, type Leadership } from './leader.ts'
+import { fingerprintOf } from './local-state.ts'
+import type { LogPosition } from './log.ts'
 import { type Head, type Node, openNode, type Replicated } from './node.ts'
 import { StoreError } from './object-store.ts'
 import { followUntilLead, type StandbyProgress } from './standby.ts'
@@ -18,8 +18,8 @@ import { followUntilLead, type StandbyProgress } from './standby.ts'
 /** The state of a node, for the operator. */
 export type ReplicaStats = {
   role: 'leader' | 'standby'
-  place?: Place | undefined
-  /** Age of the oldest change that is not in the bucket; for a standby, age of its newest entry. */
+  place?: LogPosition | undefined
+  /** The age of the oldest change that is not in the bucket; on a standby, of its newest entry. */
   lagMilliseconds: number
   objects: number
   bytes: number
@@ -42,17 +42,17 @@ type JoinOptions = {
 
 const retryMilliseconds = 2_000
 const handOverPollMilliseconds = 500
-/** A file of this name asks the leader to end its term. */
+/** A file with this name requests the leader to release the lead. */
 export const handOverFile = 'hand-over'
 
 export type Replica = Awaited<ReturnType<typeof joinReplication>>
 
-/** Joins the nodes that share a bucket. Resolves when this node leads, which a standby may never do.
+/** Joins the nodes that share a bucket. Resolves when this node leads, which may never happen on a standby.
  *  @throws StartError with one line for the operator */
 export async function joinReplication(options: JoinOptions) {
   const { settings, log, isStandby } = options
   const { dataDir } = options.config
-  // Lock before claiming the lead: otherwise a second process would end the term of the first.
+  // Lock before claiming the lead, because a second process would otherwise end the leadership of the first.
   const unlock = takeDirectory(dataDir)
   const node = openNode(dataDir, settings, log)
   try {
@@ -66,8 +66,8 @@ export async function joinReplication(options: JoinOptions) {
   }
 }
 
-/** @returns undefined when the bucket does not respond: the server starts with its local database and ships later */
-async function leadAlone(node: Node): Promise<Lead | undefined> {
+/** @returns undefined when the bucket does not respond; then the server starts with its local database and ships later */
+async function leadAlone(node: Node): Promise<Leadership | undefined> {
   try {
     return await claimAlone(node)
   } catch (error) {
@@ -77,23 +77,23 @@ async function leadAlone(node: Node): Promise<Lead | undefined> {
   }
 }
 
-async function claimAlone(node: Node): Promise<Lead> {
-  if (!(await node.store.probeConditions())) {
+async function claimAlone(node: Node): Promise<Leadership> {
+  if (!(await node.store.probeConditionalWrites())) {
     node.log.warn(
-      'the bucket keeps no conditions (If-None-Match): it is a backup of this machine alone, and no second one may write to it',
+      'the bucket does not support conditional writes (If-None-Match): it is a backup of this machine only, and no other machine may write to it',
     )
   }
   for (;;) {
     const head = await node.findHead()
-    if (head) mustBeOwn(head, node)
+    if (head) mustOwnLog(head, node)
     else node.log.info('the log in the bucket is new', { node: node.state.node })
     const lead = await node.claim(head)
-    // An entry sent before this node's last end may have arrived late: the next try comes after it.
+    // A late entry of this node's previous run may have been stored first: the next attempt comes after it.
     if (lead) return lead
   }
 }
 
-function mustBeOwn({ entry }: Head, { state, dataDir, ...node }: Node) {
+function mustOwnLog({ entry }: Head, { state, dataDir, ...node }: Node) {
   if (!node.hasDatabase()) {
     throw new StartError(
       `there is no database in ${dataDir}, but there is one in the bucket: run hostline restore s3, or set another prefix in REPLICA_S3_URL`,
@@ -105,10 +105,10 @@ function mustBeOwn({ entry }: Head, { state, dataDir, ...node }: Node) {
   )
 }
 
-async function leadOfPair(node: Node, options: JoinOptions): Promise<Lead> {
+async function leadOfPair(node: Node, options: JoinOptions): Promise<Leadership> {
   const standby = createStandby(node, options)
   const work = async () => {
-    await mustKeepConditions(node)
+    await mustSupportConditions(node)
     return await claimOrFollow(node, options, standby)
   }
   try {
@@ -120,7 +120,7 @@ async function leadOfPair(node: Node, options: JoinOptions): Promise<Lead> {
 
 type Standby = ReturnType<typeof createStandby>
 
-/** The server of a standby, started once it is clear that this node does not lead at once. */
+/** The server of a standby. It starts when this node does not lead at once. */
 function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
   const progress: StandbyProgress = { failures: 0 }
   let stop: (() => Promise<void>) | undefined
@@ -147,28 +147,33 @@ function createStandby({ store }: Node, { serveStandby }: JoinOptions) {
   }
 }
 
-async function claimOrFollow(node: Node, options: JoinOptions, standby: Standby): Promise<Lead> {
+async function claimOrFollow(
+  node: Node,
+  options: JoinOptions,
+  standby: Standby,
+): Promise<Leadership> {
   const head = await node.findHead()
   if (!head) mayBegin(node, options)
   const { restored } = node.state.get()
-  // In single mode no standby may lead, so a restore proves that the old machine is gone.
+  // Without a pair no standby may lead, so a restore implies that the old machine is gone.
   const isPast = restored === 'past' || (restored !== undefined && head?.entry.pair === false)
   const isWaiting = isPast || options.isStandby
   const isFollower = head && !isPast && !isLeader(head, node)
   if (isWaiting || isFollower) standby.serve()
   if (isFollower) return await followUntilLead(node, standby.progress)
-  // The local database may hold unshipped commits. Wait one lease for another leader; discard them only if one appears.
+  // The local database may contain unshipped commits. Wait one lease for another leader, and discard them only if one
+  // appears.
   if (isWaiting) await Bun.sleep(head?.entry.lease ?? node.settings.leaseMilliseconds)
   const lead = await node.claim(head)
   if (lead) return lead
-  if (isPast) throw new StartError('another node leads: stop it, and restore the past again')
+  if (isPast) throw new StartError('another node leads: stop it, and repeat the restore')
   return await claimOrFollow(node, options, standby)
 }
 
-async function mustKeepConditions({ store }: Node) {
-  if (await store.probeConditions()) return
+async function mustSupportConditions({ store }: Node) {
+  if (await store.probeConditionalWrites()) return
   throw new StartError(
-    'the bucket keeps no conditions (If-None-Match), so two nodes could lead at once: use another store, or REPLICA_PAIR=false',
+    'the bucket does not support conditional writes (If-None-Match), so two nodes could lead at once: use another store, or REPLICA_PAIR=false',
   )
 }
 
@@ -186,24 +191,24 @@ function mayBegin({ dataDir, hasDatabase }: Node, { isStandby }: JoinOptions) {
 async function untilReachable<T>(
   log: Log,
   work: () => Promise<T>,
-  whenAway: (error: StoreError) => void,
+  onFailure: (error: StoreError) => void,
 ): Promise<T> {
-  for (let isTold = false; ; isTold = true) {
+  for (let isLogged = false; ; isLogged = true) {
     try {
       return await work()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
-      whenAway(error)
-      if (!isTold) log.error('the bucket does not respond: trying again', { error })
+      onFailure(error)
+      if (!isLogged) log.error('the bucket does not respond: trying again', { error })
       await Bun.sleep(retryMilliseconds)
     }
   }
 }
 
-/** The replication of a serving node, which ships its commits. */
+/** The replication of a leader, which ships its commits. */
 function createReplica(
   node: Node,
-  lead: Lead | undefined,
+  lead: Leadership | undefined,
   { settings, log, ...options }: JoinOptions,
 ) {
   const { store, shared, databasePath, state, dataDir } = node
@@ -243,7 +248,7 @@ function createReplica(
     serve: leader.serve,
     isWritable: leader.isWritable,
     stats: (): ReplicaStats => leader.stats(),
-    /** Resolves when the operator wants another node to lead. */
+    /** Resolves when the operator requests a hand-over. */
     handOver,
 
     /** Files on the disk, each with a copy in the bucket. */
@@ -268,15 +273,15 @@ function createReplica(
       clearInterval(timer)
       stopFiles()
       isWhole = await leader.drain(isHandingOver)
-      if (!isWhole) log.warn('the bucket lacks what was committed last; the next start ships it')
+      if (!isWhole) log.warn('the bucket lacks the last commits; the next start ships them')
     },
 
     /** Must be called after the database is closed. */
     close(): void {
-      // Take the fingerprint first: a later commit by a command must change it.
-      const stamp = stampOf(databasePath)
+      // Take the fingerprint first, so that a later commit by a command changes it.
+      const fingerprint = fingerprintOf(databasePath)
       const place = leader.close()
-      if (place && isWhole) state.set({ place, stamp })
+      if (place && isWhole) state.set({ place, stamp: fingerprint })
     },
   }
 }

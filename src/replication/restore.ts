@@ -2,17 +2,17 @@ import { Database } from 'bun:sqlite'
 import { type FileStorage, isFileKey } from '../files/storage.ts'
 import { StartError } from '../lib/errors.ts'
 import { openFollower } from './follower.ts'
-import { comparePlaces, type Place } from './log.ts'
+import { comparePositions, type LogPosition } from './log.ts'
 import type { Node } from './node.ts'
 
-/** Builds a database file from the bucket.
- *  @param until the moment to restore, in ms since the epoch; default: the newest
+/** Creates a database file from the bucket.
+ *  @param until the moment to restore in ms since the epoch; default: the newest state
  *  @throws Error · StoreError */
 export async function restoreDatabase(
   { store, shared, ...node }: Node,
   path: string,
   until = Number.POSITIVE_INFINITY,
-): Promise<{ place: Place; isNewest: boolean }> {
+): Promise<{ place: LogPosition; isNewest: boolean }> {
   const head = await node.findHead()
   if (!head) throw new StartError('there is no log in the bucket')
   const onEntry = (entry: { at: number }) => entry.at <= until
@@ -21,7 +21,7 @@ export async function restoreDatabase(
     await follower.catchUp()
     await follower.sync()
     const place = follower.place()
-    return { place, isNewest: comparePlaces(follower.last(), head.place) >= 0 }
+    return { place, isNewest: comparePositions(follower.last(), head.place) >= 0 }
   } finally {
     await follower.close()
   }
@@ -29,8 +29,8 @@ export async function restoreDatabase(
 
 const filesAtOnce = 4
 
-/** Downloads the files that a restored database names. The names are untrusted: others than file keys could be paths.
- *  @returns the number of files missing in the bucket, and of invalid names */
+/** Downloads the files listed in a restored database. Their names are untrusted, because invalid ones could be paths.
+ *  @returns the numbers of files missing in the bucket, and of invalid names */
 export async function restoreFiles({ store }: Node, databasePath: string, disk: FileStorage) {
   const named = namedFiles(databasePath)
   const ids = named.filter(isFileKey)

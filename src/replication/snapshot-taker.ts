@@ -1,6 +1,6 @@
 import type { Appender } from './appender.ts'
 import type { LeaderOptions } from './leader.ts'
-import type { Place } from './log.ts'
+import type { LogPosition } from './log.ts'
 import {
   listSnapshots,
   type PinnedState,
@@ -15,14 +15,14 @@ import type { WalReader } from './wal-reader.ts'
 const dayMilliseconds = 86_400_000
 const retryMilliseconds = 60_000
 const trimMilliseconds = 3_600_000
-/** Objects between two snapshots, to keep restores short. The limit grows with the snapshot, because uploading its own
- *  objects costs as much as the log's. */
+/** Minimum number of log objects between two snapshots, which keeps restores short. The number grows with the snapshot,
+ *  because its objects cost as much as those of the log. */
 const leastObjects = 2_000
 const objectsPerPiece = 10
 const longestRestMilliseconds = 200
 const leastBytes = 64 * 1_048_576
 
-/** Decides when the leader takes a snapshot, and trims the log before the oldest one kept. */
+/** Takes the snapshots of the leader when they are due, and trims the log before the oldest kept one. */
 export function createSnapshotTaker(
   { store, shared, settings, log }: LeaderOptions,
   appender: Appender,
@@ -35,9 +35,9 @@ export function createSnapshotTaker(
   let trimmedAt = 0
   let isStopped = false
 
-  async function finish(name: string, { state, ...own }: Unfinished) {
+  async function finish(name: string, { state, ...fields }: Unfinished) {
     const { content, bytes } = await state
-    const manifest = { ...own, ...content }
+    const manifest = { ...fields, ...content }
     await writeManifest(store, name, manifest)
     const { at, place, pieces } = manifest
     last = { at, position: place.position, pieces: pieces.length, bytes }
@@ -46,11 +46,11 @@ export function createSnapshotTaker(
   }
 
   function postpone(error: unknown) {
-    log.warn('no snapshot was taken, or what is too old is still there', { error })
+    log.warn('no snapshot was taken, or old ones could not be removed', { error })
     notBefore = store.now() + retryMilliseconds
   }
 
-  /** Pauses after each piece, so that a snapshot works at most half of the time. */
+  /** Pauses after each piece, so that a snapshot uses at most half of the time. */
   async function rest(milliseconds: number) {
     await Bun.sleep(Math.min(milliseconds, longestRestMilliseconds))
     if (isStopped) throw new Error('the server stops')
@@ -66,7 +66,7 @@ export function createSnapshotTaker(
 
   return {
     /** Reads the snapshots of earlier leaders. */
-    async start(next: Place): Promise<void> {
+    async start(next: LogPosition): Promise<void> {
       last = { ...last, position: next.position }
       try {
         const newest = (await listSnapshots(store)).at(-1)
@@ -100,9 +100,9 @@ export function createSnapshotTaker(
       isRunning = true
       try {
         const name = snapshotName(place)
-        const state = uploadState(pinned, { store, wal, name, mayGoOn: rest })
+        const state = uploadState(pinned, { store, wal, name, afterPiece: rest })
         await finish(name, { state, place, at: store.now(), isBase: false })
-        log.debug('a snapshot is in the bucket', { name })
+        log.debug('a snapshot was stored in the bucket', { name })
         pinned.release()
         await trim()
       } catch (error) {
@@ -114,42 +114,42 @@ export function createSnapshotTaker(
     },
 
     /** Uploads the snapshot for a `base` entry, which the caller appends next.
-     *  @param beside work that runs meanwhile
-     *  @returns the snapshot's name
+     *  @param during runs until the upload ends
+     *  @returns the name of the snapshot
      *  @throws StoreError */
-    async takeBase(
+    async takeForEntry(
       wal: WalReader,
       pinned: PinnedState,
-      beside: (work: Promise<unknown>) => Promise<void>,
+      during: (upload: Promise<unknown>) => Promise<void>,
     ): Promise<string> {
       const name = snapshotName(nextOf(appender))
       const at = store.now()
       // Writes, or a stopping server, wait for this upload, so it does not pause.
-      const state = uploadState(pinned, { store, wal, name, mayGoOn: async () => {} })
-      await beside(state.finally(pinned.release))
+      const state = uploadState(pinned, { store, wal, name, afterPiece: async () => {} })
+      await during(state.finally(pinned.release))
       await finish(name, { state, place: nextOf(appender), at, isBase: true })
       return name
     },
 
-    /** Ends a snapshot after the current piece. A base snapshot continues, because the log lacks its content. */
+    /** Ends a snapshot after the current piece, but not one for a `base` entry, because the log lacks its content. */
     stop(): void {
       isStopped = true
     },
     isRunning: () => isRunning,
-    /** When the newest snapshot was taken, by the store's clock (ms since the epoch); undefined when none is known. */
+    /** The time of the newest snapshot by the store's clock (ms since the epoch); undefined when none is known. */
     lastAt: () => takenAt,
   }
 }
 
 type Unfinished = {
   state: ReturnType<typeof uploadState>
-  place: Place
+  place: LogPosition
   at: number
   isBase: boolean
 }
 
-function nextOf(appender: Appender): Place {
+function nextOf(appender: Appender): LogPosition {
   const next = appender.next()
-  if (!next) throw new Error('a base comes after the start')
+  if (!next) throw new Error('snapshot before start')
   return next
 }

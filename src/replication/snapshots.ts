@@ -4,34 +4,34 @@ import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { zstdCompress } from 'bun'
 import {
-  comparePlaces,
+  comparePositions,
   decodeEntry,
+  type LogPosition,
   origin,
-  type Place,
-  pagesOfPiece,
-  parsePlace,
-  placeName,
+  pagesPerPiece,
+  parsePosition,
+  positionName,
   type ReplicaLog,
   unpack,
 } from './log.ts'
 import type { ObjectStore } from './object-store.ts'
-import type { WalPosition as Position, WalReader } from './wal-reader.ts'
+import type { WalIndex as Position, WalReader } from './wal-reader.ts'
 
-/** A snapshot is the database after the entry at a place, in pieces under `snapshots/<place>-<attempt>/`. The manifest
- *  is written last: without it the snapshot does not exist. */
+/** A snapshot is the database after a log entry, in pieces under `snapshots/<position>-<attempt>/`. The manifest is written
+ *  last; without it the snapshot does not exist. */
 type Manifest = {
   format: 1
-  place: Place
+  place: LogPosition
   /** Milliseconds since the epoch, by the store's clock. */
   at: number
-  /** Whether the log continues from it without the entries before. The entry at its place then names it. */
+  /** Whether the snapshot replaces all earlier entries; then a `base` entry at its position contains its name. */
   isBase: boolean
   pageSize: number
   pages: number
   /** xxHash64 of each piece. */
   pieces: string[]
 }
-type Snapshot = { name: string; place: Place; modifiedAt: number }
+type Snapshot = { name: string; place: LogPosition; modifiedAt: number }
 
 const framesAtOnce = 512
 const hourMilliseconds = 3_600_000
@@ -44,32 +44,32 @@ const readFile = promisify(read)
 const manifestOf = (name: string) => `snapshots/${name}/manifest`
 const pieceOf = (name: string, n: number) => `snapshots/${name}/${String(n).padStart(6, '0')}`
 
-export const snapshotName = (place: Place) =>
-  `${placeName(place)}-${crypto.randomUUID().slice(0, 8)}`
-const placeOf = (name: string) => parsePlace(name.slice(0, placeName(origin).length))
-const ownKey = /^snapshots\/(\d{8}-\d{12}-\w+)\/(manifest|\d{6})$/
+export const snapshotName = (place: LogPosition) =>
+  `${positionName(place)}-${crypto.randomUUID().slice(0, 8)}`
+const positionOf = (name: string) => parsePosition(name.slice(0, positionName(origin).length))
+const snapshotKey = /^snapshots\/(\d{8}-\d{12}-\w+)\/(manifest|\d{6})$/
 
 /** The complete snapshots, oldest first. */
 export async function listSnapshots(store: ObjectStore): Promise<Snapshot[]> {
   const found: Snapshot[] = []
   for await (const page of store.list('snapshots/')) {
     for (const { key, modifiedAt } of page) {
-      const [, name = '', part] = ownKey.exec(key) ?? []
-      const place = placeOf(name)
+      const [, name = '', part] = snapshotKey.exec(key) ?? []
+      const place = positionOf(name)
       if (part === 'manifest' && place) found.push({ name, place, modifiedAt })
     }
   }
-  return found.sort((a, b) => comparePlaces(a.place, b.place))
+  return found.sort((a, b) => comparePositions(a.place, b.place))
 }
 
 /** @throws Error when it is not a manifest, or of a later version */
 export async function readManifest(store: ObjectStore, name: string): Promise<Manifest> {
   const bytes = await store.get(manifestOf(name))
-  if (!bytes) throw new Error(`the snapshot ${name} is gone`)
+  if (!bytes) throw new Error(`the snapshot ${name} does not exist`)
   const manifest = parseManifest(bytes)
-  if (!manifest) throw new Error(`hostline has not written ${manifestOf(name)}`)
+  if (!manifest) throw new Error(`${manifestOf(name)} was not written by hostline`)
   if (manifest.format === 1) return manifest
-  throw new Error(`a later version made the snapshot ${name}: use a newer hostline`)
+  throw new Error(`the snapshot ${name} is from a later version: use a newer hostline`)
 }
 
 function parseManifest(bytes: Uint8Array): Manifest | undefined {
@@ -80,8 +80,8 @@ function parseManifest(bytes: Uint8Array): Manifest | undefined {
   }
 }
 
-/** Whether the log continues from a snapshot. A base snapshot counts only if an entry names it: its leader may have died
- *  before writing that. */
+/** Whether the log continues from a snapshot. That of a `base` entry counts only if the entry exists, because its leader may
+ *  have died before writing it. */
 export async function isUsable(shared: ReplicaLog, name: string, manifest: Manifest) {
   if (!manifest.isBase) return true
   const bytes = await shared.read(manifest.place)
@@ -93,9 +93,9 @@ export async function isUsable(shared: ReplicaLog, name: string, manifest: Manif
 /** A state of the database that stays readable until `release`. */
 export type PinnedState = Position & { release: () => void; isHeld: () => boolean }
 
-/** Pins the state up to which `wal` was read: until it is released, no checkpoint copies later frames into the database
- *  file, and the wal is reset only if all of it was copied before.
- *  @returns undefined when another process has committed meanwhile */
+/** Pins the state up to which `wal` was read. Until it is released, no checkpoint copies later frames into the database
+ *  file, and the wal is reset only if all its frames were copied before.
+ *  @returns undefined when another process has committed since */
 export function pinState(databasePath: string, wal: WalReader): PinnedState | undefined {
   const reader = new Database(databasePath)
   let isHeld = true
@@ -107,7 +107,7 @@ export function pinState(databasePath: string, wal: WalReader): PinnedState | un
     reader.run('BEGIN')
     reader.query('SELECT 1 FROM sqlite_schema').get()
     const index = wal.index()
-    const pinned = { ...index, ...shapeOf(wal, index), release, isHeld: () => isHeld }
+    const pinned = { ...index, ...sizeOf(wal, index), release, isHeld: () => isHeld }
     if (wal.isAtEnd()) return pinned
     release()
     return undefined
@@ -117,8 +117,8 @@ export function pinState(databasePath: string, wal: WalReader): PinnedState | un
   }
 }
 
-/** An empty wal does not contain the size of the database. */
-function shapeOf({ databaseFile }: WalReader, { frame, pageSize, pages }: Position) {
+/** Reads the page size and count, from the database file if the wal is empty. */
+function sizeOf({ databaseFile }: WalReader, { frame, pageSize, pages }: Position) {
   if (frame > 0) return { pageSize, pages }
   const header = Buffer.alloc(databaseHeaderBytes)
   readSync(databaseFile, header, 0, databaseHeaderBytes, 0)
@@ -131,26 +131,26 @@ type Upload = {
   store: ObjectStore
   wal: WalReader
   name: string
-  mayGoOn: (restMilliseconds: number) => Promise<void>
+  afterPiece: (milliseconds: number) => Promise<void>
 }
 
 /** Uploads the pages of a state.
- *  @param upload `mayGoOn` is called after each piece with its duration; it may delay or throw
+ *  @param upload `afterPiece` is called after each piece with its duration; it may delay or throw
  *  @returns the fields for the manifest, and the size in the bucket */
-export async function uploadState(state: Position, { store, wal, name, mayGoOn }: Upload) {
+export async function uploadState(state: Position, { store, wal, name, afterPiece }: Upload) {
   const { pageSize, pages } = state
   const newer = await indexFrames(wal, state)
   const pieces: string[] = []
   let bytes = 0
-  for (let first = 1; first <= pages; first += pagesOfPiece) {
+  for (let first = 1; first <= pages; first += pagesPerPiece) {
     const startedAt = performance.now()
-    const count = Math.min(pagesOfPiece, pages - first + 1)
+    const count = Math.min(pagesPerPiece, pages - first + 1)
     const piece = await readPages(wal, { first, count, pageSize }, newer)
     const packed = await zstdCompress(piece, { level: 1 })
     await store.put(pieceOf(name, pieces.length), packed)
     pieces.push(Bun.hash.xxHash64(packed).toString(16))
     bytes += packed.length
-    await mayGoOn(performance.now() - startedAt)
+    await afterPiece(performance.now() - startedAt)
   }
   return { content: { pageSize, pages, pieces }, bytes }
 }
@@ -168,7 +168,7 @@ export async function writeManifest(
 /** Finds the newest frame of each page that the database file may lack. */
 async function indexFrames({ walFile }: WalReader, { frame, copiedFrames, pageSize }: Position) {
   const newest = new Map<number, number>()
-  // The wal may be reset from here on; the database file contains all of it.
+  // The database file contains the whole wal, which may be reset from here on.
   if (copiedFrames >= frame) return newest
   const frameBytes = frameHeaderBytes + pageSize
   const buffer = Buffer.alloc(framesAtOnce * frameBytes)
@@ -219,19 +219,19 @@ async function readPiece(store: ObjectStore, name: string, { n, hash }: Piece) {
   const isWhole = packed && Bun.hash.xxHash64(packed).toString(16) === hash
   const bytes = isWhole ? await unpack(packed).catch(() => undefined) : undefined
   if (bytes) return bytes
-  throw new Error(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'gone'}`)
+  throw new Error(`piece ${n} of the snapshot ${name} is ${packed ? 'damaged' : 'missing'}`)
 }
 
 type Piece = { n: number; hash: string }
 
-/** Removes everything not needed to restore a moment since `since`: older snapshots except the newest of them, all but
+/** Removes the snapshots that no restore to a moment since `since` needs: older ones except the newest of them, all but
  *  one per hour after a day, and incomplete ones.
- *  @returns the first place of the log that is still needed */
+ *  @returns the first log position that is still needed */
 export async function trimSnapshots(
   store: ObjectStore,
   shared: ReplicaLog,
   since: number,
-): Promise<Place | undefined> {
+): Promise<LogPosition | undefined> {
   await thinOut(store, await listSnapshots(store))
   const whole = await listSnapshots(store)
   const first = await findUsable(
@@ -240,19 +240,19 @@ export async function trimSnapshots(
     whole.filter(({ modifiedAt }) => modifiedAt <= since),
   )
   if (!first) return undefined
-  const older = whole.filter(({ place }) => comparePlaces(place, first.place) < 0)
-  // Delete the manifests first: without one the rest is no snapshot, even if this is interrupted.
+  const older = whole.filter(({ place }) => comparePositions(place, first.place) < 0)
+  // Delete the manifests first, so that an interrupted removal leaves no incomplete snapshot behind.
   for (const { name } of older) await store.delete(manifestOf(name))
   for await (const page of store.list('snapshots/')) {
-    const rest = page.filter(({ key }) => key < `snapshots/${placeName(first.place)}`)
-    for (const { key } of rest.filter((one) => ownKey.test(one.key))) await store.delete(key)
+    const rest = page.filter(({ key }) => key < `snapshots/${positionName(first.place)}`)
+    for (const { key } of rest.filter((one) => snapshotKey.test(one.key))) await store.delete(key)
     if (rest.length < page.length) break
   }
   return first.place
 }
 
-/** Keeps the first snapshot of each hour among those older than a day. Base snapshots stay, because the log depends on
- *  them. */
+/** Keeps only the first snapshot of each hour among those older than a day. Snapshots of `base` entries stay, because the
+ *  log depends on them. */
 async function thinOut(store: ObjectStore, whole: Snapshot[]) {
   const kept = new Set<number>()
   for (const { name, modifiedAt } of whole) {

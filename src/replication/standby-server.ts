@@ -13,7 +13,7 @@ type StandbyServerOptions = {
 
 const retryAfterSeconds = 5
 
-/** The HTTP server of a standby: reports that it is alive, that it does not serve, and its metrics.
+/** The HTTP server of a standby, for its health and its metrics; it refuses all other requests.
  *  @throws StartError when it cannot listen */
 export function serveStandby({ config, version, metrics }: StandbyServerOptions) {
   const { host, port, tls, metricsToken } = config

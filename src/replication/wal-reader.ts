@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** The position in a wal up to which it was read. The checksum covers all frames before it. */
-export type WalMark = { salts: string; frame: number; checksum: string }
+/** A position in a wal. The checksum covers all frames before it. */
+export type WalPosition = { salts: string; frame: number; checksum: string }
 
 const walHeaderBytes = 32
 const frameHeaderBytes = 24
@@ -10,13 +10,13 @@ const indexHeaderBytes = 48
 const wholeIndexBytes = 2 * indexHeaderBytes + 4
 const maxTries = 1_000
 
-/** Content of the wal-index (https://www.sqlite.org/walformat.html). */
-export type WalPosition = WalMark & {
+/** The content of the wal-index (https://www.sqlite.org/walformat.html). */
+export type WalIndex = WalPosition & {
   pageSize: number
-  /** Size of the database, in pages. */
+  /** The size of the database in pages. */
   pages: number
   commits: number
-  /** Number of frames already checkpointed into the database file. */
+  /** The number of frames already checkpointed into the database file. */
   copiedFrames: number
 }
 
@@ -24,8 +24,8 @@ export type WalReader = ReturnType<typeof openWalReader>
 
 /** Reads the commits of every process from the wal of an open database.
  *
- *  A process that closes a file loses all its POSIX locks on it, including those of SQLite. So the files stay open until
- *  `close`, which must follow the closing of the database. */
+ *  When a process closes a file it loses all its POSIX locks on it, including those of SQLite. Therefore the files stay open
+ *  until `close`, which must be called after closing the database. */
 export function openWalReader(databasePath: string) {
   const indexFile = openSync(`${databasePath}-shm`, 'r')
   const walFile = openSync(`${databasePath}-wal`, 'r')
@@ -33,10 +33,10 @@ export function openWalReader(databasePath: string) {
   const header = Buffer.alloc(wholeIndexBytes)
   const seenHeader = Buffer.alloc(indexHeaderBytes)
   let frames = Buffer.alloc(0)
-  let seen: WalPosition | undefined
+  let seen: WalIndex | undefined
 
-  /** Reads both copies of the header until they agree: a committing process writes one after the other.
-   *  @throws Error when a process has died in between */
+  /** Reads both copies of the header until they are equal, because a committing process writes one after the other.
+   *  @throws Error when a process died in between */
   function readHeader() {
     for (let n = 0; n < maxTries; n++) {
       readSync(indexFile, header, 0, wholeIndexBytes, 0)
@@ -52,7 +52,7 @@ export function openWalReader(databasePath: string) {
     throw new Error('the index of the wal cannot be read')
   }
 
-  function readIndex(): WalPosition {
+  function readIndex(): WalIndex {
     readHeader()
     const pageSize = header.readUInt16LE(14)
     return {
@@ -66,14 +66,14 @@ export function openWalReader(databasePath: string) {
     }
   }
 
-  /** The next `read` starts after this position. */
-  function goOnBehind(position: WalPosition | undefined) {
+  /** Lets the next `read` start after this position. */
+  function continueAfter(position: WalIndex | undefined) {
     seen = position
     seenHeader.fill(0)
   }
 
   /** @returns the number of commits in these frames */
-  function readFrames({ pageSize, frame }: WalPosition, from: number, take: TakePage): number {
+  function readFrames({ pageSize, frame }: WalIndex, from: number, take: TakePage): number {
     const frameBytes = frameHeaderBytes + pageSize
     if (frames.length < framesAtOnce * frameBytes) frames = Buffer.alloc(framesAtOnce * frameBytes)
     let commits = 0
@@ -89,15 +89,15 @@ export function openWalReader(databasePath: string) {
     return commits
   }
 
-  /** Whether the wal contains this mark. */
-  function contains(index: WalPosition, mark: WalMark): boolean {
-    if (mark.salts !== index.salts || mark.frame > index.frame) return false
-    // Every empty wal has this mark, so it proves nothing.
-    if (mark.frame === 0) return false
+  /** Whether the wal contains this position. */
+  function contains(index: WalIndex, position: WalPosition): boolean {
+    if (position.salts !== index.salts || position.frame > index.frame) return false
+    // Every empty wal has this position, so it proves nothing.
+    if (position.frame === 0) return false
     const header = Buffer.alloc(frameHeaderBytes)
-    const at = walHeaderBytes + (mark.frame - 1) * (frameHeaderBytes + index.pageSize)
+    const at = walHeaderBytes + (position.frame - 1) * (frameHeaderBytes + index.pageSize)
     readSync(walFile, header, 0, frameHeaderBytes, at)
-    return checksumOf(header.readUInt32BE(16), header.readUInt32BE(20)) === mark.checksum
+    return checksumOf(header.readUInt32BE(16), header.readUInt32BE(20)) === position.checksum
   }
 
   return {
@@ -105,23 +105,23 @@ export function openWalReader(databasePath: string) {
     walFile,
     index: readIndex,
 
-    /** Resumes from the mark of an earlier process.
+    /** Resumes from the position of an earlier process.
      *  @returns whether this wal continues from there */
-    resume(mark: WalMark): boolean {
+    resume(position: WalPosition): boolean {
       const index = readIndex()
-      const isPossible = contains(index, mark)
-      goOnBehind(isPossible ? { ...index, ...mark } : undefined)
+      const isPossible = contains(index, position)
+      continueAfter(isPossible ? { ...index, ...position } : undefined)
       return isPossible
     },
 
     /** Reads the wal from its beginning: the database file alone is the state before it. */
     resumeAtBeginning(): void {
-      goOnBehind({ ...readIndex(), frame: 0 })
+      continueAfter({ ...readIndex(), frame: 0 })
     },
 
-    /** Passes on the pages of every commit since the last call. For a page that changed twice, the newer version comes
+    /** Passes the pages of every commit since the last call to `take`. Of a page that changed twice, the newer version comes
      *  later.
-     *  @returns `gap` when the wal no longer contains a commit in between; the next call continues after the gap */
+     *  @returns `gap` when the wal no longer contains every commit in between; the next call continues after the gap */
     read(take: TakePage): 'nothing' | 'pages' | 'gap' {
       readHeader()
       if (header.compare(seenHeader, 0, indexHeaderBytes, 0, indexHeaderBytes) === 0) {
@@ -129,7 +129,7 @@ export function openWalReader(databasePath: string) {
       }
       const last = seen
       const index = readIndex()
-      goOnBehind(index)
+      continueAfter(index)
       header.copy(seenHeader, 0, 0, indexHeaderBytes)
       const from = last?.salts === index.salts ? last.frame : 0
       const commits = readFrames(index, from, take)
@@ -149,8 +149,8 @@ export function openWalReader(databasePath: string) {
   }
 }
 
-/** Whether no frame is missing. After a WAL reset that holds only if this WAL contains every commit since. */
-function follows(last: WalPosition | undefined, next: WalPosition, commits: number): boolean {
+/** Whether no frame is missing. After a reset of the wal, it must contain every commit since. */
+function follows(last: WalIndex | undefined, next: WalIndex, commits: number): boolean {
   if (!last) return false
   return last.salts === next.salts || (next.commits - last.commits) >>> 0 === commits
 }
