@@ -618,6 +618,41 @@ describe('a chat message', () => {
     socket.close()
   })
 
+  test('that is removed before its push succeeds makes way for an earlier one, unless that was pushed', async () => {
+    await using all = await startPushing({ listen: true })
+    const { service, ada, google, clock, until, settle } = all
+    await registerDevice(service, ada, 'tablet')
+    const bob = await service.register('bob')
+    const conversationId = await service.openConversation(bob, ada)
+    const bodies = () => google.sends.map(({ message }) => (message as Shown).notification.body)
+    const slip = async () => {
+      const { body } = await service.say(bob, conversationId, 'slip')
+      const path = `/v1/chat/conversations/${conversationId}/messages/${body.id}`
+      return () => service.call('DELETE', path, { token: bob.token })
+    }
+    const socket = await service.connect(ada)
+    await service.say(bob, conversationId, 'meant')
+    const remove = await slip()
+    google.respondFcm({ status: 503 })
+    clock.advance(31_000)
+    await until(() => google.sends.length === 1)
+    await remove()
+    await settle()
+    clock.advance(60_000)
+    await until(() => google.sends.length === 2)
+    expect(bodies()).toEqual(['slip', 'meant'])
+    socket.close()
+    await until(() => !service.hub.isOnline(ada.id))
+    const removeAgain = await slip()
+    google.respondFcm({ status: 503 })
+    await until(() => google.sends.length === 3)
+    await removeAgain()
+    await settle()
+    clock.advance(60_000)
+    await until(() => all.waiting() === 0)
+    expect(bodies()).toEqual(['slip', 'meant', 'slip'])
+  })
+
   test('has the unread messages and notifications of the user as its badge', async () => {
     await using all = await startPushing()
     const { service, ada, google, notify, until } = all

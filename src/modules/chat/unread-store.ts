@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNull, lt, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, lt, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../../db/open.ts'
 import { inboxes, messages, participants, users } from '../../db/schema.ts'
 import type { ParticipantRow } from './store.ts'
@@ -11,10 +11,11 @@ export function createUnreadStore(orm: Orm) {
   return {
     findParticipant: (userId: string, conversationId: string): ParticipantRow | undefined =>
       orm.select().from(participants).where(participant(userId, conversationId)).get(),
-    /** The content of a push; undefined when the message was read or removed, or there is a newer one. */
+    /** The newest unread message up to `seq`; undefined when there is none, or when a later one is unread. */
     findUnread(userId: string, conversationId: string, seq: number) {
       return orm
         .select({
+          seq: messages.seq,
           senderName: users.displayName,
           text: sql<string>`CASE ${messages.type} WHEN 'file' THEN coalesce(${messages.fileName}, ${messages.body}) ELSE ${messages.body} END`,
           createdAt: messages.createdAt,
@@ -28,13 +29,15 @@ export function createUnreadStore(orm: Orm) {
         .where(
           and(
             eq(messages.conversationId, conversationId),
-            eq(messages.seq, seq),
+            lte(messages.seq, seq),
             sql`${messages.senderId} <> ${userId}`,
             isNull(messages.deletedAt),
             sql`NOT EXISTS (SELECT 1 FROM ${messages} AS newer WHERE newer.conversation_id = ${conversationId}
               AND newer.seq > ${seq} AND newer.sender_id <> ${userId} AND newer.deleted_at IS NULL)`,
           ),
         )
+        .orderBy(desc(messages.seq))
+        .limit(1)
         .get()
     },
     /** The `seq` of the newest unread message, and the time of the oldest. */

@@ -2,6 +2,7 @@ import type { Core } from '../../core.ts'
 import type { JobHandler, JobHandlers } from '../../jobs/runner.ts'
 import { createKeyedSemaphore } from '../../lib/concurrency.ts'
 import { texts } from '../../lib/i18n.ts'
+import { createLru } from '../../lib/lru.ts'
 import { isVisible } from '../../lib/text.ts'
 import { type NotificationType, notificationTypes } from '../../lib/vocabulary.ts'
 import type { Mailer } from '../../outside/mail/mailer.ts'
@@ -13,10 +14,10 @@ import type { PushTokenRow, PushTokenStore } from './push-token-store.ts'
 import type { NotificationRow, NotificationStore } from './store.ts'
 
 /** A chat message that its recipient has not read. */
-type UnreadMessage = { senderName: string; text: string; createdAt: number }
+type UnreadMessage = { seq: number; senderName: string; text: string; createdAt: number }
 
 export type UnreadMessages = {
-  /** Undefined when the message was read, there is a newer one, or the user is not its recipient. */
+  /** The newest unread message up to `seq`; undefined when there is none, or when a later one is unread. */
   find(userId: string, conversationId: string, seq: number): UnreadMessage | undefined
   findAll(userId: string, conversationId: string): Unread | undefined
   /** Counts the unread messages in all conversations of a user. */
@@ -45,6 +46,7 @@ const ttlSeconds: Record<NotificationType, number> = {
   broadcast: 3 * day,
 }
 const messageTtlSeconds = 7 * day
+const rememberedPushes = 100_000
 const important: readonly NotificationType[] = ['call_incoming', 'support_reply', 'payout_failed']
 
 type PushJobs = Pick<
@@ -58,6 +60,7 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
   const { write, clock, log } = core
   const { store, pushTokenStore, pusher, unreadMessages, messagePushes } = parts
   const inOrder = createKeyedSemaphore(1)
+  const pushedSeqs = createLru<number>(rememberedPushes)
 
   async function deliver(token: PushTokenRow, message: PushMessage, signal: AbortSignal) {
     if (message.ttlSeconds <= 0) return undefined
@@ -108,11 +111,14 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
     async message_push({ user_id: userId, push_token_id, conversation_id, seq }, { signal }) {
       const findUnread = () => unreadMessages.find(userId, conversation_id, seq)
       if (!findUnread()) return undefined
-      return inOrder(`${push_token_id} ${conversation_id}`, async () => {
+      const key = `${push_token_id} ${conversation_id}`
+      return inOrder(key, async () => {
         const token = pushTokenStore.findLive(userId, push_token_id)
         const unread = findUnread()
         const person = store.findPerson(userId)
         if (!token || !unread || !person) return undefined
+        // A later message was removed, and this one was pushed before.
+        if (unread.seq <= (pushedSeqs.get(key) ?? 0)) return undefined
         const text = isVisible(unread.text) ? unread.text : texts[person.locale].push.file
         const message = {
           type: 'chat_message',
@@ -124,7 +130,9 @@ export function createPushJobs(core: Core, parts: Parts): PushJobs {
           collapseKey: conversation_id,
           badge: badgeOf(userId),
         } as const
-        return deliver(token, message, signal)
+        await deliver(token, message, signal)
+        pushedSeqs.set(key, unread.seq)
+        return undefined
       })
     },
 
