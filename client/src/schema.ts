@@ -97,7 +97,7 @@ export interface TicketListItem {
   updated_at: string
 }
 /**
- * Texts alone. Each key may be absent, and others may be there.
+ * A flat object of texts. Each key may be absent, and there may be others.
  */
 export interface NotificationData {
   /**
@@ -1640,7 +1640,7 @@ export interface Operations {
        */
       cursor?: string
       /**
-       * Any part of a name or an address, of one or two characters how one begins, accents and case aside; or an id, or an external id. `total` counts up to 1000, where pages by number end and the cursor form goes on.
+       * Any part of a name or an address, ignoring accents and case; one or two characters match only the beginning. An id or external id also matches. `total` and numbered pages end at 1000; the cursor form continues.
        */
       q?: string
       role?: 'guest' | 'user' | 'verified_user' | 'host' | 'admin'

@@ -201,13 +201,12 @@ export function createGuard(schema: TSchema): (value: unknown) => void {
 
 type Refinement = {
   check: (value: unknown) => boolean
-  problems: (value: never) => FieldProblems
+  problems: (value: unknown) => FieldProblems
 }
 
 kind('Refined', (schema, value) => {
   const refined = refinementOf(schema)
-  const isValid =
-    refined?.check(value) && Object.keys(refined.problems(value as never)).length === 0
+  const isValid = refined?.check(value) && Object.keys(refined.problems(value)).length === 0
   return isValid ? undefined : problem('invalid')
 })
 
@@ -220,7 +219,11 @@ export function Refined<T extends TObject>(
   return Type.Unsafe<Static<T>>({
     ...object,
     [Kind]: 'Refined',
-    [refinementKey]: { check: createCheck(object), problems } satisfies Refinement,
+    [refinementKey]: {
+      check: createCheck(object),
+      // Called only for objects; `problems` must expect missing and invalid fields.
+      problems: (value) => problems(value as Partial<Static<T>>),
+    } satisfies Refinement,
   })
 }
 
@@ -237,7 +240,7 @@ export function fieldProblems(schema: TSchema, value: unknown): FieldProblems {
   const errors = leafErrors(refined ? { ...schema, [Kind]: 'Object' } : schema, value)
   const found: FieldProblems = {}
   for (const error of errors.take(maxProblems)) found[fieldOf(error)] ??= problemOf(error)
-  return refined ? { ...refined.problems(value as never), ...found } : found
+  return refined ? { ...refined.problems(value), ...found } : found
 }
 
 function refinementOf(schema: TSchema) {

@@ -18,10 +18,10 @@ export type SuccessAnswer = {
 }
 export type JsonContent = { 'application/json': { schema: object } }
 
-/** The name of an example, and the fields in which it differs from the schema's own. */
+/** The name of an example, and the fields that differ from the example of the schema. */
 type Example = { name: string; change?: Json | undefined }
 
-/** Collects the shared parts of the operations: schemas with a title, error answers, headers. */
+/** Collects the shared parts of the operations: schemas with a title, error responses, headers. */
 export function createComponents() {
   const { lift, schemas } = createSchemas()
   const exampleOf = createExamples(schemas)
@@ -84,7 +84,7 @@ export function createComponents() {
   }
 }
 
-/** In English. */
+/** The body of an error response, in English. */
 function failureExample(kind: ErrorKind) {
   const details = exampleDetails[kind]
   return errorBody(
@@ -102,7 +102,7 @@ const exampleDetails: Partial<Record<ErrorKind, FieldProblems>> = {
 const reasonHeader = (reasons: string[]) => ({
   'X-Error-Reason': {
     description:
-      'Tells apart what has one code, absent where that says it all. More may come: fall back to the code.',
+      'Distinguishes errors that have the same code; absent if the code is unambiguous. New reasons may be added: handle unknown ones by their code.',
     schema: { type: 'string', enum: [...new Set(reasons)] },
   },
 })
@@ -111,8 +111,8 @@ const integerHeader = (description: string) => ({ description, schema: { type: '
 
 const headerComponents: Json = {
   'X-Request-ID': { description: 'Identifier of this request.', schema: { type: 'string' } },
-  'X-RateLimit-Limit': integerHeader('Requests per window. Absent when the limit is switched off.'),
-  'X-RateLimit-Remaining': integerHeader('Requests left in the window after this one.'),
+  'X-RateLimit-Limit': integerHeader('Requests per window. Absent if the limit is switched off.'),
+  'X-RateLimit-Remaining': integerHeader('Remaining requests in the window after this one.'),
   'X-RateLimit-Reset': integerHeader(
     'Unix time when the oldest counted request leaves the window.',
   ),

@@ -1,9 +1,9 @@
 import type { Json } from './openapi-schemas.ts'
 
-/** Composes the example of a schema from the examples of its parts. A schema's own example wins, for schemas where
- *  composition would make nonsense. A union takes its first branch that is not null.
- *  @param components the schemas that references lead to, by name
- *  @throws Error for a text that has no example */
+/** Composes the example of a schema from the examples of its parts. An example of the schema itself takes precedence. A
+ *  union uses its first branch that is not null.
+ *  @param components the referenced schemas, by name
+ *  @throws Error for a text without an example */
 export function createExamples(components: Json) {
   function exampleOf(schema: Json, name: string): unknown {
     const { $ref, examples, allOf } = schema
@@ -32,11 +32,11 @@ export function createExamples(components: Json) {
   return exampleOf
 }
 
-/** A property with an empty list of examples is left out of the whole's example. */
+/** A property with an empty list of examples is omitted. */
 const isShown = ([, { examples }]: [string, Json]) =>
   !Array.isArray(examples) || examples.length > 0
 
-/** Replaces some fields of an example, at any depth. */
+/** Replaces fields of an example, at any depth. */
 export function changed(example: unknown, change: unknown): unknown {
   if (!isObject(example) || !isObject(change)) return change
   const fields = Object.entries(change).map(([name, value]) => [

@@ -5,8 +5,8 @@ import type { DescribedRoute } from '../http/route-table.ts'
 import type { ErrorKind } from '../lib/errors.ts'
 import { roles } from '../lib/vocabulary.ts'
 
-/** Describes who may call an operation and which limit counts it, from the options that the pipeline enforces: as
- *  text and as extension fields. */
+/** Describes the access and the rate limit of an operation, as text and as extension fields, from the options that the
+ *  pipeline enforces. */
 export function policyOf(route: DescribedRoute, limits: RateLimits, description?: string) {
   const allowed = allowedOf(route)
   const counted = countedBy(route, limits)
@@ -52,7 +52,7 @@ type Counted = {
   per: keyof typeof keyNames
 }
 
-/** Undefined when no limit counts the request. */
+/** The rate limit of a route; undefined if there is none. */
 function countedBy({ limit, access }: DescribedRoute, limits: RateLimits): Counted | undefined {
   if (limit === 'none') return undefined
   const name = limit === 'default' ? limitOf(access) : limit
@@ -90,7 +90,7 @@ function sentenceOf({ name, requests, window_seconds, per }: Counted) {
 
 const anonymousLimit = 'RATE_LIMIT_ANONYMOUS'
 
-/** Such as "a minute" or "in 15 minutes". */
+/** For example "a minute" or "in 15 minutes". */
 function windowText(seconds: number) {
   const [unit, length] = units.find(([, length]) => seconds % length === 0) ?? units[2]
   const count = seconds / length
@@ -104,7 +104,7 @@ const units = [
   ['second', 1],
 ] as const
 
-/** The failures of an operation: those it declares, and those that follow from its access, its limit and its body. */
+/** The errors of an operation: those it declares, and those that follow from its access, its limit and its body. */
 export function errorKindsOf(
   { access, limit, method, confirm, path }: DescribedRoute,
   declared: ErrorKind[],
@@ -120,7 +120,7 @@ export function errorKindsOf(
   return [...kinds, 'internal_error', 'unavailable'] satisfies ErrorKind[]
 }
 
-/** Failures that follow from a route's access. */
+/** The errors that follow from the access of a route. */
 const refusals: Partial<Record<Access, ErrorKind[]>> = {
   admin: ['role_required', 'admin_totp_required'],
   host: ['role_required', 'email_not_verified'],

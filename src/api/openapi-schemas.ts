@@ -22,7 +22,7 @@ export function createSchemas() {
   return { lift, schemas }
 }
 
-/** Replaces `patternProperties` of a map of texts by `additionalProperties`, which code generators know. */
+/** Replaces the `patternProperties` of a map of texts by `additionalProperties`, which code generators support. */
 function mapOf({ patternProperties, ...rest }: Json): Json | undefined {
   if (patternProperties === undefined) return undefined
   return { ...rest, additionalProperties: Object.values(patternProperties as Json)[0] }
@@ -36,8 +36,8 @@ function literalsOf({ anyOf, ...rest }: Json): Json | undefined {
   return { ...rest, type: 'string', enum: values }
 }
 
-/** The schema of a body for generated clients, whose compilers then find a misspelt field. The server ignores
- *  unknown fields. */
+/** The schema of a body without unknown fields, so that compilers of generated clients find misspelt ones. The server
+ *  ignores unknown fields. */
 export const closed = (schema: object): Json =>
   JSON.parse(
     JSON.stringify(schema, (keyword, value) =>

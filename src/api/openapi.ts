@@ -28,9 +28,8 @@ type Described = {
 
 const sourcePath = '/routes'
 
-/** The OpenAPI 3.1 description of an application's routes: the swagger plugin's output, made valid and complete.
- *  Each operation gets its security, its error answers and the common headers from the options that the pipeline
- *  enforces. */
+/** The OpenAPI 3.1 description of an application's routes, from the output of the swagger plugin. Adds the security, the
+ *  error responses and the common headers of each operation, from the options that the pipeline enforces. */
 export async function describeApi(
   routes: AnyElysia,
   { version, publicUrl, limits, webhooks }: Described,
@@ -68,11 +67,13 @@ function describeWebhooks(bodies: Described['webhooks'], components: Components)
     const content = components.content(schema, { name: type })
     const post = {
       tags: ['Administration'],
-      summary: `Tells an endpoint: ${type}`,
+      summary: `Sends the event ${type} to an endpoint.`,
       operationId: `webhook${pascalCase(type)}`,
       parameters: webhookHeaders,
       requestBody: { required: true, content },
-      responses: { '2XX': { description: 'It has been heard; anything else is tried again.' } },
+      responses: {
+        '2XX': { description: 'The event was received. Any other response is retried.' },
+      },
     }
     return [type, { post }]
   })
@@ -80,11 +81,11 @@ function describeWebhooks(bodies: Described['webhooks'], components: Components)
 }
 
 const webhookHeaders = [
-  ['webhook-id', 'The same in each attempt: tells a repetition.'],
-  ['webhook-timestamp', 'When it was sent, in Unix seconds.'],
+  ['webhook-id', 'The same in each attempt, to recognise repetitions.'],
+  ['webhook-timestamp', 'The time of the attempt, in Unix seconds.'],
   [
     'webhook-signature',
-    '`v1,` and the HMAC-SHA256 of id, timestamp and body; several are separated by spaces.',
+    '`v1,` followed by the HMAC-SHA256 of id, timestamp and body; several signatures are separated by spaces.',
   ],
 ].map(([name, description]) => ({
   in: 'header',
@@ -95,7 +96,7 @@ const webhookHeaders = [
 }))
 
 async function collect(routes: AnyElysia): Promise<Document> {
-  // Loaded at the first request for it, to keep the start short.
+  // Loaded at the first request for the description, to keep the start short.
   const { swagger } = await import('@elysiajs/swagger')
   const host = new Elysia().use(routes).use(swagger({ path: sourcePath, excludeStaticFile: false }))
   const answer = await host.handle(new Request(`http://localhost${sourcePath}/json`))

@@ -27,7 +27,7 @@ export function datedName(prefix: string): string {
 }
 
 /** Copies a database into one checked file: its state at one moment, even while a server writes to it. With the
- *  directory of uploaded files it packs those as well, except files removed meanwhile.
+ *  directory of uploaded files it packs those as well, except files removed during the copy.
  *
  *  A read transaction pins the wal: no checkpoint copies later frames into the database file, and the wal cannot be
  *  reset. The database file and the wal are therefore one state, however long the copy takes. Exception: if every frame

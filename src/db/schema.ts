@@ -162,7 +162,7 @@ export const oneTimeTokens = sqliteTable(
     hash: text('hash').primaryKey(),
     purpose: text('purpose', { enum: tokenPurposes }).notNull(),
     userId: text('user_id').references(() => users.id, { onDelete: 'cascade' }),
-    /** The address it was mailed to; the token proves no other. */
+    /** The address that the token was mailed to and that it verifies. */
     email: text('email'),
     expiresAt: time('expires_at').notNull(),
   },
@@ -274,8 +274,8 @@ export const outbox = sqliteTable(
   {
     id: text('id').primaryKey(),
     kind: text('kind').notNull(),
-    /** The webhook or push service that gets it, else ''. Each receiver has its own slots, so that one that hangs holds
-     *  up no other. */
+    /** The webhook or push service that receives it, else ''. Each receiver has slots of its own, so that a hanging one does
+     *  not block the others. */
     receiver: text('receiver').notNull().default(''),
     payload: text('payload', { mode: 'json' }).notNull(),
     createdAt: time('created_at').notNull(),
@@ -383,7 +383,7 @@ export const conversations = sqliteTable(
   ],
 )
 
-/** A conversation as one of its users sees it. WITHOUT ROWID in the migration: the rows of a user are adjacent. */
+/** The state of a conversation for one of its users. WITHOUT ROWID in the migration: the rows of a user are adjacent. */
 export const participants = sqliteTable(
   'participants',
   {
@@ -401,7 +401,7 @@ export const participants = sqliteTable(
     /** The id of the newest message, or of the conversation while it is empty. It orders the list and finds
      *  conversations with activity since a given message. */
     lastActivityId: text('last_activity_id').notNull(),
-    /** Until then the conversation causes no pushes. */
+    /** The conversation causes no pushes until this time. */
     mutedUntil: time('muted_until'),
   },
   (table) => [
@@ -587,9 +587,9 @@ export const files = sqliteTable(
     isInline: integer('is_inline', { mode: 'boolean' }).notNull(),
     /** Null until the upload is complete. */
     storedAt: time('stored_at'),
-    /** Since when the file has no use, from the start of the upload on; null while it has one. */
+    /** The time since which the file is unused, at first the start of the upload; null while it is used. */
     unusedSince: time('unused_since'),
-    /** When the file was removed for users. For a while the desk still sees it with the message that it was attached to. */
+    /** When the file was removed for users. The desk can read a file of a message for some time after that. */
     removedAt: time('removed_at'),
     createdAt: time('created_at').notNull(),
   },
@@ -686,14 +686,14 @@ export const tickets = sqliteTable(
     /** The owner's share of the ticket: messages, and characters in code points. */
     ownerMessageCount: integer('owner_message_count').notNull().default(0),
     ownerCharacters: integer('owner_characters').notNull().default(0),
-    /** Since when an owner's message waits to be mailed to the desk's inbox; null if none does. */
+    /** The time of the oldest owner's message that must still be mailed to the desk's inbox; null if there is none. */
     inboxDueAt: time('inbox_due_at'),
     /** When the assignee was last mailed. */
     assigneeMailedAt: time('assignee_mailed_at'),
-    /** Since when the owner has been waiting for an answer. */
+    /** The time since which the owner has been waiting for an answer. */
     waitingSince: time('waiting_since'),
     firstResponseAt: time('first_response_at'),
-    /** Since when the ticket is closed, or resolved without a new message. */
+    /** When the ticket was closed or resolved, or the time of the last message since it was resolved. */
     settledAt: time('settled_at'),
     createdAt: time('created_at').notNull(),
     updatedAt: time('updated_at').notNull(),
@@ -817,9 +817,9 @@ export const notifications = sqliteTable(
     title: text('title').notNull(),
     body: text('body').notNull(),
     data: text('data', { mode: 'json' }).$type<Record<string, string>>().notNull(),
-    /** The same event again is the same notification. */
+    /** A repeated event with the same key creates no notification. */
     dedupeKey: text('dedupe_key'),
-    /** False when the user wants this kind by push or mail only. The row is then hidden and kept only to deduplicate. */
+    /** False when the user gets this type only by push or mail. The row is then hidden, and kept only for deduplication. */
     inApp: integer('in_app', { mode: 'boolean' }).notNull(),
     readAt: time('read_at'),
     mailedAt: time('mailed_at'),
@@ -924,7 +924,7 @@ export const announcements = sqliteTable(
       .references(() => users.id),
     recipientsCount: integer('recipients_count').notNull(),
     deliveredCount: integer('delivered_count').notNull().default(0),
-    /** Delivery progress: every user up to this id has it. */
+    /** Delivery progress: every user up to this id has been notified. */
     lastUserId: text('last_user_id').notNull().default(''),
     createdAt: time('created_at').notNull(),
     completedAt: time('completed_at'),

@@ -18,7 +18,7 @@ type Writer = {
   afterCommit: AfterCommit
   /** False from a failed commit until the next successful one. */
   isHealthy(): boolean
-  /** Pauses commits until `resume`; writes queue meanwhile without blocking the loop. */
+  /** Pauses commits until `resume`. Writes are queued without blocking the loop. */
   hold(): void
   resume(): void
   /** Accepts no more writes; resolves when every accepted one has settled. */
@@ -56,7 +56,7 @@ const retryAfterSeconds = 1
  *  while the next batch is gathered and committed. */
 export function createWriter(options: WriterOptions): Writer {
   const { sqlite, sync, onCommit, onFatal, log, maxPending = 10_000 } = options
-  // Limits each turn of the loop, whatever the length of the queue and of single writes.
+  // Limits each turn of the loop, regardless of the length of the queue and of single writes.
   const { maxBatchMilliseconds = 5 } = options
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
   const commit = sqlite.prepare('COMMIT')

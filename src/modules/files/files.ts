@@ -16,7 +16,7 @@ declare module '../../db/audit-trail.ts' {
 
 declare module '../../jobs/outbox.ts' {
   interface OutboxJobs {
-    /** Deletes the bytes of a file whose row is gone. */
+    /** Deletes the bytes of a file whose row was deleted. */
     file_removal: { key: string }
   }
 }

@@ -59,7 +59,7 @@ const KnownData = Type.Partial(
   }),
   {
     title: 'NotificationData',
-    description: 'Texts alone. Each key may be absent, and others may be there.',
+    description: 'A flat object of texts. Each key may be absent, and there may be others.',
     examples: [{ call_session_id: samples.callId, guest_id: samples.guest.id }],
     additionalProperties: Type.String(),
   },

@@ -82,7 +82,7 @@ function warningsOf(config: Config, state: State) {
     {
       code: 'no_admin_totp',
       holds: state.isTotpMissing,
-      message: 'An admin logs in with a password alone: see POST /v1/auth/totp and ADMIN_TOTP.',
+      message: 'An admin logs in with only a password: see POST /v1/auth/totp and ADMIN_TOTP.',
     },
     {
       code: 'no_backup',

@@ -31,8 +31,8 @@ const userFilters = {
     {
       examples: ['okafor'],
       description:
-        'Any part of a name or an address, of one or two characters how one begins, accents and case aside; or an id, or an external id. ' +
-        `\`total\` counts up to ${maxFound}, where pages by number end and the cursor form goes on.`,
+        'Any part of a name or an address, ignoring accents and case; one or two characters match only the beginning. An id or external id also matches. ' +
+        `\`total\` and numbered pages end at ${maxFound}; the cursor form continues.`,
     },
   ),
   role: OneOf(roles),
