@@ -303,7 +303,11 @@ describe('a restore', () => {
   })
 
   test.each([
-    ['no database', (file: string) => writeFileSync(file, 'x'.repeat(5_000)), 'it is no database'],
+    [
+      'no database',
+      (file: string) => writeFileSync(file, 'x'.repeat(5_000)),
+      'it is not a database',
+    ],
     [
       'half a database',
       (file: string) => truncateSync(file, statSync(file).size / 2),

@@ -208,7 +208,7 @@ describe('the start refuses in one line', () => {
       'this is no database, it only looks like a file'.repeat(100),
     )
     expect(refusal(() => openForServer(directory.path))).toMatch(
-      /^StartError: cannot use the database .*it is no database: set DATA_DIR, or .*$/,
+      /^StartError: cannot use the database .*it is not a database: set DATA_DIR, or .*$/,
     )
   })
 

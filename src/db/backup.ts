@@ -145,7 +145,7 @@ function check(path: string, name: string, prepare: (database: Database) => void
   } catch (cause) {
     const { code = '' } = cause as { code?: string }
     const known: Record<string, string> = {
-      SQLITE_NOTADB: 'it is no database',
+      SQLITE_NOTADB: 'it is not a database',
       SQLITE_CORRUPT: 'it is damaged',
     }
     throw known[code] === undefined ? cause : new Error(known[code], { cause })

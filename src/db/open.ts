@@ -37,9 +37,9 @@ const otherOwner = 'this user may not use it: run as its owner, or give it to th
 const advice: Record<string, string> = {
   SQLITE_BUSY: 'another process holds it, try again',
   SQLITE_LOCKED: 'another process holds it, try again',
-  SQLITE_CORRUPT: 'it is damaged: hostline restore puts a backup in its place',
+  SQLITE_CORRUPT: 'it is damaged: replace it by a backup with hostline restore',
   SQLITE_NOTADB:
-    'it is no database: set DATA_DIR, or let hostline restore put a backup in its place',
+    'it is not a database: set DATA_DIR, or replace it by a backup with hostline restore',
   SQLITE_READONLY: otherOwner,
   SQLITE_CANTOPEN: otherOwner,
   EACCES: otherOwner,

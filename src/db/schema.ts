@@ -62,8 +62,8 @@ export const users = sqliteTable(
     locale: text('locale', { enum: locales }).notNull(),
     role: text('role', { enum: roles }).notNull(),
     emailVerified: integer('email_verified', { mode: 'boolean' }).notNull().default(false),
-    /** The account was registered with an address that is not verified yet, so it has no claim to that address. A
-     *  trigger clears the flag when the address is verified. */
+    /** The account was registered with an address that was never verified, so it has no claim to that address. A trigger
+     *  clears the flag when the address is verified. */
     isProvisional: integer('is_provisional', { mode: 'boolean' }).notNull().default(false),
     passwordHash: text('password_hash').notNull(),
     createdAt: time('created_at').notNull(),

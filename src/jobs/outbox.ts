@@ -110,7 +110,7 @@ export function createOutbox({ orm, newId, clock, afterCommit }: OutboxCore) {
     afterCommit(() => onAdded({ receiver, runAt }))
   }
 
-  // Choice: webhook jobs do not count, because a slow endpoint is no backlog of this server.
+  // Choice: webhook jobs do not count, because this server does not cause the backlog of a slow endpoint.
   function oldestAge(now: number): number {
     const ages = [...heads()].map(({ kind, runAt }) =>
       kind === 'webhook_delivery' ? 0 : now - runAt,

@@ -4,7 +4,7 @@ import { createUnreadStore } from './unread-store.ts'
 
 export type Unread = ReturnType<typeof createUnread>
 
-/** Unread messages for pushes: none of a muted or blocked conversation. */
+/** Unread messages for pushes, except those of muted or blocked conversations. */
 export function createUnread({ orm, clock }: Core, mayTalk: MayTalk) {
   const store = createUnreadStore(orm)
 

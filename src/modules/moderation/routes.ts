@@ -139,7 +139,7 @@ export function moderationRoutes({ blocks, reports, avatarUrl, deskUrl }: Parts)
     .delete(
       '/v1/admin/messages/:id',
       ({ params, context }) => reports.removeMessage(params.id, context.byUser),
-      admin('adminDeleteMessage', 'Removes a message. It stays in its place, empty.', {
+      admin('adminDeleteMessage', 'Removes a message. It stays in the list without content.', {
         204: null,
       }),
     )

@@ -59,7 +59,7 @@ export const NewTicket = Body('NewTicket', {
   client_id: Maybe(ClientId),
 })
 
-/** The fields by whose value the desk filters. The indexes of the desk's order contain them. */
+/** The fields that the desk can filter by value. The indexes of the desk's order contain them. */
 export const filterFields = { priority: PriorityField, category: CategoryField }
 
 /** The fields of a new ticket, without its first message. */

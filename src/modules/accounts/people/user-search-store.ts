@@ -14,9 +14,9 @@ export type UserFilter = {
   isVerified?: boolean | undefined
 }
 
-/** The highest count of a search. Numbered pages end there; cursor pages go on. */
+/** The highest count of a search. Numbered pages end there; the cursor form continues. */
 export const maxFound = 1_000
-/** The index knows no shorter part of a text. */
+/** The index consists of trigrams, so it cannot find shorter texts. */
 const shortestPart = 3
 
 /** SQL over users who are not deleted, oldest account first. */
@@ -26,7 +26,7 @@ export function createUserSearchStore(orm: Orm) {
       const found = orm.select().from(users).where(matching(filter, before))
       return found.orderBy(asc(users.id)).limit(limit).offset(offset).all()
     },
-    /** Everybody who passes a filter; of a search at most `maxFound`. */
+    /** Counts the users who pass a filter; for a search at most `maxFound`. */
     count(filter: UserFilter): number {
       const found = orm.select({ n: count() }).from(users).where(matching(filter)).get()?.n ?? 0
       return filter.q === undefined ? found : Math.min(found, maxFound)
@@ -34,7 +34,7 @@ export function createUserSearchStore(orm: Orm) {
   }
 }
 
-/** @param after an id */
+/** @param after the id after which to continue */
 function matching(filter: UserFilter, after?: string) {
   const { q, role, isDisabled, isVerified } = filter
   const disabled = isDisabled ? isNotNull : isNull
@@ -50,13 +50,13 @@ function matching(filter: UserFilter, after?: string) {
     SELECT rowid FROM user_search WHERE user_search MATCH ${matchOf(q, filter)}
       AND rowid > coalesce((SELECT n FROM users WHERE id = ${after ?? ''}), 0)
     ORDER BY rowid LIMIT ${maxFound})`
-  const isCalled = [eq(users.id, parseId(q) ?? ''), eq(users.externalId, q)]
-  return or(found, ...isCalled.map((is) => and(is, passes)))
+  const hasId = [eq(users.id, parseId(q) ?? ''), eq(users.externalId, q)]
+  return or(found, ...hasId.map((condition) => and(condition, passes)))
 }
 
-/** The FTS query. The text is quoted, so it cannot act as an operator; one that is too short for the index is how a
- *  name, its second word or an address begins. The index also holds the values of filters, so that its walk ends with
- *  the last person who is wanted. */
+/** The FTS5 query. The text is quoted, so that it cannot act as an operator. A text that is too short for the index must be
+ *  the beginning of a name, of its second word or of an address. The index also contains the values of filters, so that its
+ *  scan stops at the limit. */
 function matchOf(q: string, { role, isDisabled, isVerified }: UserFilter): string {
   const text = q.normalize('NFC')
   const missing = Math.max(0, shortestPart - [...text].length)

@@ -140,7 +140,7 @@ export function createSessionStore(orm: Orm, adminTotp: 'required' | 'optional')
         return orm.select().from(sessions).where(next).orderBy(asc(sessions.id)).limit(limit).all()
       }),
     /** Ends one session of a user.
-     *  @returns false when it is not theirs or had ended before */
+     *  @returns false when it belongs to another user or has already ended */
     revoke(id: string, userId: string, now: number): boolean {
       return revokeWhere(and(eq(sessions.id, id), eq(sessions.userId, userId)), now).length > 0
     },
