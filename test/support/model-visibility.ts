@@ -54,6 +54,8 @@ export type Conversation = {
   muted: Set<Person>
   /** Recipients of messages in the last half minute. */
   unpushed: Set<Person>
+  /** Number of messages up to the last one pushed to each. */
+  pushed: Map<Person, number>
 }
 /** Two people one of whom blocks the other: the blockers, and the names at the first block. */
 type Apart = {
@@ -214,6 +216,7 @@ export async function beginWorld(stage: Stage) {
         read: new Map(),
         muted: new Set(),
         unpushed: new Set(),
+        pushed: new Map(),
       }
       conversations.push(made)
       return made
@@ -223,11 +226,21 @@ export async function beginWorld(stage: Stage) {
     takeDuePushes(): string[] {
       const due = conversations.flatMap((conversation) =>
         [...conversation.unpushed]
-          .filter((to) => world.unread(conversation, to) > 0 && !world.isSilent(conversation, to))
+          .filter(
+            (to) => !world.isSilent(conversation, to) && world.isNewToDevice(conversation, to),
+          )
           .map((to) => `device-${to.id} ${conversation.id}`),
       )
       for (const { unpushed } of conversations) unpushed.clear()
       return due
+    },
+
+    /** Whether the newest unread message was not pushed before; from now on it was. */
+    isNewToDevice({ messages, read, pushed }: Conversation, to: Person): boolean {
+      const newest = messages.findLastIndex(({ from, isRemoved }) => from !== to && !isRemoved) + 1
+      const isNew = newest > (read.get(to) ?? 0) && newest > (pushed.get(to) ?? 0)
+      if (isNew) pushed.set(to, newest)
+      return isNew
     },
 
     isSilent(conversation: Conversation, person: Person): boolean {
