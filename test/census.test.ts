@@ -51,6 +51,28 @@ test('the routes of the command socket do not exist for other clients', async ()
   }
 })
 
+// Bodies that the contract makes optional.
+const mayBeEmpty = ['/v1/chat/conversations/:id/read', '/v1/chat/conversations/:id/mute']
+const changes = routes.filter(({ method }) => method === 'PATCH' || method === 'PUT')
+
+test('a change that names no known field is refused on every route', async () => {
+  const { token } = await service.registerAs('admin')
+  const { token: key } = await service.issueKey()
+  const withBody = changes.filter(({ path, guardBody }) => guardBody && !mayBeEmpty.includes(path))
+  expect(withBody.length).toBeGreaterThan(8)
+  for (const { method, path } of withBody) {
+    const as = path.startsWith('/v1/service/') ? key : token
+    for (const body of [{}, { no_such_field: 1 }]) {
+      const answer = await service.call(method, at(path), { token: as, body })
+      expect([path, answer.status, answer.body.error?.code]).toEqual([
+        path,
+        400,
+        'validation_error',
+      ])
+    }
+  }
+})
+
 test('only the intended routes are open', () => {
   const open = routes.filter(({ access }) => access === 'public').map(({ path }) => path)
   expect(open.sort()).toEqual([

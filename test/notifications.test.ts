@@ -397,8 +397,11 @@ describe('preferences', () => {
   test('of unknown types are kept unchanged', async () => {
     await using fed = await startFed()
     const { token } = fed.ada
-    const body = { future: null, newer: { in_app: 'x' } }
+    const unknown = { future: null, newer: { in_app: 'x' } }
+    const body = { ...unknown, broadcast: { push: false } }
     expect((await fed.service.call('PUT', preferences, { token, body })).status).toBe(200)
+    const alone = await fed.service.call('PUT', preferences, { token, body: unknown })
+    expect(alone.body.error.details).toEqual({ body: 'must name something to change' })
   })
 
   test('null leaves a type or a channel unchanged', async () => {

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
+  Change,
   Email,
   HttpUrl,
   Maybe,
@@ -106,21 +107,20 @@ const access = {
   email_verified: Maybe(Type.Boolean({ examples: [true] })),
 }
 
-export const ProfileUpdate = Body('ProfileUpdate', {
-  ...profile,
-  locale: Maybe(LocaleField),
-})
-export const AccessUpdate = Body('AccessUpdate', access)
+export const ProfileUpdate = Change(
+  Body('ProfileUpdate', { ...profile, locale: Maybe(LocaleField) }),
+  ['avatar_url'],
+)
+export const AccessUpdate = Change(Body('AccessUpdate', access))
 export const ExternalId = Text(externalIdRule, {
   description:
     'The id of the person in the rest of the platform. The feed accepts `ext:` followed by this id.',
   examples: [samples.guest.externalId],
 })
-export const PersonUpdate = Body('PersonUpdate', {
-  ...access,
-  ...profile,
-  external_id: Maybe(ExternalId),
-})
+export const PersonUpdate = Change(
+  Body('PersonUpdate', { ...access, ...profile, external_id: Maybe(ExternalId) }),
+  ['avatar_url'],
+)
 export const NewPerson = Body('NewPerson', {
   email: Email(),
   ...profile,

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import {
   Body,
+  Change,
   ClientId,
   Id,
   Maybe,
@@ -191,13 +192,15 @@ export const Preferences = Type.Object(
   },
   { title: 'NotificationPreferences' },
 )
-export const PreferencesUpdate = Body(
-  'NotificationPreferencesUpdate',
-  {
-    ...perType(() => Maybe(channelChanges)),
-    chat_message: Maybe(Type.Object({ push: Maybe(channels.push) }, open)),
-  },
-  { examples: [{ follow_new: { push: false }, chat_message: { push: true } }] },
+export const PreferencesUpdate = Change(
+  Body(
+    'NotificationPreferencesUpdate',
+    {
+      ...perType(() => Maybe(channelChanges)),
+      chat_message: Maybe(Type.Object({ push: Maybe(channels.push) }, open)),
+    },
+    { examples: [{ follow_new: { push: false }, chat_message: { push: true } }] },
+  ),
 )
 
 export const NewAnnouncement = Refined(
