@@ -162,6 +162,18 @@ describe('accounts', () => {
     expect(existsSync(path)).toBe(false)
   })
 
+  test('a command that only reads leaves the file as it is', async () => {
+    using directory = temporaryDirectory()
+    const service = await startService({ dataDir: directory.path })
+    await service.register()
+    await service.stop()
+    const digest = async () =>
+      Bun.hash(await Bun.file(join(directory.path, 'hostline.db')).arrayBuffer())
+    const before = await digest()
+    expect((await hostline('user list', directory.path)).exitCode).toBe(0)
+    expect(await digest()).toBe(before)
+  })
+
   test('a command leaves a database of another version unchanged', async () => {
     await using service = await startService()
     await service.stop()

@@ -131,13 +131,25 @@ describe('the export', () => {
 
 describe('an export', () => {
   const by = { actor: { type: 'user', id: 'ada' }, ip: '' } as const
-  const start = (rows: Iterable<unknown>) => {
+  const open = (rows: Iterable<unknown>) => {
     const clock = createTestClock()
     const audit = { recent: () => ({ times: 0, firstAt: 0 }), record: () => {} }
     const core = { audit, clock, write: async (run: () => void) => run() }
     const exports = createExports(core as never, () => ({ list: rows }))
-    return exports.begin('ada', {}, by)
+    return { clock, begin: () => exports.begin('ada', {}, by) }
   }
+  const start = (rows: Iterable<unknown>) => open(rows).begin()
+
+  test('that has stalled makes way for another, and its end ends no other', async () => {
+    const { clock, begin } = open(Array(1_000).fill('row'))
+    const stalled = await begin()
+    await stalled.next()
+    clock.advance(61_000)
+    const next = await begin()
+    await next.next()
+    await stalled.return(undefined)
+    await expect(begin()).rejects.toMatchObject({ kind: 'quota_exceeded' })
+  })
 
   test('yields to the event loop after 200 rows, skipped rows included', async () => {
     let turns = 0

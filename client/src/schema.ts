@@ -1311,7 +1311,7 @@ export interface System {
     total: number
     disabled: number
     /**
-     * Whether nothing has been delivered since the last failure.
+     * Enabled webhooks to which nothing has been delivered since their last failure.
      */
     failing: number
   }
@@ -1864,7 +1864,7 @@ export interface Operations {
     answer: null
   }
   /**
-   * Makes a person follow a host, and notifies the host.
+   * Makes a person follow a host.
    */
   'PUT /v1/service/follows/{host_id}/{follower_id}': {
     params: {

@@ -83,7 +83,8 @@ export function openForServer(
     connection.sqlite.run('PRAGMA temp_store = MEMORY')
     connection.sqlite.run(`PRAGMA cache_size = -${cacheKibibytes}`)
     prepare(connection.sqlite, connection.path)
-    mustAcceptWrites(connection)
+    // A command that only reads must leave the file as it is: replication compares it with its log.
+    if (prepare === migrate) mustAcceptWrites(connection)
     // Waiting for a lock would block the event loop.
     connection.sqlite.run('PRAGMA busy_timeout = 0')
     return {

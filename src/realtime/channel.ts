@@ -141,8 +141,11 @@ export function createChannel({ hub, clock, log, config }: Core, options: Channe
     }
     running++
     work.then(settled, (error: unknown) => {
-      refuse(connection, frame, error)
-      settled()
+      try {
+        refuse(connection, frame, error)
+      } finally {
+        settled()
+      }
     })
   }
 

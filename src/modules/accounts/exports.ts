@@ -25,17 +25,22 @@ export type SendExport = (
 
 /** Streams all data of a user as one JSON object, at the reader's pace. */
 export function createExports({ write, audit, clock }: Core, sectionsOf: Sections) {
-  /** When each running export was last read, by user. */
-  const readAt = new Map<string, number>()
+  /** The running export of each user: when it was last read. */
+  const running = new Map<string, { readAt: number }>()
 
-  async function* follow(userId: string, pieces: AsyncIterable<string>) {
+  // After a minute without a read, another export may have replaced this one.
+  function end(userId: string, own: { readAt: number }) {
+    if (running.get(userId) === own) running.delete(userId)
+  }
+
+  async function* follow(userId: string, own: { readAt: number }, pieces: AsyncIterable<string>) {
     try {
       for await (const piece of pieces) {
-        readAt.set(userId, clock.now())
+        own.readAt = clock.now()
         yield piece
       }
     } finally {
-      readAt.delete(userId)
+      end(userId, own)
     }
   }
 
@@ -43,18 +48,19 @@ export function createExports({ write, audit, clock }: Core, sectionsOf: Section
     /** @param user the first section of the export
      *  @throws quota_exceeded: one export at a time and five an hour for each user */
     async begin(userId: string, user: object, by: ByUser): Promise<AsyncGenerator<string>> {
-      const wait = (readAt.get(userId) ?? 0) + unreadMilliseconds - clock.now()
+      const wait = (running.get(userId)?.readAt ?? 0) + unreadMilliseconds - clock.now()
       if (wait > 0) throw quotaExceeded(wait)
-      readAt.set(userId, clock.now())
+      const own = { readAt: clock.now() }
+      running.set(userId, own)
       await write(() => {
         const { times, firstAt } = audit.recent(userId, 'data_exported', hour)
         if (times >= perHour) throw quotaExceeded(firstAt + hour - clock.now())
         audit.record({ action: 'data_exported', ...by, target: { type: 'user', id: userId } })
       }).catch((error: unknown) => {
-        readAt.delete(userId)
+        end(userId, own)
         throw error
       })
-      return follow(userId, piecesOf(user, sectionsOf(userId)))
+      return follow(userId, own, piecesOf(user, sectionsOf(userId)))
     },
   }
 }

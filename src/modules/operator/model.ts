@@ -142,7 +142,8 @@ export const SystemState = Type.Object(
       total: Count(2),
       disabled: Count(0),
       failing: Type.Integer({
-        description: 'Whether nothing has been delivered since the last failure.',
+        description:
+          'Enabled webhooks to which nothing has been delivered since their last failure.',
         examples: [0],
       }),
     }),

@@ -80,7 +80,7 @@ export function platformRoutes({ serviceKeys, follows, calls }: Parts) {
       ({ params }) => follows.follow(params.host_id, params.follower_id),
       followFeed(
         'serviceCreateFollow',
-        'Makes a person follow a host, and notifies the host. Only hosts and admins can be followed. A repeated call changes nothing.',
+        'Makes a person follow a host. Only hosts and admins can be followed. The host is notified the first time; a repeated call changes nothing.',
         { 204: null },
         { errors: ['not_a_host'] },
       ),
