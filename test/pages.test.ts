@@ -130,7 +130,7 @@ describe.skipIf(!tools.chromium)('the pages behind links, in a browser', () => {
     await visit((await mail.next('carl@new.example')).link)
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Use this address' }).click()
-    await page.getByText('Your account has this address now').waitFor()
+    await page.getByText('Your account now has this address').waitFor()
     expect(complaints).toEqual([])
     await visit((await mail.next(person.email)).link)
     await expectAccessible(page)

@@ -382,7 +382,7 @@ testAtLength.concurrent('a standby continues from what a single server left', as
   const { out } = await run('replica', 'status', '--json')
   const at = new Date(Date.parse(JSON.parse(out).newest_entry_at) - 1).toISOString()
   expect(await run('restore', 's3', '--at', at)).toMatchObject({ exitCode: 0, err: '' })
-  expect((await run('replica', 'status')).out).toContain('was restored to the past')
+  expect((await run('replica', 'status')).out).toContain('was restored to a moment in the past')
   expect(await run('restore', 's3', '--force')).toMatchObject({ exitCode: 0, err: '' })
   expect((await run('replica', 'status')).out).toContain('is up to date with the log')
   // It listens as soon as it leads.
