@@ -7,6 +7,7 @@ import { type Consumer, createConsumer } from './support/consumers.ts'
 import { executable } from './support/executable.ts'
 import { freePort, startServer } from './support/process.ts'
 import { startGoogle } from './support/push-services.ts'
+import { tools } from './support/tools.ts'
 import { waitFor } from './support/wait.ts'
 
 /** Follows docs/guide.md from top to bottom with one shell, a server, and files saved under the names in their first
@@ -28,7 +29,7 @@ const isRun = ({ note, language }: Block) =>
 const reader = await createReader()
 afterAll(() => reader[Symbol.asyncDispose]())
 
-test('the guide produces the results that it shows', async () => {
+test.skipIf(!tools.curl)('the guide produces the results that it shows', async () => {
   for (const [n, block] of blocks.entries()) {
     const next = blocks[n + 1]
     if (isRun(block)) await reader.take(block, next?.language === 'text' ? next.text : '')

@@ -4,6 +4,7 @@ export const folders = `${process.env['PATH'] ?? ''}:/usr/sbin`
 /** Programs that some tests need: without one they are skipped, and `bun run test` ends with a line about it. */
 export const tools = {
   chromium: find('chromium', 'google-chrome'),
+  curl: find('curl'),
   gcc: find('gcc', 'cc'),
   nginx: find('nginx'),
   openssl: find('openssl'),
